@@ -20,11 +20,13 @@ from bertlab.lab.study import Variant as Variant
 from bertlab.lab.study import table as table
 from bertlab.objectives import CausalLM as CausalLM
 from bertlab.objectives import Corruption as Corruption
+from bertlab.objectives import Entities as Entities
 from bertlab.objectives import GeometricSpans as GeometricSpans
 from bertlab.objectives import Loss as Loss
 from bertlab.objectives import MaskedLM as MaskedLM
 from bertlab.objectives import NextSentence as NextSentence
 from bertlab.objectives import NGrams as NGrams
+from bertlab.objectives import NounPhrases as NounPhrases
 from bertlab.objectives import Selection as Selection
 from bertlab.objectives import SentenceOrder as SentenceOrder
 from bertlab.objectives import SpanBoundary as SpanBoundary

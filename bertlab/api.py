@@ -43,14 +43,15 @@ def prepare_corpus(
     `text` names files, folders or data sets of the Hub, whose documents are in `column`, or the embedded corpus.
     Raises `BadInput` for text that cannot be used.
     """
-    from bertlab.text import sources, tokens
+    from bertlab.text import annotation, sources, tokens
 
     directory = Path(directory)
     if not (directory / "corpus.json").exists():
         directory.mkdir(parents=True, exist_ok=True)
         machine = Machine()
         located = [sources.resolve(name, machine=machine, column=column) for name in text]
-        corpus = Corpus(sources=tuple(each.source for each in located))
+        annotator = annotation.resolve(recipe.corpus.annotator, located) if recipe.annotated else ""
+        corpus = Corpus(sources=tuple(each.source for each in located), annotator=annotator)
         tokens.prepare(corpus, recipe.tokenizer, located, directory, workers=machine.num_threads, progress=silent)
     return tokens.open_corpus(directory, recipe.tokenizer)
 

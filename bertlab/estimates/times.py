@@ -118,7 +118,7 @@ class Trials:
         self._machine = machine if machine.is_single_process else machine.per_worker()
         self._recorded = Recorded(store, machine)
         self._known: dict[str, float] = {}
-        self._texts: dict[Tokenizer, tuple[TokenisedCorpus, float]] = {}
+        self._texts: dict[tuple[Tokenizer, str], tuple[TokenisedCorpus, float]] = {}
         self._speeds: dict[str, float] = {}
         self.sources: set[str] = set()
         """Where the times come from: `finished runs`, `trials`."""
@@ -151,24 +151,26 @@ class Trials:
 
     def _text(self, job: PrepareCorpus) -> tuple[TokenisedCorpus, float]:
         """A corpus with the tokenizer of a job, and the seconds to prepare a byte."""
-        if job.tokenizer not in self._texts:
-            began = time.perf_counter()
-            corpus = sample(job.tokenizer, Path(tempfile.mkdtemp(dir=self._directory)), given=job.given)
-            self._texts[job.tokenizer] = corpus, (time.perf_counter() - began) / corpus.facts["bytes"]
-        return self._texts[job.tokenizer]
+        key = job.tokenizer, job.corpus.annotator
+        if key not in self._texts:
+            began, folder = time.perf_counter(), Path(tempfile.mkdtemp(dir=self._directory))
+            corpus = sample(job.tokenizer, folder, given=job.given, annotator=job.corpus.annotator)
+            self._texts[key] = corpus, (time.perf_counter() - began) / corpus.facts["bytes"]
+        return self._texts[key]
 
 
-def sample(tokenizer: Tokenizer, directory: Path, *, given: Path | None = None) -> TokenisedCorpus:
+def sample(tokenizer: Tokenizer, directory: Path, *, given: Path | None = None, annotator: str = "") -> TokenisedCorpus:
     """A corpus of the first documents of the synthetic one in an empty directory, with the vocabulary `given`.
 
-    Else one is trained, and filled with unused entries up to the size that a large text would yield.
+    Else one is trained, and filled with unused entries up to the size that a large text would yield. An `annotator`
+    marks its linguistic spans.
     """
     path, built = directory / "text.jsonl", directory / "corpus"
     built.mkdir()
     with path.open("w", encoding="utf-8") as stream:
         stream.writelines(json.dumps({"text": text}) + "\n" for text in microworld.documents(DOCUMENTS))
     located = sources.resolve(str(path), machine=Machine(cache=directory / "cache"))
-    corpus = Corpus(sources=(located.source,), heldout=HELD_OUT)
+    corpus = Corpus(sources=(located.source,), heldout=HELD_OUT, annotator=annotator)
     tokens.prepare(corpus, tokenizer, (located,), built, given=given, progress=silent)
     opened = tokens.open_corpus(built, tokenizer, check=False)
     if given is None:

@@ -78,7 +78,9 @@ def _beginning(text: Part, size: int) -> Part:
     ends = np.asarray(text.sentences)[np.asarray(text.documents[1:])]
     count = min(max(FEWEST, int(np.searchsorted(ends, size)) + 1), len(ends))
     documents = np.asarray(text.documents[: count + 1])
-    return Part(text.tokens[: ends[count - 1]], np.asarray(text.sentences[: documents[-1] + 1]), documents)
+    end = ends[count - 1]
+    marks = None if text.marks is None else text.marks[:end]
+    return Part(text.tokens[:end], np.asarray(text.sentences[: documents[-1] + 1]), documents, marks)
 
 
 class _Phase:

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bertlab.errors import BadInput
 from bertlab.inputs.formats import Layout
 from bertlab.recipe import Loss
+from bertlab.text.annotation import Marks
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
 
@@ -40,6 +42,9 @@ class Sequences:
     epoch: int
     arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]] = field(default_factory=dict)
     """What the losses before have added, by their kind."""
+    marks: Marks = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint8))
+    """(B, T) the linguistic spans that each ordinary token is in, as `text.annotation` marks them; empty if no loss
+    reads them."""
 
 
 @dataclass(frozen=True)
@@ -113,15 +118,13 @@ class Collator:
     ) -> None:
         self._examples = {loss.kind: loss.prepare(tokenizer, length, seed) for loss in objective}
         self._tokenizer, self._size = tokenizer, len(text.tokens)
-        self._tokens = np.asarray(text.tokens)
-        if self._size < length:
-            self._tokens = np.pad(self._tokens, (0, length - self._size))
-        # The T tokens from each offset on, as one item: NumPy copies items twice as fast as the same bytes of an array.
-        self._last = len(self._tokens) - length
-        size = self._tokens.itemsize
-        self._from_each = np.ndarray(self._last + 1, f"V{length * size}", self._tokens, strides=(size,))
-        # All bits of the columns behind each one: copying masks is many times as fast as comparing.
-        self._behind = np.where(np.tri(length + 1, length, dtype=np.bool_), 0, -1).astype(self._tokens.dtype)
+        self._text, self._marks = _Text(np.asarray(text.tokens), length), None
+        if any(loss.annotated for loss in objective):
+            if text.marks is None:
+                raise BadInput(
+                    "the corpus has no linguistic spans, which the masked LM selects: prepare it for this recipe"
+                )
+            self._marks = _Text(np.asarray(text.marks), length)
 
     def collate(self, layout: Layout, chosen: Numbers, copy: int, epoch: int) -> Batch:
         """The sequences number `chosen` (B,) of `layout`, which is that of `copy`, as they are in `epoch`."""
@@ -132,12 +135,8 @@ class Collator:
             lengths += column < ordinary
         separators = before + np.arange(1, before.shape[1] + 1, dtype=np.int32)
 
-        text = self._from(begins[:, 0] - 1)
-        behind = np.zeros_like(text)
-        for begin, separator in zip(begins.T[1:], separators.T, strict=True):
-            behind = self._behind.take(separator, axis=0, mode="clip")
-            text ^= (text ^ self._from(begin - separator - 1)) & behind
-        beyond = self._behind.take(lengths - 1, axis=0)
+        text, behind = self._text.joined(begins, separators)
+        beyond = self._text.behind.take(lengths - 1, axis=0)
         text[:, 0] = self._tokenizer.cls
         text ^= (text ^ self._tokenizer.pad) & beyond
         tokens = text.astype(np.int32)
@@ -149,14 +148,42 @@ class Collator:
         random, order = (each.take(chosen).astype(np.int32) for each in (layout.random, layout.order))
         arrays: dict[str, Mapping[str, npt.NDArray[Any]]] = {}
         made = Sequences(tokens, before, ordinary, lengths, random, order, ids, epoch, arrays)
+        if self._marks is not None:
+            made = dataclasses.replace(made, marks=self._marks.joined(begins, separators)[0])
         for kind, examples in self._examples.items():
             arrays[kind] = examples(made)
         return Batch(tokens, segments, lengths, random, order, ids, np.full(len(chosen), epoch), arrays)
 
+
+class _Text:
+    """An array with a value for each token of a text, out of which sequences of T tokens are put together."""
+
+    def __init__(self, values: npt.NDArray[Any], length: int) -> None:
+        self._values = np.pad(values, (0, max(0, length - len(values))))
+        # The T values from each offset on, as one item: NumPy copies items twice as fast as the same bytes of an array.
+        self._last = len(self._values) - length
+        size = self._values.itemsize
+        self._from_each = np.ndarray(self._last + 1, f"V{length * size}", self._values, strides=(size,))
+        # All bits of the columns behind each one: copying masks is many times as fast as comparing.
+        self.behind = np.where(np.tri(length + 1, length, dtype=np.bool_), 0, -1).astype(self._values.dtype)
+
+    def joined(self, begins: Numbers, separators: Integers) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+        """The values of sequences, and all bits of the columns behind the last of their separators, (B, T) each.
+
+        Span s of a sequence begins at `begins[:, s]` in the text and, but for the first, behind `separators[:, s - 1]`.
+        In the places of specials and padding are any values.
+        """
+        text = self._from(begins[:, 0] - 1)
+        behind = np.zeros_like(text)
+        for begin, separator in zip(begins.T[1:], separators.T, strict=True):
+            behind = self.behind.take(separator, axis=0, mode="clip")
+            text ^= (text ^ self._from(begin - separator - 1)) & behind
+        return text, behind
+
     def _from(self, places: Numbers) -> npt.NDArray[Any]:
-        """The T tokens of the text from each of `places` (B,) on, (B, T); any tokens outside of the text."""
+        """The T values from each of `places` (B,) on, (B, T); any values outside of the text."""
         nearest = places.clip(0, self._last)
-        text: npt.NDArray[Any] = self._from_each[nearest].view(self._tokens.dtype).reshape(len(places), -1)
+        text: npt.NDArray[Any] = self._from_each[nearest].view(self._values.dtype).reshape(len(places), -1)
         for number in np.flatnonzero(nearest != places):
-            text[number] = self._tokens.take(places[number] + np.arange(text.shape[1]), mode="clip")
+            text[number] = self._values.take(places[number] + np.arange(text.shape[1]), mode="clip")
         return text

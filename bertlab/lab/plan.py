@@ -24,7 +24,7 @@ from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.locate import Located as LocatedTask
 from bertlab.tasks.locate import Tasks
-from bertlab.text import sources
+from bertlab.text import annotation, sources
 
 MOST = 100_000
 """The largest number of values of one study in a plan."""
@@ -135,6 +135,11 @@ def make(request: Request, machine: Machine) -> Plan:
             if name not in measured:
                 raise unknown(f"task in --{option}", name, sorted(measured))
     cells = [cell for study in request.studies for cell in planner.cells(study)]
+    models = [cell.pretrain for cell in cells]
+    if request.scale.recipe.corpus.annotator and not any(
+        isinstance(each, Pretrain) and each.recipe.annotated for each in models
+    ):
+        raise BadInput("--set corpus.annotator has no effect: no variant reads linguistic spans, leave it out")
     jobs = in_order([cell.job for cell in cells])
     if not request.held_back:  # a trial of settings measures only the baseline
         _check_used(planner, machine, [job for job in jobs if isinstance(job, Measure)])
@@ -239,7 +244,7 @@ class _Planner:
             if name not in (*names, RANDOM_INIT):
                 raise unknown("variant", name, names)
         chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
-        recipes = [(variant, study.recipe(variant, base)) for variant in chosen]
+        recipes = [(variant, self.recipe(study, variant, base)) for variant in chosen]
         if request.random_init or RANDOM_INIT in request.only:
             baseline = study.variant(study.baseline)
             recipe = study.recipe(baseline, base)
@@ -263,6 +268,17 @@ class _Planner:
                     f"{study.name} has sequences of {recipe.inputs.longest} tokens: give as many positions, or 0"
                 )
         return recipes
+
+    def recipe(self, study: Study, variant: Variant, base: Recipe) -> Recipe:
+        """The recipe of a variant; its corpus has the linguistic spans that it reads, and no others."""
+        recipe = study.recipe(variant, base)
+        if not recipe.annotated or self.request.pretrained is not None:
+            return recipe
+        try:
+            annotator = annotation.resolve(self.request.scale.recipe.corpus.annotator, self.located)
+        except BadInput as error:
+            raise BadInput(f"variant '{variant.name}' of study {study.name}: {error}") from None
+        return dataclasses.replace(recipe, corpus=dataclasses.replace(recipe.corpus, annotator=annotator))
 
     def jobs(
         self, pretrain: Pretrained, study: Study, scale: Scale, variant: Variant, measurement: Measurement

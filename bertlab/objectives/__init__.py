@@ -3,7 +3,7 @@
 from bertlab.objectives.causal_lm import CausalLM
 from bertlab.objectives.masked_lm import Corruption, MaskedLM
 from bertlab.objectives.next_sentence import NextSentence
-from bertlab.objectives.selection import GeometricSpans, NGrams, Selection, Tokens, WholeWords
+from bertlab.objectives.selection import Entities, GeometricSpans, NGrams, NounPhrases, Selection, Tokens, WholeWords
 from bertlab.objectives.sentence_order import SentenceOrder
 from bertlab.objectives.span_boundary import SpanBoundary
 from bertlab.recipe.objective import Loss
@@ -15,11 +15,13 @@ __all__ = [
     "BERT",
     "CausalLM",
     "Corruption",
+    "Entities",
     "GeometricSpans",
     "Loss",
     "MaskedLM",
     "NGrams",
     "NextSentence",
+    "NounPhrases",
     "Selection",
     "SentenceOrder",
     "SpanBoundary",

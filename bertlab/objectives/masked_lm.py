@@ -102,6 +102,11 @@ class MaskedLM(LanguageModel):
     """`dynamic`: new masks in every epoch; `static`: always the same; `duplicated`: `copies` sets, in turn."""
     copies: Annotated[int, Range(1, 1000)] = 10
 
+    @property
+    def annotated(self) -> bool:
+        """Whether its selection does."""
+        return self.selection.annotated
+
     def check(self, recipe: Recipe) -> None:
         """Masks that repeat need many epochs, and the backbone must see both sides."""
         if recipe.causal:

@@ -50,6 +50,11 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     meaning: ClassVar[str] = ""
     """How a report explains these figures, in whole sentences."""
 
+    @property
+    def annotated(self) -> bool:
+        """Whether it reads the linguistic spans of the text: `marks` of the `Sequences`."""
+        return False
+
     def check(self, recipe: Recipe) -> None:
         """Raises `BadInput` if the rest of a recipe does not go with it."""
 

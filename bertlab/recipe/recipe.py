@@ -57,6 +57,9 @@ class Corpus(Checked, group="corpus"):
     sources: tuple[Source, ...] = ()
     heldout: Annotated[float, Range(0, 0.5, above=True, below=True)] = 0.02
     """Share of the documents set apart for evaluation, chosen by a hash of each document."""
+    annotator: str = ""
+    """What marks the linguistic spans of the text, with its version (`text.annotation`); empty if no loss reads them.
+    Given as the name of a spaCy pipeline, it is that of the variants that do."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -391,6 +394,11 @@ class Recipe(Checked):
     def causal(self) -> bool:
         """Whether no token sees a later one, in pre-training and wherever the backbone is used."""
         return any(loss.causal for loss in self.objective)
+
+    @property
+    def annotated(self) -> bool:
+        """Whether a loss reads the linguistic spans of the text, which its corpus then has."""
+        return any(loss.annotated for loss in self.declared.objective)
 
     @property
     def declared(self) -> "Recipe":

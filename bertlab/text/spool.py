@@ -20,6 +20,8 @@ import numpy.typing as npt
 from bertlab.errors import BadInput
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Tokenizer
+from bertlab.text import annotation
+from bertlab.text.annotation import Annotator
 from bertlab.text.sentences import sentences
 from bertlab.text.sources import Located, documents, unchanged
 from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -127,24 +129,36 @@ class Tokenised:
     """Tokens of each sentence, shape (S,)."""
     documents: npt.NDArray[np.int64]
     """Sentences of each document, shape (D,)."""
+    marks: bytes = b""
+    """The linguistic spans that each token is in, a byte each, if the text is annotated."""
 
 
-def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer) -> Tokenised:
-    """Splits documents into sentences and these into tokens. Leaves out documents of fewer than two tokens."""
+def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer, annotate: Annotator | None = None) -> Tokenised:
+    """Splits documents into sentences and these into tokens, and marks those in spans that `annotate` finds.
+
+    Leaves out documents of fewer than two tokens.
+    """
     packed: list[bytes] = []
+    marked: list[bytes] = []
     owners: list[int] = []
     texts: list[str] = []
     characters = 0
+
+    def add() -> None:
+        packed.extend(tokenizer.pack(texts))
+        if annotate is not None:
+            marked.extend(annotation.marks(texts, tokenizer, annotate))
+
     for number, document in enumerate(documents):
         for sentence in sentences(document):
             texts.append(sentence)
             owners.append(number)
             characters += len(sentence)
             if characters >= BATCH:
-                packed += tokenizer.pack(texts)
+                add()
                 texts.clear()
                 characters = 0
-    packed += tokenizer.pack(texts)
+    add()
     owner = np.array(owners, dtype=np.intp)
     lengths = np.fromiter(map(len, packed), dtype=np.int64, count=len(packed)) // tokenizer.dtype.itemsize
     enough = np.bincount(owner, weights=lengths) >= 2
@@ -154,21 +168,23 @@ def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer) -> Tokenised
         tokens=b"".join(itertools.compress(packed, kept.tolist())),
         sentences=lengths[kept],
         documents=counts[counts > 0],
+        marks=b"".join(itertools.compress(marked, kept.tolist())),
     )
 
 
 def tokenise_all(
-    spool: Path, blocks: Sequence[Block], settings: Tokenizer, vocabulary: Path, workers: int
+    spool: Path, blocks: Sequence[Block], settings: Tokenizer, vocabulary: Path, workers: int, annotator: str = ""
 ) -> Generator[Tokenised]:
     """The blocks of a spool, tokenised, in their order, by `workers` processes with the tokenizer in `vocabulary`.
 
-    If a process is killed, perhaps for want of memory, this one does the rest.
+    An `annotator` marks their linguistic spans. If a process is killed, perhaps for want of memory, this one does the
+    rest.
     """
     from concurrent.futures import ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import get_context
 
-    work = functools.partial(_tokenise_block, spool, settings, vocabulary)
+    work = functools.partial(_tokenise_block, spool, settings, vocabulary, annotator)
     done = 0
     if workers > 1:
         # Processes are started afresh: a copy of this one could hold locks of its threads for ever.
@@ -189,8 +205,9 @@ def _start() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process
 
 
-def _tokenise_block(spool: Path, settings: Tokenizer, vocabulary: Path, block: Block) -> Tokenised:
-    return tokenise(read(spool, block), _loaded(settings, vocabulary))
+def _tokenise_block(spool: Path, settings: Tokenizer, vocabulary: Path, annotator: str, block: Block) -> Tokenised:
+    annotate = annotation.load(annotator) if annotator else None
+    return tokenise(read(spool, block), _loaded(settings, vocabulary), annotate)
 
 
 @functools.lru_cache(maxsize=1)

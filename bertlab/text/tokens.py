@@ -5,6 +5,7 @@
       train/  heldout/    tokens.bin      T ids, uint16 or uint32
                           sentences.npy   S + 1 offsets into the tokens
                           documents.npy   D + 1 offsets into the sentences
+                          marks.bin       T marks of linguistic spans, uint8, in the corpus of a recipe that reads them
 
 A hash of its text decides whether a document is held out, so that neither the order of the documents nor the number of
 processes matters. Memory holds the sample for the vocabulary, a block of text a process, and a few bytes a sentence.
@@ -15,7 +16,7 @@ import itertools
 import json
 import math
 from collections.abc import Sequence
-from contextlib import closing
+from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from bertlab.errors import BadInput
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.files import digest
+from bertlab.text.annotation import Marks
 from bertlab.text.sources import Located
 from bertlab.text.spool import Spool, tokenise_all
 from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -40,6 +42,7 @@ SMALL = 24_000_000
 
 PARTS = ("train", "heldout")
 _FILES = ("tokens.bin", "sentences.npy", "documents.npy")
+_MARKS = "marks.bin"
 _CHUNK = 1 << 24
 """Tokens that are counted at once."""
 
@@ -56,6 +59,9 @@ class Part:
     """Sentence s is `tokens[sentences[s]:sentences[s + 1]]`; shape (S + 1,), memory-mapped."""
     documents: Offsets
     """Document d is the sentences from `documents[d]` up to `documents[d + 1]`; shape (D + 1,), memory-mapped."""
+    marks: Marks | None = None
+    """The linguistic spans that each token is in, as `text.annotation` marks them, shape (T,), memory-mapped; None in a
+    corpus without them."""
 
 
 def share_of(text: Part, share: float, fewest: int) -> Part:
@@ -64,7 +70,8 @@ def share_of(text: Part, share: float, fewest: int) -> Part:
         return text
     sentences, documents = np.asarray(text.sentences), np.asarray(text.documents)
     bounds = sentences[documents]
-    pieces = [text.tokens[begin:end] for begin, end in itertools.pairwise(bounds.tolist())]
+    places = [slice(*each) for each in itertools.pairwise(bounds.tolist())]
+    pieces = [text.tokens[place] for place in places]
     hashes = [hashlib.sha256(piece.tobytes()).digest() for piece in pieces]
     count = max(fewest, round(share * len(pieces)))
     chosen = sorted(sorted(range(len(pieces)), key=hashes.__getitem__)[:count])
@@ -74,6 +81,7 @@ def share_of(text: Part, share: float, fewest: int) -> Part:
         np.concatenate([pieces[each] for each in chosen]),
         np.concatenate(([0], np.diff(sentences)[kept])).cumsum(),
         np.concatenate(([0], sizes[chosen])).cumsum(),
+        None if text.marks is None else np.concatenate([text.marks[places[each]] for each in chosen]),
     )
 
 
@@ -120,14 +128,17 @@ def prepare(
             processes = workers if spool.lengths[chosen].sum() >= SMALL else 1
             (directory / part).mkdir()
             tokens, *offsets = (directory / part / name for name in _FILES)
+            marks = directory / part / _MARKS if corpus.annotator else None
             blocks, counts = spool.blocks(chosen), []
-            made = tokenise_all(path, blocks, tokenizer, vocabulary, processes)
-            with closing(made), tokens.open("wb") as stream:
+            made = tokenise_all(path, blocks, tokenizer, vocabulary, processes, corpus.annotator)
+            with closing(made), tokens.open("wb") as stream, marks.open("wb") if marks else nullcontext() as marked:
                 for block, tokenised in zip(blocks, made, strict=True):
                     stream.write(tokenised.tokens)
+                    if marked is not None:
+                        marked.write(tokenised.marks)
                     counts.append((tokenised.sentences, tokenised.documents))
                     done += int(block[:, 1].sum())
-                    progress(done, size, "tokenising")
+                    progress(done, size, "annotating" if corpus.annotator else "tokenising")
                     stop_if_asked()
             for file, parts in zip(offsets, zip(*counts, strict=True), strict=True):
                 np.save(file, np.concatenate(([0], *parts)).cumsum())
@@ -186,13 +197,17 @@ def _open_part(directory: Path, dtype: np.dtype[Any]) -> Part:
     offsets = np.load(sentences, mmap_mode="r"), np.load(documents, mmap_mode="r")
     if len(offsets[1]) < 2:
         raise BadInput(f"the {directory.name} part of the corpus has no document of two tokens: add text")
-    return Part(tokens=np.memmap(tokens, dtype=dtype, mode="r"), sentences=offsets[0], documents=offsets[1])
+    path = directory / _MARKS
+    marks = np.memmap(path, dtype=np.uint8, mode="r") if path.exists() else None
+    return Part(np.memmap(tokens, dtype=dtype, mode="r"), *offsets, marks)
 
 
 def _fingerprint(directory: Path, tokenizer: Tokenizer) -> str:
     """SHA-256 of the SHA-256 of each file."""
     digests = []
-    for path in [directory / tokenizer.file, *(directory / part / name for part in PARTS for name in _FILES)]:
+    marked = (directory / PARTS[0] / _MARKS).exists()
+    names = (*_FILES, _MARKS) if marked else _FILES
+    for path in [directory / tokenizer.file, *(directory / part / name for part in PARTS for name in names)]:
         with path.open("rb") as stream:
             digests.append(hashlib.file_digest(stream, "sha256").hexdigest())
     return f"sha256:{hashlib.sha256(' '.join(digests).encode()).hexdigest()}"

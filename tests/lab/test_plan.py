@@ -440,3 +440,46 @@ def test_parameters_are_those_of_the_model_that_is_built(scale):
         with torch.device("meta"):
             model = PretrainingModel.of(recipe, recipe.tokenizer.vocabulary)
         assert cost.trained_parameters(recipe) == sum(each.numel() for each in model.parameters()), recipe
+
+
+# Linguistic spans
+
+SPANS = studies.find("spans")
+READING = {"named entities", "noun phrases"}
+
+
+def pretrainings(made):
+    return {cell.variant: cell.pretrain for cell in made.cells}
+
+
+def test_only_variants_that_read_linguistic_spans_have_an_annotated_corpus(machine):
+    made = plan.make(request(studies=(SPANS,)), machine)
+    found = pretrainings(made)
+    annotators = {name: each.recipe.corpus.annotator for name, each in found.items()}
+    assert annotators == {name: "microworld@1" if name in READING else "" for name in found}
+    corpora = {name: each.corpus.id for name, each in found.items()}
+    assert {name for name in found if corpora[name] != made.text} == READING
+    assert len(set(corpora.values())) == kinds(made).count("corpus") == 2  # one for both kinds of spans
+    plain = plan.make(request(studies=(MASKING,)), machine)
+    assert plain.text == made.text
+    assert pretrainings(plain)["80/10/10"].id == found["subword tokens"].id
+    untrained = pretrainings(plan.make(request(studies=(SPANS,), random_init=True, only=("noun phrases",)), machine))
+    assert untrained[plan.RANDOM_INIT].corpus.id == made.text
+
+
+def test_other_text_needs_a_pipeline_for_its_spans(machine, text_file):
+    held_out = [Measurement("held-out loss", metric="masked_lm_loss")]
+    bare = dataclasses.replace(SPANS, measurements=held_out, published={}, claims=[])
+    own = request(studies=(bare,), corpora=(str(text_file),))
+    with pytest.raises(BadInput, match=r"named entities. of study spans: corpus .world\.jsonl. has no linguist"):
+        plan.make(own, machine)
+    others = tuple(variant.name for variant in SPANS.variants if variant.name not in READING)
+    without = pretrainings(plan.make(dataclasses.replace(own, only=others), machine))
+    scale = scales.find("smoke").set(["corpus.annotator=microworld"])
+    named = pretrainings(plan.make(dataclasses.replace(own, scale=scale), machine))
+    assert {name: each.id for name, each in named.items() if name not in READING} == {
+        name: each.id for name, each in without.items()
+    }
+    assert {each.recipe.corpus.annotator for name, each in named.items() if name in READING} == {"microworld@1"}
+    with pytest.raises(BadInput, match=r"corpus\.annotator has no effect"):
+        plan.make(request(scale=scale), machine)

@@ -188,6 +188,8 @@ def test_the_other_tables_as_they_are_printed():
         "spans": {
             "subword tokens": (83.8, 86.7, 92.5),
             "whole words": (84.3, 86.3, 92.8),
+            "named entities": (84.8, 86.0, 93.1),
+            "noun phrases": (85.0, 86.5, 93.2),
             "geometric spans": (85.4, 87.0, 93.3),
         },
         "span-boundary": {

@@ -9,7 +9,7 @@ import numpy as np
 
 from bertlab.inputs.audit import sequences
 from bertlab.inputs.audit.checks import Check
-from bertlab.inputs.audit.sample import Source, draw, trace
+from bertlab.inputs.audit.sample import Source, draw
 from bertlab.inputs.batches import FEWEST, Batches
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import phases
@@ -49,7 +49,7 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
         drawn += [draw(recipe, corpus, source, length, epoch, steps, most // 8) for epoch in later]
         every = [sample for sample in drawn if sample is not None]
         first = every[0]
-        traced = trace(first)
+        traced = first.traced
         checks = [
             *sequences.layout(first),
             sequences.batches(first),

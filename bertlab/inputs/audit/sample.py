@@ -76,6 +76,11 @@ class Sample:
         return tokens
 
     @cached_property
+    def traced(self) -> "Trace":
+        """Where its tokens stand in the text; of the first epoch only."""
+        return trace(self)
+
+    @cached_property
     def inner(self) -> Flags:
         """(R, T) each [SEP] but the last."""
         return np.asarray(self._inside & (self.tokens == self.corpus.tokenizer.sep))

@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,9 @@ Chooser = Callable[[Sequences, keyed.Words], Choice]
 
 class Selection(Arm, ABC, home="bertlab.objectives.selection"):
     """A way to choose tokens: any but [CLS], [SEP] and [PAD]."""
+
+    annotated: ClassVar[bool] = False
+    """Whether it reads the linguistic spans of the text."""
 
     @abstractmethod
     def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:

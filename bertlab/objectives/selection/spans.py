@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.inputs.collator import Integers, Sequences
 from bertlab.objectives.selection.words import Keyed, Words, WordSelection
 
 _NEVER = np.uint32(0xFFFFFFFF)
@@ -21,7 +22,9 @@ class SpanSelection(WordSelection):
     def at_most(self, words: int) -> float:
         """The probability that a span has at most this many words."""
 
-    def turns(self, words: Words, ranks: Keyed, keys: keyed.Words) -> npt.NDArray[np.uint64]:
+    def turns(
+        self, words: Words, ranks: Keyed, keys: keyed.Words, sequences: Sequences, budget: Integers
+    ) -> npt.NDArray[np.uint64]:
         """The lowest rank of the words whose spans cover a word, above its number."""
         sizes, segments, turns = words.bits(keys ^ np.uint64(keyed.key("span length"))), words.segments, ranks.copy()
         for ahead in range(1, self.longest):

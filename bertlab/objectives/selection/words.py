@@ -33,6 +33,8 @@ class Words:
     """(W,) the segment of each, numbered over all sequences."""
     places: Numbers
     """(W,) the place of each in a flat array (B, T): in its sequence, at its number."""
+    positions: Numbers
+    """(W,) the place of the first token of each in the flat tokens (B, T) of the sequences."""
     sizes: Integers
     """(B, T) tokens of each word at its place, 0 elsewhere."""
 
@@ -86,7 +88,11 @@ class Budget:
         sizes = np.zeros(kinds.shape, dtype=np.int32)
         sizes.reshape(-1)[places] = ends - places
         numbers = (places - np.repeat(first, counts)).astype(np.uint32)
-        return Words(counts, numbers, np.cumsum(opens.take(flat), dtype=np.int32), places, sizes)
+        return Words(counts, numbers, np.cumsum(opens.take(flat), dtype=np.int32), places, flat, sizes)
+
+    def tokens(self, sequences: Sequences) -> Integers:
+        """The tokens to choose of each sequence, (B,)."""
+        return self._counts.take(sequences.ordinary)
 
     def spend(
         self, sequences: Sequences, words: Words, turns: npt.NDArray[Any], ranks: Keyed
@@ -98,7 +104,7 @@ class Budget:
         words are chosen a little less often than short ones. If no word fits, the first pieces of one are taken.
         """
         used = self._used.take(sequences.ordinary, axis=0)
-        numbers, budget, sizes = np.zeros_like(used), self._counts.take(sequences.ordinary), words.sizes
+        numbers, budget, sizes = np.zeros_like(used), self.tokens(sequences), words.sizes
         order = words.ordered(turns, slice(None), used.shape[1])  # enough: each word has at least one token
         taken = _until_full(np.take_along_axis(sizes, order, axis=1), budget)
         spent = taken.sum(axis=1, dtype=np.int32)
@@ -123,12 +129,18 @@ class WordSelection(Selection):
         def choose(sequences: Sequences, keys: keyed.Words) -> Choice:
             words = budget.words(sequences)
             ranks = words.ranks(keys)
-            return self.choice(sequences, *budget.spend(sequences, words, self.turns(words, ranks, keys), ranks))
+            turns = self.turns(words, ranks, keys, sequences, budget.tokens(sequences))
+            return self.choice(sequences, *budget.spend(sequences, words, turns, ranks))
 
         return choose
 
-    def turns(self, words: Words, ranks: Keyed, keys: keyed.Words) -> npt.NDArray[Any]:
-        """When each word is chosen, (W,): numbers to sort by, whose low bits are the number of the word."""
+    def turns(
+        self, words: Words, ranks: Keyed, keys: keyed.Words, sequences: Sequences, budget: Integers
+    ) -> npt.NDArray[Any]:
+        """When each word is chosen, (W,): numbers to sort by, whose low bits are the number of the word.
+
+        `budget` (B,) is the number of tokens to choose of each sequence.
+        """
         return ranks
 
     def choice(self, sequences: Sequences, numbers: Integers, used: Integers) -> Choice:
