@@ -67,8 +67,21 @@ class Recorded:
 def similarity(job: Job, machine: Machine) -> str:
     """Equal for jobs that take equally long, apart from the number of steps of a pre-training."""
     pretrain = job.pretrain if isinstance(job, Measure) else job
-    recipe = pretrain.recipe if isinstance(pretrain, Pretrain) else None
-    return _similarity(job.science(), recipe, recipe is not None and machine.compiles(recipe))
+    if not isinstance(pretrain, Pretrain):
+        return _similarity(job.science(), None, False)
+    plain = _without_spans(pretrain)
+    science = job.science() if isinstance(job, Measure) else plain.science()
+    return _similarity(science, plain.recipe, machine.compiles(plain.recipe))
+
+
+def _without_spans(pretrain: Pretrain) -> Pretrain:
+    """The pre-training without linguistic spans, which take no time in training, if it reads any."""
+    if not pretrain.recipe.annotated:
+        return pretrain
+    corpus = dataclasses.replace(pretrain.recipe.corpus, annotator="")
+    objective = tuple(loss.alike() for loss in pretrain.recipe.objective)
+    recipe = dataclasses.replace(pretrain.recipe, objective=objective, corpus=corpus)
+    return dataclasses.replace(pretrain, recipe=recipe, corpus=dataclasses.replace(pretrain.corpus, corpus=corpus))
 
 
 def _similarity_of(run: Run, runs: Mapping[str, Run]) -> str:
@@ -144,6 +157,7 @@ class Trials:
             return JOB_SECONDS + work(job).flops / (measure.TYPICAL_MFU * self.peak)
         key = similarity(pretrain, self._machine)
         if key not in self._speeds:
+            pretrain = _without_spans(pretrain)
             corpus, _ = self._text(pretrain.corpus)
             folder = Path(tempfile.mkdtemp(dir=self._directory))
             self._speeds[key] = measure.flops_per_second(pretrain.recipe, corpus, folder, self._machine, self.peak)

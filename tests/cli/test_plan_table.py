@@ -128,7 +128,7 @@ def test_sentence_order_has_alberts_base_model(machine):
 
 def test_spanberts_study_has_its_model_and_steps(machine):
     shape = "24 layers, 1024 wide, 16 heads: 336M parameters"
-    assert lines(machine, "spans") == [f"3 x {shape}; 256 sequences, 1,200,000 steps of 512 tokens"]
+    assert lines(machine, "spans") == [f"5 x {shape}; 256 sequences, 1,200,000 steps of 512 tokens"]
 
 
 def test_single_sequences_have_as_many_tokens_and_sbo_has_a_head(machine):

@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from bertlab.estimates.times import Recorded, _same_machine
+from bertlab.estimates.times import Recorded, _same_machine, similarity
 from bertlab.lab.jobs import ImportCheckpoint, Measure, PrepareCorpus, Pretrain
 from bertlab.lab.plan import Request, make
 from bertlab.lab.scales import find
@@ -116,3 +116,12 @@ def test_runs_on_a_gpu_tell_of_the_same_gpu_in_the_same_precision(monkeypatch, d
     monkeypatch.setattr(Machine, "device_name", "card")
     numerics = {"device": device, "precision": precision, "threads": 3}
     assert _same_machine({"numerics": numerics}, Machine(gpus=1, precision="bf16")) is alike
+
+
+def test_linguistic_spans_take_no_time_in_training(machine):
+    jobs = make(Request(studies=(study("spans"),), scale=find("smoke")), machine).jobs
+    assert len({similarity(job, machine) for job in jobs if isinstance(job, PrepareCorpus)}) == 2
+    models = [job for job in jobs if isinstance(job, Pretrain)]
+    assert len({similarity(job, machine) for job in models}) == 2  # subword tokens have no evaluation of their own
+    tasks = {job.data.name for job in jobs if isinstance(job, Measure)}
+    assert len({similarity(job, machine) for job in jobs if isinstance(job, Measure)}) == len(tasks)
