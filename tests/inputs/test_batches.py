@@ -34,7 +34,7 @@ def _part(documents: int, seed: int, dtype: Any = np.uint16) -> Any:
     sizes = draw.integers(1, 20, documents)
     lengths = draw.integers(2, 30, sizes.sum())
     sentences = np.cumsum([0, *lengths])
-    return SimpleNamespace(
+    return Part(
         tokens=np.arange(5, 5 + sentences[-1]).astype(dtype),
         sentences=sentences,
         documents=np.cumsum([0, *sizes]),
@@ -399,10 +399,8 @@ def test_evaluation_takes_single_segments_and_pairs_of_the_heldout_documents() -
 
 
 def test_unusable_corpora_say_so() -> None:
-    one = SimpleNamespace(
-        tokens=CORPUS.train.tokens, sentences=CORPUS.train.sentences, documents=CORPUS.train.documents[[0, -1]]
-    )
-    none = SimpleNamespace(tokens=np.array([], np.uint16), sentences=np.array([0]), documents=np.array([0]))
+    one = Part(tokens=CORPUS.train.tokens, sentences=CORPUS.train.sentences, documents=CORPUS.train.documents[[0, -1]])
+    none = Part(tokens=np.array([], np.uint16), sentences=np.array([0]), documents=np.array([0]))
     lonely = SimpleNamespace(tokenizer=CORPUS.tokenizer, train=one, heldout=one)
     with pytest.raises(BadInput, match="1 document"):
         Batches(recipe(), lonely).batch(0)
