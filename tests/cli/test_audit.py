@@ -29,7 +29,7 @@ def audit(call, capsys, text_file, runs):
 
 
 def test_every_study_is_clean_and_each_variant_is_in_one_audit(audit, runs):
-    code, output, errors = audit("all", "--json")
+    code, output, errors = audit("all", "--json", "--set", "corpus.annotator=microworld")
     assert code == 0, errors
     found = json.loads(output)
     assert all(each["holds"] for each in found)
