@@ -147,7 +147,13 @@ def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer, annotate: An
     def add() -> None:
         packed.extend(tokenizer.pack(texts))
         if annotate is not None:
-            marked.extend(annotation.marks(texts, tokenizer, annotate))
+            found = annotation.marks(texts, tokenizer, annotate)
+            tokens = [len(each) // tokenizer.dtype.itemsize for each in packed[len(packed) - len(texts) :]]
+            if tokens != [*map(len, found)]:
+                raise BadInput(
+                    f"tokenizer {tokenizer.settings.kind}: pack and offsets give other tokens: make them agree"
+                )
+            marked.extend(found)
 
     for number, document in enumerate(documents):
         for sentence in sentences(document):

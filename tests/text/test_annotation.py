@@ -167,6 +167,9 @@ def test_blocks_are_annotated_in_batches(monkeypatch):
     begins = np.cumsum(made.sentences) - made.sentences
     assert len(marks) == made.sentences.sum()
     assert np.flatnonzero(marks == annotation.BEGINS).tolist() == begins.tolist()
+    monkeypatch.setattr(tokenizer, "offsets", lambda texts: [([5], [(0, 1)]) for _ in texts])
+    with pytest.raises(BadInput, match="pack and offsets"):
+        spool.tokenise(texts, tokenizer, lambda given: [[] for _ in given])
 
 
 @pytest.mark.parametrize(
