@@ -63,6 +63,11 @@ def _kernel(scale: str, name: str, what: str, peer: str, floor: float | None = N
     return Row(name=f"{scale}-{name}", quantity=quantity, peer=peer, unit="tokens/s", floor=floor)
 
 
+def _arm(name: str, what: str, peer: str) -> Row:
+    quantity = f"pre-training, scale mini, {what}"
+    return Row(name=name, quantity=quantity, peer=peer, unit="tokens/s", floor=0.9, aim=1.0)
+
+
 TRAINER, LOOP = "transformers Trainer", "loop on BertForPreTraining"
 ATTENTION = "attention", "attention by products", "scaled_dot_product_attention"
 
@@ -83,6 +88,14 @@ ROWS = (
     _kernel("tiny", *ATTENTION, 1.15),
     _kernel("mini", *ATTENTION, 1.15),
     _kernel("base", *ATTENTION),
+    _arm("whole-words", "whole words masked", "single tokens"),
+    _arm("spans", "spans masked", "single tokens"),
+    _arm("n-grams", "n-grams masked", "single tokens"),
+    _arm("span-boundary", "span-boundary loss", "masked LM alone"),
+    _arm("sentence-order", "sentence order", "next sentence"),
+    _arm("shared", "all layers shared", "none shared"),
+    _arm("embeddings", "embeddings of H/6", "embeddings of H"),
+    _arm("power-norm", "PowerNorm", "LayerNorm"),
     Row(
         name="collating",
         quantity="masking and collating",

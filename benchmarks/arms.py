@@ -1,0 +1,70 @@
+"""What each new arm costs in pre-training: a variant of a study beside the variant that it is compared with.
+
+    python benchmarks/arms.py [--only spans ...] [--pairs 8] [--seconds 2] [--out FILE.json]
+
+Both are of one study at scale mini, in one process and on one thread, without Lightning and not compiled, their batches
+made as they are needed: processor time counts, and what other programs take does not.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from dataclasses import dataclass
+from functools import partial
+
+import ids
+import ours
+import script
+import torch
+from blocks import Found, Settings, compare, repeated
+
+from bertlab.lab import scales, studies
+from bertlab.recipe import Recipe
+
+SCALE = "mini"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Arm:
+    """A recipe as `ours` and `ids` train it."""
+
+    recipe: Recipe
+    fewest: int = 2
+    """Steps of a block, at least."""
+
+    @property
+    def vocabulary(self) -> int:
+        """Entries of the vocabulary."""
+        return self.recipe.tokenizer.vocabulary
+
+
+def beside(study: str, variant: str, other: str, settings: Settings) -> Found:
+    """The first variant of a study against the other."""
+    found, scale = studies.find(study), scales.find(SCALE).recipe
+    by_name = {each.name: each for each in found.variants}
+    arms = [Arm(recipe=found.recipe(by_name[name], scale)) for name in (variant, other)]
+    torch.set_num_threads(1)
+    with ids.batches(arms[0]) as one, ids.batches(arms[1]) as two:
+        blocks = [
+            repeated(ours.updates(arm, settings.machine, batches), arm.fewest, clock=time.process_time)
+            for arm, batches in zip(arms, (one, two), strict=True)
+        ]
+        for block in blocks:
+            block(0.0)  # the first steps are slower
+        return compare(*blocks, settings, probe=lambda: 1.0)
+
+
+MEASURED = {
+    "whole-words": partial(beside, "spans", "whole words", "subword tokens"),
+    "spans": partial(beside, "spans", "geometric spans", "subword tokens"),
+    "n-grams": partial(beside, "ngrams", "n-grams", "tokens"),
+    "span-boundary": partial(beside, "span-boundary", "single sequence + SBO", "single sequence"),
+    "sentence-order": partial(beside, "sentence-order", "SOP", "NSP"),
+    "shared": partial(beside, "sharing", "all shared, E = H", "not shared, E = H"),
+    "embeddings": partial(beside, "embedding-size", "not shared, E = H/6", "not shared, E = H"),
+    "power-norm": partial(beside, "norm", "PowerNorm", "post-norm"),
+}
+
+if __name__ == "__main__":
+    sys.exit(script.main(__doc__, MEASURED, seconds=2.0, threads=1))
