@@ -13,8 +13,7 @@ have 3.8 words on average and are replaced as a whole. Named entities and noun p
 words the others. All variants are evaluated on the same single masked tokens, and each on its own masks too.
 
 Run it: `bertlab ablate spans`. On text of your own a spaCy pipeline finds entities and phrases: `bertlab ablate spans --corpus
-books/ --set corpus.annotator=en_core_web_sm`. Without one, leave these variants out: `--only "subword tokens" --only "whole
-words" --only "geometric spans"`.
+books/ --set corpus.annotator=en_core_web_sm`. Without one, these two variants are left out.
 """
 
 from bertlab import (

@@ -11,14 +11,14 @@ from dataclasses import dataclass, field
 from operator import itemgetter
 from pathlib import Path
 
-from bertlab.errors import BadInput, unknown
+from bertlab.errors import BadInput, unknown, warn
 from bertlab.lab import scales
 from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, read_task
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Recipe
-from bertlab.recipe.identity import canonical
+from bertlab.recipe.identity import canonical, put
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
@@ -244,7 +244,7 @@ class _Planner:
             if name not in (*names, RANDOM_INIT):
                 raise unknown("variant", name, names)
         chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
-        recipes = [(variant, self.recipe(study, variant, base)) for variant in chosen]
+        recipes = self.annotated(study, [(variant, study.recipe(variant, base)) for variant in chosen])
         if request.random_init or RANDOM_INIT in request.only:
             baseline = study.variant(study.baseline)
             recipe = study.recipe(baseline, base)
@@ -269,16 +269,23 @@ class _Planner:
                 )
         return recipes
 
-    def recipe(self, study: Study, variant: Variant, base: Recipe) -> Recipe:
-        """The recipe of a variant; its corpus has the linguistic spans that it reads, and no others."""
-        recipe = study.recipe(variant, base)
-        if not recipe.annotated or self.request.pretrained is not None:
-            return recipe
+    def annotated(self, study: Study, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
+        """The recipes, with the linguistic spans in the corpora of those that read them.
+
+        If nothing is named that finds them in this text, these are left out with a warning, unless `--only` names them.
+        """
+        request, reading = self.request, [variant.name for variant, recipe in recipes if recipe.annotated]
+        if not reading or request.pretrained is not None:
+            return recipes
         try:
-            annotator = annotation.resolve(self.request.scale.recipe.corpus.annotator, self.located)
+            annotator = annotation.resolve(request.scale.recipe.corpus.annotator, self.located)
         except BadInput as error:
-            raise BadInput(f"variant '{variant.name}' of study {study.name}: {error}") from None
-        return dataclasses.replace(recipe, corpus=dataclasses.replace(recipe.corpus, annotator=annotator))
+            if request.scale.recipe.corpus.annotator or request.only or study.baseline in reading:
+                raise BadInput(f"variant '{reading[0]}' of study {study.name}: {error}") from None
+            warn(f"study {study.name} leaves out {' and '.join(map(repr, reading))}: {error}")
+            return [(variant, recipe) for variant, recipe in recipes if not recipe.annotated]
+        given = {"corpus.annotator": annotator}
+        return [(variant, put(recipe, given) if recipe.annotated else recipe) for variant, recipe in recipes]
 
     def jobs(
         self, pretrain: Pretrained, study: Study, scale: Scale, variant: Variant, measurement: Measurement

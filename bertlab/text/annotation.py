@@ -53,7 +53,7 @@ def resolve(given: str, located: Sequence[Located]) -> str:
         if other is not None:
             raise BadInput(
                 f"corpus '{other}' has no linguistic spans: name a spaCy pipeline that marks them, as in --set "
-                "corpus.annotator=en_core_web_sm, or choose the variants without them with --only"
+                "corpus.annotator=en_core_web_sm"
             )
         name = _WORLD
     current = _version(name)
