@@ -65,7 +65,7 @@ def _kernel(scale: str, name: str, what: str, peer: str, floor: float | None = N
 
 def _arm(name: str, what: str, peer: str) -> Row:
     quantity = f"pre-training, scale mini, {what}"
-    return Row(name=name, quantity=quantity, peer=peer, unit="tokens/s", floor=0.9, aim=1.0)
+    return Row(name=name, quantity=quantity, peer=peer, unit="tokens/s", shown_as="share", floor=0.9, aim=1.0)
 
 
 TRAINER, LOOP = "transformers Trainer", "loop on BertForPreTraining"
