@@ -8,7 +8,7 @@ import dataclasses
 import hashlib
 import json
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from bertlab.errors import BadInput, unknown
@@ -158,6 +158,7 @@ def put(
         held = replaced.get(field, getattr(value, field))
         deep = f"{prefix}{name}."
         if name == field:
+            _check_fields(held, inner, deep, axis_of(known[field][0])[0])
             replaced[field] = put(held, inner, deep, read)
             continue
         if name not in (kinds := [each.kind for each in held]):
@@ -168,6 +169,17 @@ def put(
         return changed
     except FieldError as error:
         raise FieldError(prefix, error.field, error.problem) from None
+
+
+def _check_fields(held: Any, paths: Iterable[str], prefix: str, axis: Any) -> None:
+    """Raises `BadInput` for a field that only other arms of the axis have, if `held` is an arm."""
+    kinds: list[Any] = [*arms(axis).values()] if axis else []
+    for path in paths if axis else ():
+        name = path.partition(".")[0]
+        others = [each.kind for each in kinds if name in hints(each)]
+        if others and held.kind not in others:
+            field = prefix.rstrip(".")
+            raise BadInput(f"{prefix}{path} has no effect: {field} is {held.kind}, not {' or '.join(sorted(others))}")
 
 
 def _holder(known: Mapping[str, tuple[Any, Any]], name: str) -> str:

@@ -279,7 +279,7 @@ def test_show_names_the_fields_that_set_sets(name, call, capsys):
     for path in {*shown["recipe"]} - {*shown["set"]}:
         # or it does not go with the scale's other fields: of a selection that only the variants have, one of several
         # shares, or a format without pairs
-        with pytest.raises(BadInput, match=r"varies it between its variants|unknown field|add up to 1|has one segment"):
+        with pytest.raises(BadInput, match=r"varies it between its variants|has no effect|add up to 1|has one segment"):
             plan.make(dataclasses.replace(request, scale=scale.set([f"{path}={spelled[path]}"])), machine)
 
 

@@ -229,6 +229,8 @@ def test_reading_refuses_an_unknown_field():
         ("schedule.batch_size", "0", "give 1 to"),
         ("model.positions", "sinusoid", "model.positions is 'sinusoid': choose from learned, rotary"),
         ("model.heads", "7", "multiple of heads"),
+        ("model.window", "9", "model.window has no effect: model is bert, not modernbert"),
+        ("model.windoww", "9", "unknown field"),
         ("masked_lm.corruption.mask", "0.9", r"masked_lm\.corruption\.mask, keep and random are .* add up to 1"),
         ("masking.mask", "0.9", "unknown field"),
         ("objective", "electra", "unknown value of objective 'electra'"),
