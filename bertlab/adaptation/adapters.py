@@ -11,7 +11,8 @@ from bertlab.adaptation.base import Adaptation
 from bertlab.keyed import key as keyed
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import Range
-from bertlab.recipe.recipe import Rate, Transformer
+from bertlab.recipe.recipe import Rate
+from bertlab.recipe.transformer import Transformer
 
 if TYPE_CHECKING:
     from bertlab.model.heads import PretrainingModel

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from bertlab.keyed import key as keyed
 from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Range
-from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Rate, Transformer
+from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Rate
+from bertlab.recipe.transformer import Transformer
 from bertlab.tasks.examples import Batch, Examples, Integers
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import TaskKind

@@ -12,7 +12,8 @@ from bertlab.keyed import key as keyed
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import SHARE, Range
-from bertlab.recipe.recipe import Decay, Epochs, Rate, Transformer
+from bertlab.recipe.recipe import Decay, Epochs, Rate
+from bertlab.recipe.transformer import Transformer
 from bertlab.tasks.examples import Examples, Integers, by_length
 from bertlab.tasks.kinds.base import TaskKind
 

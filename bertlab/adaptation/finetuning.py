@@ -11,7 +11,7 @@ from bertlab.adaptation.base import Adaptation
 from bertlab.keyed import key as keyed
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import Range
-from bertlab.recipe.recipe import Transformer
+from bertlab.recipe.transformer import Transformer
 
 if TYPE_CHECKING:
     from torch import nn

@@ -51,15 +51,15 @@ class Size(Checked, group="size"):
         """`model` in this size, with at least one layer and one head."""
         across = max(1, round(self.width * model.heads))
         hidden = across * (model.hidden // model.heads)
-        changes = {
-            "layers": max(1, round(self.layers * model.layers)),
-            "heads": max(1, int(self.heads * across)),
-            "hidden": hidden,
-        }
-        if self.embeddings != 1:
-            width = getattr(model, "embedding_size", 0) or hidden
-            changes["embedding_size"] = max(1, round(self.embeddings * width))
-        return put(model, changes, "model.")
+        sized = dataclasses.replace(
+            model,
+            layers=max(1, round(self.layers * model.layers)),
+            heads=max(1, int(self.heads * across)),
+            hidden=hidden,
+        )
+        if self.embeddings == 1:
+            return sized
+        return put(sized, {"embedding_size": max(1, round(self.embeddings * sized.embedding_width))}, "model.")
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,5 +1,7 @@
 """Recipes of pre-trainings: frozen dataclasses, the ranges of their fields, their ids and their cost. No torch."""
 
+from bertlab.recipe.bert import Model as Model
+from bertlab.recipe.bert import NormPosition as NormPosition
 from bertlab.recipe.modern_bert import ModernBert as ModernBert
 from bertlab.recipe.objective import Loss as Loss
 from bertlab.recipe.objective import Pairing as Pairing
@@ -8,12 +10,10 @@ from bertlab.recipe.recipe import SEED as SEED
 from bertlab.recipe.recipe import Corpus as Corpus
 from bertlab.recipe.recipe import Format as Format
 from bertlab.recipe.recipe import Inputs as Inputs
-from bertlab.recipe.recipe import Model as Model
-from bertlab.recipe.recipe import NormPosition as NormPosition
 from bertlab.recipe.recipe import Optimizer as Optimizer
-from bertlab.recipe.recipe import Positions as Positions
 from bertlab.recipe.recipe import Recipe as Recipe
 from bertlab.recipe.recipe import Schedule as Schedule
 from bertlab.recipe.recipe import Source as Source
 from bertlab.recipe.recipe import Tokenizer as Tokenizer
-from bertlab.recipe.recipe import Transformer as Transformer
+from bertlab.recipe.transformer import Positions as Positions
+from bertlab.recipe.transformer import Transformer as Transformer

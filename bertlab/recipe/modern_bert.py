@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
 from bertlab.recipe.ranges import Range
-from bertlab.recipe.recipe import Positions, Transformer
+from bertlab.recipe.transformer import Positions, Transformer
 
 Base = Annotated[float, Range(1, 1e12)]
 

@@ -15,7 +15,8 @@ from bertlab.errors import BadInput
 from bertlab.recipe.ranges import SHARE, Arm, Checked
 
 if TYPE_CHECKING:
-    from bertlab.recipe.recipe import Recipe, Transformer
+    from bertlab.recipe.recipe import Recipe
+    from bertlab.recipe.transformer import Transformer
 
 Arrays = Mapping[str, Any]
 """The arrays that a loss adds to a batch, by name; tensors on a device. The first axis is over sequences."""

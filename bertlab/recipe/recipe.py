@@ -3,26 +3,20 @@
 All fields default to BERT's own values (Devlin et al. 2019, appendix A.2).
 """
 
-import dataclasses
-import importlib
-import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
+from bertlab.recipe.bert import Model
 from bertlab.recipe.objective import Loss, Pairing, bert, pairing
-from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Checked, FieldError, Range, arm
+from bertlab.recipe.ranges import SHARE, Arm, Checked, FieldError, Range, arm
+from bertlab.recipe.transformer import Transformer
 
-Positions = Literal["learned", "rotary"]
-Sharing = Literal["none", "attention", "feed-forward", "all"]
-Activation = Literal["gelu", "gelu_new"]
-Norm = Literal["layer", "power"]
-NormPosition = Literal["post", "pre"]
 Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
@@ -145,174 +139,6 @@ class Inputs(Checked, group="inputs"):
     def longest(self) -> int:
         """Tokens of the longest sequence."""
         return max(self.length, self.phase2_length if self.phase2_share else 0)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Transformer(Arm, ABC, home="bertlab.recipe"):
-    """An encoder: the fields and the protocol of all kinds. `Model` is BERT's.
-
-    `bertlab.model` has its modules; nothing else asks which kind a recipe has.
-    """
-
-    encoder: ClassVar[str]
-    """The module and the class of its encoder, a `bertlab.model.encoder.Stack`."""
-    biases: ClassVar[bool] = True
-    """Whether linear layers and normalisations have biases, in the LM head too."""
-    layers: Annotated[int, Range(1, 200)] = 12
-    hidden: Annotated[int, Range(1, 65_536)] = 768
-    heads: Annotated[int, Range(1, 65_536)] = 12
-    intermediate: Annotated[int, Range(0, 1_000_000)] = 0
-    """Width of the feed-forward layer; 0 for four times `hidden`, in ModernBERT one and a half times."""
-    activation: Activation = "gelu"
-    """GELU with the error function, or `gelu_new`, its approximation by tanh in Google's released code."""
-    max_positions: Annotated[int, Range(1, 1_000_000, or_zero=True)] = 0
-    """Rows of the position table; 0 for max(128, the longest sequence)."""
-    layer_norm_eps: Annotated[float, Range(1e-15, 0.1)] = 1e-12
-    """What LayerNorm adds to the variance; 1e-5 in RoBERTa's and ModernBERT's published models."""
-    dropout: Annotated[float, DROPOUT] = 0.1
-    initialisation: Literal["fixed", "width"] = "fixed"
-    """Standard deviation of the initial weights: 0.02, or 0.02 x sqrt(768 / hidden) with `width`."""
-
-    def __init_subclass__(cls, home: str = "") -> None:
-        super().__init_subclass__(home)
-        cls._group = "model."  # as `--set` names its fields
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        size, rest = divmod(self.hidden, self.heads)
-        if rest:
-            found = f"model.hidden is {self.hidden} and model.heads {self.heads}"
-            raise BadInput(f"{found}: hidden must be a multiple of heads")
-        if self.positions == "rotary" and size % 2:
-            raise BadInput(f"model.positions is rotary with heads of {size}: rotary needs an even head size")
-
-    @property
-    @abstractmethod
-    def positions(self) -> Positions:
-        """How it tells positions apart."""
-
-    @property
-    @abstractmethod
-    def segments(self) -> int:
-        """Segments that have embeddings of their own; 0 without such embeddings."""
-
-    @abstractmethod
-    def parameters(self, vocabulary: int, positions: int) -> int:
-        """Parameters of the encoder; `positions` is the size of the position table, which a rotary model lacks."""
-
-    @abstractmethod
-    def flops_per_token(self, length: int, causal: bool) -> float:
-        """Operations of the forward pass on one token, in sequences of `length` tokens."""
-
-    @property
-    def declared(self) -> Self:
-        """The model without fields that change nothing."""
-        return self
-
-    @property
-    def shape(self) -> str:
-        """Its size in words, for plans and reports."""
-        return f"{self.layers} layers, {self.hidden} wide, {self.heads} heads"
-
-    @property
-    def embedding_width(self) -> int:
-        """Width of the embeddings."""
-        return self.hidden
-
-    @property
-    def feedforward(self) -> int:
-        """Width of the feed-forward layer."""
-        return self.intermediate or 4 * self.hidden
-
-    @property
-    def init_std(self) -> float:
-        """Standard deviation of the truncated normal that weights start from."""
-        return 0.02 * math.sqrt(768 / self.hidden) if self.initialisation == "width" else 0.02
-
-    def positions_for(self, length: int) -> int:
-        """Rows of the position table for sequences of at most `length` tokens."""
-        return self.max_positions or max(128, length)
-
-    def new_encoder(self, vocabulary: int, positions: int, causal: bool = False) -> Any:
-        """Its encoder, of at most `positions` tokens, with torch's initial weights."""
-        module, _, name = self.encoder.rpartition(".")
-        return getattr(importlib.import_module(module), name)(self, vocabulary, positions, causal)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Model(Transformer):
-    """The encoder, by default BERT's: post-norm, GELU, LayerNorm eps 1e-12, tied output embedding."""
-
-    kind: ClassVar[str] = "bert"
-    encoder: ClassVar[str] = "bertlab.model.encoder.Encoder"
-    embedding_size: Annotated[int, Range(0, 65_536)] = 0
-    """Width of the embeddings, which are projected to `hidden`, and to which the LM head projects back (ALBERT section
-    3.1); 0 for `hidden`, without a projection."""
-    sharing: Sharing = "none"
-    """Sub-layers whose parameters, with their normalisation, are the same in all layers (ALBERT section 3.1)."""
-    norm: Norm = "layer"
-    """The normalisation in the layers: LayerNorm, or `power` for PowerNorm (Shen et al. 2020). Embeddings and heads
-    keep LayerNorm."""
-    norm_position: NormPosition = "post"
-    """`post` normalises the sum of a sub-layer's input and output, as BERT does; `pre` the input of each sub-layer, and
-    the output of the last layer (Xiong et al. 2020, Table 1). The LayerNorm of the embeddings stays."""
-    positions: Positions = "learned"
-    """`learned` is BERT's; small models need `rotary` to leave the unigram plateau."""
-    segments: Annotated[int, Range(1, 2)] = 2
-    """Segments that have embeddings of their own; 1 as in RoBERTa, where all tokens have the same."""
-
-    def parameters(self, vocabulary: int, positions: int) -> int:
-        """Embeddings, what layers do not share, and the last normalisation of pre-norm."""
-        hidden, wide, narrow = self.hidden, self.feedforward, self.embedding_width
-        norm = 2 * hidden
-        embeddings = (vocabulary + self.segments + (positions if self.positions == "learned" else 0)) * narrow
-        projection = narrow * hidden + hidden if narrow != hidden else 0
-        attention = 4 * (hidden * hidden + hidden) + norm
-        feedforward = hidden * wide + wide + wide * hidden + hidden + norm
-        layers = (1 if self.shares_attention else self.layers) * attention
-        layers += (1 if self.shares_feedforward else self.layers) * feedforward
-        return embeddings + 2 * narrow + projection + layers + (norm if self.norm_position == "pre" else 0)
-
-    def flops_per_token(self, length: int, causal: bool) -> float:
-        """Matrices and attention of all layers, also those that share parameters, and the projection of embeddings."""
-        hidden = self.hidden
-        matrices = self.layers * (4 * hidden**2 + 2 * hidden * self.feedforward)
-        matrices += self.embedding_width * hidden if self.embedding_width != hidden else 0
-        seen = (length + 1) / 2 if causal else length  # tokens that a token attends to
-        return 2.0 * (matrices + self.layers * 2 * seen * hidden)
-
-    @property
-    def declared(self) -> Self:
-        """The model without fields that change nothing: embeddings as wide as it is, and sharing in a single layer."""
-        embedding_size = 0 if self.embedding_size == self.hidden else self.embedding_size
-        sharing: Sharing = "none" if self.layers == 1 else self.sharing
-        return dataclasses.replace(self, embedding_size=embedding_size, sharing=sharing)
-
-    @property
-    def shape(self) -> str:
-        """Its size in words, for plans and reports."""
-        text, used = super().shape, self.declared
-        if used.embedding_size:
-            text += f", embeddings of {used.embedding_size}"
-        if used.sharing != "none":
-            text += f", {'all parameters' if used.sharing == 'all' else used.sharing} shared"
-        text += ", pre-norm" * (used.norm_position == "pre") + ", PowerNorm" * (used.norm == "power")
-        return text
-
-    @property
-    def embedding_width(self) -> int:
-        """Width of the embeddings."""
-        return self.embedding_size or self.hidden
-
-    @property
-    def shares_attention(self) -> bool:
-        """Whether all layers have the same self-attention."""
-        return self.sharing in ("attention", "all")
-
-    @property
-    def shares_feedforward(self) -> bool:
-        """Whether all layers have the same feed-forward network."""
-        return self.sharing in ("feed-forward", "all")
 
 
 @dataclass(frozen=True, kw_only=True)

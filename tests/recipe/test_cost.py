@@ -8,8 +8,8 @@ import pytest
 
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
 from bertlab.recipe import Inputs, Model, ModernBert, Recipe, Schedule, Transformer, cost
+from bertlab.recipe.bert import Sharing
 from bertlab.recipe.objective import bert
-from bertlab.recipe.recipe import Sharing
 from bertlab.text.tokenizers import WordPiece
 
 BASE = Model()

@@ -17,7 +17,7 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop.architectures import ARCHITECTURES, architecture_of
 from bertlab.model.interop.architectures.base import Architecture
 from bertlab.names import shown
-from bertlab.recipe.recipe import Activation
+from bertlab.recipe.transformer import Activation
 from bertlab.text.tokenizers import base as tokenizers
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
