@@ -13,6 +13,7 @@ from bertlab.objectives import CausalLM, MaskedLM, SentenceOrder
 from bertlab.recipe.identity import canonical
 from bertlab.text.tokenizers import WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
+from random_weights import perturbed
 
 TOKENS = 24
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(85))]
@@ -22,15 +23,6 @@ ALBERT = (MaskedLM(), SentenceOrder())
 def described(**fields):
     usual = {"layers": 3, "hidden": 64, "heads": 4, "max_positions": TOKENS, "sharing": "all", "embedding_size": 16}
     return recipe.Model(**{**usual, **fields})
-
-
-def perturbed(model):
-    """Random weights everywhere, biases and LayerNorm too: an error in any of them shows."""
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for each in model.parameters():
-            each.add_(torch.randn(each.shape, generator=generator) * 0.1)
-    return model
 
 
 def built(model, objective=ALBERT):

@@ -12,6 +12,7 @@ from bertlab.model.interop import huggingface
 from bertlab.objectives import CausalLM
 from bertlab.text.tokenizers import WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
+from random_weights import perturbed
 
 TOKENS = 24
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(85))]
@@ -19,15 +20,6 @@ WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for num
 
 def described(positions):
     return recipe.Model(layers=3, hidden=64, heads=4, positions=positions, max_positions=TOKENS, dropout=0.1)
-
-
-def perturbed(model):
-    """Random weights everywhere, biases and LayerNorm too: an error in any of them shows."""
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for each in model.parameters():
-            each.add_(torch.randn(each.shape, generator=generator) * 0.1)
-    return model
 
 
 def inputs():

@@ -13,20 +13,12 @@ from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.recipe.identity import canonical
 from bertlab.store.runs import Store
 from bertlab.text.tokenizers import ModernBPE
+from random_weights import perturbed
 
 TOKENS, PADDED = 200, 7
 """The window of 8 is short of most sequences; the token table has entries beyond the vocabulary."""
 SIZE = {"layers": 5, "hidden": 32, "heads": 2, "max_positions": TOKENS, "layer_norm_eps": 1e-5, "dropout": 0.0}
 MODEL = recipe.ModernBert(**SIZE, intermediate=40, window=8)
-
-
-def perturbed(model):
-    """Random weights everywhere, in normalisations too: an error in any of them shows."""
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for each in model.parameters():
-            each.add_(torch.randn(each.shape, generator=generator) * 0.1)
-    return model
 
 
 @pytest.fixture(scope="module")

@@ -15,20 +15,12 @@ from bertlab.recipe.identity import canonical
 from bertlab.store.runs import Store
 from bertlab.text.tokenizers import SPECIALS, ByteLevelBPE
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
+from random_weights import perturbed
 
 TOKENS = 48
 MODEL = recipe.Model(
     layers=2, hidden=32, heads=2, intermediate=64, max_positions=TOKENS, segments=1, layer_norm_eps=1e-5
 )
-
-
-def perturbed(model):
-    """Random weights everywhere, biases and LayerNorm too: an error in any of them shows."""
-    generator = torch.Generator().manual_seed(0)
-    with torch.no_grad():
-        for each in model.parameters():
-            each.add_(torch.randn(each.shape, generator=generator) * 0.1)
-    return model
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,209 @@
+"""Published tasks in their own columns: how they become texts and answers, and where the Hub has them."""
+
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.machine import Machine
+from bertlab.tasks import catalog, data
+
+RACE = [
+    {"article": "She rose.", "question": "Who rose?", "options": ["He", "She", "It", "They"], "answer": "B"},
+    {"article": "She rose.", "question": "She _ .", "options": ["sat", "fell", "slept", "rose"], "answer": "D"},
+]
+CHOICES = {"label": ["A", "B", "C", "D", "E"], "text": ["a bank", "a tree", "a moon", "a cup", "a road"]}
+COMMONSENSE = [
+    {"question": "Where is money?", "question_concept": "money", "choices": CHOICES, "answerKey": "A"},
+    {"question": "What is seen at night?", "question_concept": "night", "choices": CHOICES, "answerKey": "C"},
+]
+
+
+def test_questions_of_race_are_read_with_each_option(tmp_path, write):
+    for split in ("train", "validation"):
+        write(tmp_path / "race" / f"{split}.jsonl.gz", RACE)
+    found = data.load(catalog.find("race"), machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
+    one, two = zip(*found.train.text, strict=True)
+    assert one == ("She rose.", "Who rose? He", "Who rose? She", "Who rose? It", "Who rose? They")
+    assert two == ("She rose.", "She sat .", "She fell .", "She slept .", "She rose .")
+    assert (found.train.labels, found.labels) == ([1, 3], ("A", "B", "C", "D"))
+    assert found.train.groups.tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"answer": "E"}, "label 'E' in {file} column answer row 2: give one of 0 (A), 1 (B), 2 (C), 3 (D)"),
+        (
+            {"options": ["a", "b", "c"]},
+            "{file} column options row 2 has 3 endings, the first row 4: give the same number",
+        ),
+        ({"question": None}, "{file} column question row 2 is None: give a text"),
+    ],
+)
+def test_a_wrong_record_of_race_is_named(tmp_path, write, wrong, says):
+    write(tmp_path / "race" / "train.jsonl", [RACE[0], RACE[1] | wrong])
+    write(tmp_path / "race" / "validation.jsonl", RACE)
+    with pytest.raises(BadInput) as caught:
+        data.load(catalog.find("race"), machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
+    assert str(caught.value) == says.format(file=tmp_path / "race" / "train.jsonl")
+
+
+def test_questions_of_commonsense_qa_have_endings_with_names(tmp_path, write):
+    swapped = {"label": ["B", "A", "C", "D", "E"], "text": CHOICES["text"]}
+    for split in ("train", "validation"):
+        write(tmp_path / "commonsense_qa" / f"{split}.jsonl", [*COMMONSENSE, COMMONSENSE[0] | {"choices": swapped}])
+    machine = Machine(data=tmp_path, cache=tmp_path / "cache")
+    found = data.load(catalog.find("commonsense_qa"), machine=machine, world=False)
+    assert [column[1] for column in found.train.text] == ["What is seen at night?", *CHOICES["text"]]
+    assert found.labels == ("A", "B", "C", "D", "E")
+    assert found.train.labels == [0, 2, 1], "by its own names"
+    assert found.train.groups.tolist() == [0, 1, 0], "of one concept"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [
+        ({"answerKey": "F"}, "{file} column answerKey row 2 is 'F': give one of A, B, C, D, E"),
+        ({"answerKey": ""}, "{file} column answerKey row 2 is '': give one of A, B, C, D, E"),
+        ({"question": None}, "{file} column question row 2 is None: give a text"),
+        (
+            {"choices": {"label": ["A", "B"], "text": ["a", "b"]}},
+            "{file} column choices row 2 has 2 endings, the first row 5: give the same number",
+        ),
+        (
+            {"choices": {"label": ["A", "B"]}},
+            "{file} column choices row 2 is {{'label': ['A', 'B']}}: give a list of two endings or more",
+        ),
+        (
+            {"choices": {"text": list("abcde")}},
+            "{file} column choices row 2 is {{'text': ['a', 'b', 'c', 'd', 'e']}}: "
+            'give {{"label": [...], "text": [...]}}, a label per text',
+        ),
+    ],
+)
+def test_a_wrong_record_of_commonsense_qa_is_named(tmp_path, write, wrong, says):
+    write(tmp_path / "commonsense_qa" / "train.jsonl", [COMMONSENSE[0], COMMONSENSE[1] | wrong])
+    write(tmp_path / "commonsense_qa" / "validation.jsonl", COMMONSENSE)
+    with pytest.raises(BadInput) as caught:
+        data.load(catalog.find("commonsense_qa"), machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
+    assert str(caught.value) == says.format(file=tmp_path / "commonsense_qa" / "train.jsonl")
+
+
+JOINED = [
+    (
+        "dream",
+        {"dialogue": ["M: Tea?", "W: No."], "question": "What is it?", "choice": ["Tea.", "No."], "answer": "No."},
+        ("M: Tea? W: No.", "What is it? Tea.", "What is it? No."),
+        1,
+    ),
+    (
+        "copa",
+        {"premise": "It rained.", "choice1": "Mud.", "choice2": "Dust.", "question": "effect", "label": 0},
+        ("It rained. What was the effect?", "Mud.", "Dust."),
+        0,
+    ),
+    (
+        "multirc",
+        {"paragraph": "She rose.", "question": "Who rose?", "answer": "She", "label": 1},
+        ("She rose.", "Who rose? She"),
+        1,
+    ),
+    (
+        "wic",
+        {"word": "class", "sentence1": "A class.", "sentence2": "First class.", "label": 0},
+        ("class: A class.", "class: First class."),
+        0,
+    ),
+    (
+        "wsc",
+        {"text": "Ann saw that she won.", "span1_text": "Ann", "span2_text": "she", "label": 1},
+        ("Ann saw that she won.", "she is Ann"),
+        1,
+    ),
+    (
+        "winogrande",
+        {"sentence": "Ann beat Eve, so _ won.", "option1": "Ann", "option2": "Eve", "answer": "1"},
+        ("Ann beat Eve, so _ won.", "Ann", "Eve"),
+        0,
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "row", "texts", "label"), JOINED)
+def test_a_text_may_join_columns(tmp_path, write, name, row, texts, label):
+    for split in ("train", "validation"):
+        write(tmp_path / name / f"{split}.jsonl", [row])
+    found = data.load(catalog.find(name), machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
+    assert found.train.text == tuple([text] for text in texts)
+    assert found.train.labels == [label]
+
+
+PAIR = {"premise": "a b", "hypothesis": "c", "label": 2}
+PASSAGE = {"question": "is it", "passage": "It is.", "label": 1}
+SUPERGLUE = [each for each in JOINED if each[0] not in ("dream", "winogrande")] + [
+    ("boolq", PASSAGE, ("is it", "It is."), 1),
+    ("cb", PAIR, ("a b", "c"), 2),
+]
+
+
+def test_superglue_is_one_data_set_of_the_hub_with_a_configuration_for_each_task(hub, tmp_path, write):
+    """As the Hub has it: one repository, a folder for each configuration, which the card lists; no other is read."""
+    configurations = {name: "wsc.fixed" if name == "wsc" else name for name, *_ in SUPERGLUE}
+    card = "---\nconfigs:\n"
+    files = {}
+    for name, row, *_ in SUPERGLUE:
+        folder = configurations[name]
+        card += f"- config_name: {folder}\n  data_files:\n"
+        for split in ("train", "validation", "test"):
+            card += f"  - split: {split}\n    path: {folder}/{split}-*\n"
+            path = f"{folder}/{split}-00000-of-00001.parquet"
+            hidden = [row | {"label": -1}] if split == "test" else [row]
+            files[path] = write(tmp_path / "rows.parquet", hidden).read_bytes()
+    hub.push("datasets/aps/super_glue", {"README.md": f"{card}---\n".encode(), **files})
+    machine = Machine(cache=tmp_path / "cache")
+    for name, _, texts, label in SUPERGLUE:
+        hub.asked.clear()
+        found = data.load(catalog.find(name), machine=machine, world=False)
+        assert (found.train.text, found.train.labels) == (tuple([text] for text in texts), [label])
+        assert found.test is None, "its labels are not public"
+        read = {path.rpartition("/resolve/")[2].partition("/")[2] for path in hub.asked if path.endswith(".parquet")}
+        assert read == {f"{configurations[name]}/{split}-00000-of-00001.parquet" for split in ("train", "validation")}
+    assert {catalog.find(name).hub for name in configurations} == {
+        f"aps/super_glue:{each}" for each in configurations.values()
+    }
+
+
+def test_the_other_choices_of_the_hub(hub, tmp_path, write):
+    """WinoGrande's largest training set among its configurations, CommonsenseQA's only one, and GAP as the Hub itself
+    converts it."""
+
+    def stored(row):
+        return write(tmp_path / "rows.parquet", [row]).read_bytes()
+
+    (_, blank, texts, _), splits = JOINED[-1], ("train", "validation", "test")
+    sizes = "---\nconfigs:\n" + "".join(
+        f"- config_name: {size}\n  data_files:\n"
+        + "".join(f"  - {{split: {split}, path: {size}/{split}-*}}\n" for split in splits)
+        for size in ("winogrande_xl", "winogrande_xs")
+    )
+    sizes = {"README.md": f"{sizes}---\n".encode()}
+    for size, answer in (("winogrande_xl", "1"), ("winogrande_xs", "2")):
+        row = stored(blank | {"answer": answer})
+        sizes |= {f"{size}/{split}-00000-of-00001.parquet": row for split in splits}
+    hub.push("datasets/allenai/winogrande", sizes)
+    common = {f"data/{split}-00000-of-00001.parquet": stored(COMMONSENSE[1]) for split in splits}
+    hub.push("datasets/tau/commonsense_qa", common)
+    meant = {"Pronoun": "she", "Pronoun-offset": 0, "A": "Ann", "A-coref": False, "B": "Eve", "B-coref": True}
+    converted = stored({"Text": "she fell.", **meant, "URL": "some page"})
+    hub.push("datasets/google-research-datasets/gap", {"gap.py": b"a script"})
+    gap = {f"default/{split}/0000.parquet": converted for split in splits}
+    hub.push("datasets/google-research-datasets/gap", gap, "refs/convert/parquet")
+
+    def load(name):
+        return data.load(catalog.find(name), machine=Machine(cache=tmp_path / "cache"), world=False)
+
+    assert (load("winogrande").train.text, load("winogrande").train.labels) == (tuple([text] for text in texts), [0])
+    assert (load("commonsense_qa").train.labels, load("commonsense_qa").test) == ([2], None)
+    assert (load("gap").train.labels, load("gap").test.labels) == ([1], [1])
+    assert load("gap").evaluation.text == (
+        ["[ she ] fell."], ["she means Ann"], ["she means Eve"], ["she means neither"],
+    )  # fmt: skip
