@@ -156,7 +156,7 @@ class Collator:
 
 
 class _Text:
-    """An array with a value for each token of a text, out of which sequences of T tokens are put together."""
+    """An array with a value for each token of a text, from which sequences of T tokens are put together."""
 
     def __init__(self, values: npt.NDArray[Any], length: int) -> None:
         self._values = np.pad(values, (0, max(0, length - len(values))))
