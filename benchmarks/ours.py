@@ -42,7 +42,7 @@ def through_lightning(shape: Any, machine: Machine, batches: Batches) -> Block:
     recipe, tokens = shape.recipe, tokens_a_step(batches)
     module = PretrainingModule(recipe, recipe.tokenizer.vocabulary)
     if machine.compiles(recipe):
-        module.model.compile_losses()
+        module.model.compile_losses(**machine.compile_options(recipe))
     wait = torch.cuda.synchronize if machine.gpus else nothing
 
     def block(seconds: float) -> float:

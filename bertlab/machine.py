@@ -143,6 +143,17 @@ class Machine:
             return True
         return self.gpus > 0 and recipe.schedule.steps >= COMPILE_MIN_STEPS and has_compiler()
 
+    def compile_options(self, recipe: Recipe) -> dict[str, Any]:
+        """How `torch.compile` compiles the pre-training of `recipe`.
+
+        A long one on the CPU also has the calls of its kernels compiled: at scale tiny, steps are a tenth faster for
+        half a minute more of compiling.
+        """
+        if self.compile == "graphs":
+            return {"mode": "reduce-overhead"}
+        calls = not self.gpus and recipe.schedule.steps >= COMPILE_MIN_STEPS
+        return {"options": {"cpp_wrapper": True}} if calls else {}
+
     @property
     def device_name(self) -> str:
         """The name of the GPU, or `cpu`; `cuda` where this process sees no GPU but its workers may."""

@@ -9,9 +9,10 @@ Shapes: B batch, T tokens, K prediction slots per sequence, D hidden, V vocabula
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 import torch.nn.functional as F
@@ -59,15 +60,26 @@ class LMHead(nn.Module):
         if sparse and eager_on_cpu(weights):
             used = weights.nonzero()[:, 0]
             x, targets, weights = (each.index_select(0, used) for each in (x, targets, weights))
-        many = eager_on_cpu(x) and len(x) * len(embeddings) > MANY_LOGITS
-        rows = max(1, LOGITS_AT_ONCE // len(embeddings) if many else len(x))
-        parts = zip(*(torch.split(each, rows) for each in (x, targets, weights)), strict=True)
-        losses = [weighted_loss(self._logits(x, embeddings), target, weight) for x, target, weight in parts]
-        return sum(losses[1:], losses[0])
+        return vocabulary_loss(lambda rows: self._logits(rows, embeddings), x, len(embeddings), targets, weights)
 
     def _logits(self, x: Tensor, embeddings: Tensor) -> Tensor:
         x = self.norm(F.gelu(self.transform(x), approximate=self.approximate))
         return F.linear(x, embeddings, self.bias)
+
+
+def vocabulary_loss(
+    logits: Callable[[Tensor], Tensor], x: Tensor, vocabulary: int, targets: Tensor, weights: Tensor
+) -> Tensor:
+    """The sum of the cross-entropies of `targets` (N,), times `weights` (N,), over a vocabulary of this size.
+
+    `logits` computes those of rows of `x` (N, D). Many are computed in parts, where parts cost nothing.
+    """
+    rows = len(x)
+    if eager_on_cpu(x) and rows * vocabulary > MANY_LOGITS:
+        rows = max(1, LOGITS_AT_ONCE // vocabulary)
+    parts = zip(*(torch.split(each, rows) for each in (x, targets, weights)), strict=True)
+    losses = [weighted_loss(logits(own), target, weight) for own, target, weight in parts]
+    return sum(losses[1:], losses[0])
 
 
 def weighted_loss(logits: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
@@ -165,15 +177,14 @@ class PretrainingModel(nn.Module):
         """The sum of each loss over its predictions in a batch, nats, scalars, by the kind of the loss."""
         return self._losses(self.encoder.embeddings(batch.tokens, batch.segments), batch.lengths, batch.arrays)
 
-    def compile_losses(self, graphs: bool = False) -> None:
-        """Compiles `losses` at its first call for each shape, as one graph; with `graphs`, replays CUDA graphs.
+    def compile_losses(self, **options: Any) -> None:
+        """Compiles `losses` at its first call for each shape, as one graph; the `options` are `torch.compile`'s.
 
         The embeddings are not compiled: outside, the gradients of an embedding are summed in a fixed order.
         """
         torch.compiler.reset()  # graphs of models before this one count towards a limit
-        mode = "reduce-overhead" if graphs else "default"
         self._losses = torch.compile(  # type: ignore[method-assign]
-            self._losses, fullgraph=True, dynamic=False, mode=mode
+            self._losses, fullgraph=True, dynamic=False, **options
         )
 
     def _losses(

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bertlab.model.heads import weighted_loss
+from bertlab.model.heads import vocabulary_loss
 from bertlab.model.layers import EPSILON
 
 
@@ -33,19 +33,25 @@ class SpanBoundaryHead(nn.Module):
         `boundaries` (B, 2S, D) are the vectors on the left of each span, then those on the right; `spans` (B, K) are
         the span of each token, `offsets` (B, K) its place in it, `embeddings` (V, E) the output matrix.
         """
-        outside = torch.cat(boundaries.chunk(2, 1), -1)  # (B, S, 2D)
-        # Products with indicators: the backward pass of a lookup adds in no fixed order on a GPU.
-        of_span = F.one_hot(spans, outside.shape[1]).to(outside.dtype)
-        table = self.positions.weight
-        of_position = F.one_hot(offsets.clamp(max=len(table) - 1), len(table)).to(table.dtype)
-        x = torch.cat((of_span @ outside, of_position @ table), -1)
-        x = self.norm1(F.gelu(self.fc1(x)))
-        x = self.norm2(F.gelu(self.fc2(x)))
-        return F.linear(x, embeddings, self.bias)
+        return self._logits(self._inputs(boundaries, spans, offsets), embeddings)
 
     def loss(
         self, boundaries: Tensor, spans: Tensor, offsets: Tensor, embeddings: Tensor, targets: Tensor, weights: Tensor
     ) -> Tensor:
         """The sum of the cross-entropies of `targets` (B, K), times `weights` (B, K)."""
-        logits = self(boundaries, spans.long(), offsets.long(), embeddings)
-        return weighted_loss(logits.flatten(0, 1), targets.flatten(), weights.flatten())
+        x = self._inputs(boundaries, spans.long(), offsets.long()).flatten(0, 1)
+        targets, weights = targets.flatten(), weights.flatten()
+        return vocabulary_loss(lambda rows: self._logits(rows, embeddings), x, len(embeddings), targets, weights)
+
+    def _inputs(self, boundaries: Tensor, spans: Tensor, offsets: Tensor) -> Tensor:
+        outside = torch.cat(boundaries.chunk(2, 1), -1)  # (B, S, 2D)
+        # Products with indicators: the backward pass of a lookup adds in no fixed order on a GPU.
+        of_span = F.one_hot(spans, outside.shape[1]).to(outside.dtype)
+        table = self.positions.weight
+        of_position = F.one_hot(offsets.clamp(max=len(table) - 1), len(table)).to(table.dtype)
+        return torch.cat((of_span @ outside, of_position @ table), -1)
+
+    def _logits(self, x: Tensor, embeddings: Tensor) -> Tensor:
+        x = self.norm1(F.gelu(self.fc1(x)))
+        x = self.norm2(F.gelu(self.fc2(x)))
+        return F.linear(x, embeddings, self.bias)

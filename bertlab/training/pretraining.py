@@ -183,7 +183,7 @@ def pretrain(
     data = PretrainingDataModule(recipe, corpus, micro_batch=machine.micro_batch, trimmed=not machine.compiles(recipe))
     module = PretrainingModule(recipe, corpus.tokenizer.size)
     if machine.compiles(recipe):
-        module.model.compile_losses(graphs=machine.compile == "graphs")
+        module.model.compile_losses(**machine.compile_options(recipe))
     trained = identity("pretrain", recipe=recipe, corpus=corpus.facts["fingerprint"])
     checkpoint = checkpoints.newest(work, trained)
     done = 0 if checkpoint is None else checkpoint.step

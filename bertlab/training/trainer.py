@@ -18,6 +18,14 @@ REDUCTION = {"find_unused_parameters": True, "broadcast_buffers": False}
 """How DDP sums gradients: some parameters are used by some objectives only, or by a process that has sequences. With it
 the buckets stay as they are from the first step on, so that a resumed training adds in the same order."""
 
+LOGGERS = (
+    "lightning.pytorch",  # results record device and precision
+    "lightning.fabric",
+    "lightning.pytorch.utilities.rank_zero",
+    "torch._inductor.ir",  # while it compiles: which kernels it calls in a slower way
+)
+"""What they have to say below errors is not for users."""
+
 
 def trainer(
     machine: Machine,
@@ -38,8 +46,8 @@ def trainer(
     torch.set_num_threads(machine.num_threads)
     if machine.gpus:
         torch.backends.cudnn.allow_tf32 = False  # torch allows it in LSTMs, which are to be as exact as all else
-    for name in ("lightning.pytorch", "lightning.fabric", "lightning.pytorch.utilities.rank_zero"):
-        logging.getLogger(name).setLevel(logging.ERROR)  # results record device and precision
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.ERROR)
     made = Trainer(
         accelerator="gpu" if machine.gpus else "cpu",
         strategy=strategy or "auto",

@@ -166,7 +166,7 @@ def losses_and_gradients(model, batch):
 def test_the_compiled_graph_is_one_and_computes_the_same(corpus, monkeypatch, changed, rate):
     """With another backend than on a real machine, which needs no compiler: what is captured is the same graph."""
     compiling = torch.compile
-    monkeypatch.setattr(torch, "compile", lambda f, mode, **options: compiling(f, backend="eager", **options))
+    monkeypatch.setattr(torch, "compile", lambda f, **options: compiling(f, backend="eager", **options))
     recipe = dataclasses.replace(STILL, **changed)
     batch = Batches(recipe, corpus, trimmed=False).batch(0)
     model = PretrainingModel.of(recipe, corpus.tokenizer.size).train()
@@ -206,6 +206,7 @@ def test_untrimmed_batches_have_one_shape_and_the_same_rows(corpus, changed):
 @pytest.mark.filterwarnings(*OF_TORCH)
 def test_a_compiled_training_is_the_same_one(corpus, machine, tmp_path, monkeypatch):
     """Its losses are those of the other up to rounding and dropout's masks, and stopping it changes no bit."""
+    monkeypatch.setattr("bertlab.machine.COMPILE_MIN_STEPS", 1)
     compiled = dataclasses.replace(machine, compile="yes")
     shape = dataclasses.replace(SMOKE.model, layers=1)
     recipe = dataclasses.replace(SMOKE, model=shape, **OBJECTIVES["full sentences"])
@@ -267,6 +268,9 @@ def test_long_trainings_on_a_gpu_are_compiled_where_there_is_a_compiler(monkeypa
     schedule = dataclasses.replace(STILL.schedule, **changed)
     assert machine.compiles(dataclasses.replace(STILL, schedule=schedule)) == expected
     assert machine.compiles(dataclasses.replace(SMOKE, schedule=schedule)) == expected, "dropout compiles too"
+    options = machine.compile_options(dataclasses.replace(STILL, schedule=schedule))
+    assert options.get("mode") == ("reduce-overhead" if machine.compile == "graphs" else None)
+    assert ("options" in options) == (not machine.gpus and schedule.steps == 5000)
     counted = dataclasses.replace(STILL, schedule=schedule, **OBJECTIVES["documents"])
     assert not machine.compiles(counted)
 

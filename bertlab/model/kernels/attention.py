@@ -1,6 +1,6 @@
 """Attention on the CPU as batched matrix products, in place of torch's fused kernel (Vaswani et al. 2017, section 3.2).
 
-The fused kernel is slow there for short sequences, and with dropout computes in fp32. A training step is about 1.2
+The fused kernel is slow there for short sequences, and with dropout computes in fp32. A training step is 1.2 to 1.4
 times as fast at scales tiny and mini (`benchmarks/kernels.py`).
 
 Shapes: B batch, H heads, K queries, T tokens, d the size of a head.
