@@ -26,6 +26,8 @@ ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "log-likelihood"}
 SIZES = {0.5: "below 0.5 points", 1.0: "0.5 to 1 point", 2.0: "1 to 2 points"}
 """Published differences by size: the upper ends of the bins, each open."""
 LARGEST, OTHER_UNIT = "2 points and more", "not in points"
+ABOVE, BELOW, NO_FLOOR = "baseline above every floor", "baseline not above every floor", "no floor known"
+"""Measurements by the mean of the baseline beside the points that take no understanding (`FLOORS`)."""
 MATCHED = f"{METRIC} with {LIKELIHOOD}"
 """The paper's metric on the pairs that have a log-likelihood too."""
 _ROUNDING = 1e-9
@@ -53,6 +55,8 @@ class Comparison:
     flops: float | None
     """Operations of the baseline's pre-training until then; None if it was not trained here."""
     in_points: bool
+    floors: str
+    """Whether the baseline is above those of the measurement: `ABOVE`, `BELOW` or `NO_FLOOR`."""
     published: float
     """Never zero. On the log-likelihood, where higher is better, the sign is turned if lower is better in the paper's
     metric."""
@@ -173,12 +177,13 @@ class Agreement:
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Shares]]:
-        """Shares by study, by measurement, by scale, and by published size in the order of the sizes."""
-        sizes = [*SIZES.values(), LARGEST, OTHER_UNIT]
+        """Shares by study, by measurement, by scale, by floors, and by published size in the order of the sizes."""
+        sizes, beside = [*SIZES.values(), LARGEST, OTHER_UNIT], [ABOVE, BELOW, NO_FLOOR]
         return {
             "study": _by(self.final, lambda each: each.study),
             "measurement": _by(self.final, lambda each: each.measurement),
             "scale": _by(self.final, lambda each: each.scale),
+            "floors": _by(sorted(self.final, key=lambda each: beside.index(each.floors)), lambda each: each.floors),
             "published difference": _by(sorted(self.final, key=lambda e: sizes.index(e.size)), lambda each: each.size),
         }
 
@@ -245,9 +250,18 @@ def _comparisons(evidence: Evidence) -> Iterator[Comparison]:
                     milestone=milestone,
                     flops=None if whole is None else whole * milestone / 100,
                     in_points=evidence.column(name)[0].in_points,
+                    floors=_beside_floors(evidence, name),
                     published=float(-published if turned else published),
                     by_seed=effect.by_seed,
                 )
+
+
+def _beside_floors(evidence: Evidence, measurement: str) -> str:
+    """Whether the baseline's mean is above the floors of a measurement."""
+    floors, own = evidence.floors(measurement), evidence.summary(evidence.baseline, measurement)
+    if not floors or own is None:
+        return NO_FLOOR
+    return ABOVE if own.mean > max(floors.values()) else BELOW
 
 
 def _flops(evidence: Evidence) -> float | None:

@@ -13,7 +13,19 @@ import numpy as np
 import pytest
 
 from bertlab.report import page
-from bertlab.report.agreement import LARGEST, MATCHED, METRIC, Agreement, Comparison, Share, agreement, interval
+from bertlab.report.agreement import (
+    ABOVE,
+    BELOW,
+    LARGEST,
+    MATCHED,
+    METRIC,
+    NO_FLOOR,
+    Agreement,
+    Comparison,
+    Share,
+    agreement,
+    interval,
+)
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages.agreement import notes, summary
@@ -28,6 +40,7 @@ def compared(*by_seed: float, published: float = 1.0, study: str = "masking", **
     """A pair whose measured differences at seeds 0, 1, ... are these."""
     known: dict[str, Any] = {"scale": "tiny", "setting": "on a corpus", "key": "", "measurement": "MNLI"}
     known |= {"endpoint": METRIC, "variant": "one", "other": "two", "milestone": 100, "flops": None, "in_points": True}
+    known["floors"] = NO_FLOOR
     seeds = dict(enumerate(by_seed))
     return Comparison(**{**known, "study": study, "published": published, "by_seed": seeds, **changes})
 
@@ -66,6 +79,17 @@ def test_every_pair_whose_published_values_differ(builder: Any) -> None:
     assert found.groups["published difference"]["0.5 to 1 point"][METRIC] == Share(2, 4, 0)
     assert found.groups["study"]["masking"] == found.groups["scale"]["tiny"]
     assert found.overall[LIKELIHOOD] == (Share(0, 0, 0), None), "no run has predictions"
+
+
+def test_pairs_by_what_the_baseline_has_learned(builder: Any) -> None:
+    """It counts as learned where the mean of the baseline is above all floors: 61 on MNLI, 50 on NER."""
+    evidence = measured(builder, POINTS)
+    without = [dataclasses.replace(cell, floors={}) for cell in evidence.cells]
+    assert agreement([dataclasses.replace(evidence, cells=without)]).groups["floors"].keys() == {NO_FLOOR}
+    of = {"MNLI": {"majority guess": 33.0, "lexical baseline": 61.5}, "NER": {"majority guess": 49.5}}
+    cells = [dataclasses.replace(cell, floors=of[cell.measurement]) for cell in evidence.cells]
+    found = agreement([dataclasses.replace(evidence, cells=cells)]).groups["floors"]
+    assert {name: shares[METRIC] for name, shares in found.items()} == {BELOW: Share(2, 3, 0), ABOVE: Share(1, 2, 0)}
 
 
 def test_the_baseline_is_a_variant_like_the_others(builder: Any) -> None:
@@ -226,6 +250,7 @@ def test_the_page_and_its_data(builder: Any, milestones: Evidence, tmp_path: Pat
         "masking",
         "MNLI",
         "tiny",
+        ABOVE,
     ]
     for kind in ("signs", "curve"):
         assert f"](figures/agreement-{kind}.svg)" in text

@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Collection, Iterator
 
-from bertlab.report.agreement import ENDPOINTS, MATCHED, METRIC, Agreement, Share, Shares
+from bertlab.report.agreement import ABOVE, BELOW, ENDPOINTS, MATCHED, METRIC, Agreement, Share, Shares
 from bertlab.report.pages import latex, render
 from bertlab.report.plots.agreement import figures
 from bertlab.report.predictions import LIKELIHOOD
@@ -54,6 +54,11 @@ def notes(found: Agreement) -> list[str]:
         "For reference: guessing gives 50 %. Magnusson et al. (2025, DataDecide) find the sign of a difference at 1B "
         "parameters in about 80 % of pairs at 150M.",
     ]
+    if {ABOVE, BELOW} & found.groups["floors"].keys():
+        lines.append(
+            "Floors are points that take no understanding of the text, such as those of a majority guess or of a "
+            "linear model of words. Where the baseline is not above all of them, signs are closer to guesses."
+        )
     if any(ends for _, ends in found.overall.values()):
         lines.append(
             "Interval: a bootstrap that draws studies, and seeds within each study, with replacement. The drawn seeds "
