@@ -92,9 +92,11 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
         say("")
         print_table(claims.columns, claims.rows, left=2)
     seeds = len({each.seed for each in evidence.pretrainings})
-    if evidence.imported:
-        number = len({cell.finetune_seed for cell in evidence.cells})
-        say(f"Points: mean (sd), n = {number} fine-tuning seeds on one checkpoint; differences ± half of a 95 % CI.")
+    tuned = len({cell.finetune_seed for cell in evidence.cells})
+    if evidence.imported and tuned > 1:
+        say(f"Points: mean (sd), n = {tuned} fine-tuning seeds on one checkpoint; differences ± half of a 95 % CI.")
+    elif evidence.imported:
+        say("Points: one fine-tuning seed on one checkpoint, which has no interval and decides nothing.")
     elif seeds > 1:
         places = {(cell.variant, cell.measurement, cell.pretrain_seed) for cell in evidence.cells}
         fewest = min(Counter(place[:2] for place in places).values(), default=seeds)
@@ -102,6 +104,7 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
         n += ", 1 where no sd stands" if fewest == 1 else ""
         say(f"Points: mean (sd), n = {n}; differences ± half of a 95 % CI.")
     else:
-        say("Points: mean (sd over fine-tuning seeds). One pre-training seed has no interval and decides nothing.")
+        what = "Points: mean (sd over fine-tuning seeds)" if tuned > 1 else "Points, each of one fine-tuning seed"
+        say(f"{what}. One pre-training seed has no interval and decides nothing.")
     if any(cell.status == "collapsed" and cell.value is not None for cell in evidence.cells):
         say("Collapsed runs predict one answer for all examples.")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import subprocess
 import sys
 from typing import Any
@@ -23,6 +24,25 @@ def test_the_result_of_a_record(builder: Any, capsys: pytest.CaptureFixture[str]
     words = capsys.readouterr().out.split()
     for expected in ("50.50", "(0.71)", "84.2", "[red]", "pending", "+1.50", "±6.35", "+0.1"):
         assert expected in words
+
+
+@pytest.mark.parametrize("seeds", [1, 2])
+@pytest.mark.parametrize("imported", [False, True])
+def test_a_deviation_is_explained_only_where_there_is_one(
+    builder: Any, capsys: pytest.CaptureFixture[str], seeds: int, imported: bool
+) -> None:
+    run = builder.pretrain("80/10/10")
+    for seed in range(seeds):
+        builder.cell("80/10/10", "MNLI", 50.0 + seed, finetune_seed=seed, pretrain_id=run)
+    (evidence,) = gather(Store(builder.root), [builder.record()])
+    if imported:
+        (one,) = evidence.pretrainings
+        one = dataclasses.replace(one, result={**one.result, "checkpoint": "bert"})
+        evidence = dataclasses.replace(evidence, pretrainings=(one,))
+    print_result(evidence)
+    printed = capsys.readouterr().out
+    assert ("(0.71)" in printed) == ("mean (sd" in printed) == (seeds > 1)
+    assert ("on one checkpoint" in printed) == imported
 
 
 def test_of_many_studies_the_verdicts_are_counted(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
