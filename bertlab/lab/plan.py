@@ -15,7 +15,7 @@ from bertlab.errors import BadInput, unknown, warn
 from bertlab.lab import scales
 from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, read_task
 from bertlab.lab.scales import Scale
-from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.lab.study import DEFAULT_METRIC, Measurement, Study, Variant
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Recipe
 from bertlab.recipe.identity import canonical, put
@@ -359,7 +359,7 @@ def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
     pending = {job.id for job in plan.pending(store)}
     for cell in plan.cells:
         job, metrics = cell.job, cell.study.metrics(cell.measurement)
-        if isinstance(job, Measure) and job.id in pending and metrics != ["accuracy"]:
+        if isinstance(job, Measure) and job.id in pending and metrics != [DEFAULT_METRIC]:
             task = job.data.task
             if kinds.find(task.kind).labelled and not task.labels:
                 _check_metrics(job.data, cell.study, cell.measurement, read_task(job.data).labels)
@@ -370,8 +370,9 @@ def _check_metrics(data: LocatedTask, study: Study, measurement: Measurement, la
     found = kinds.find(data.task.kind).known(labels)
     for metric in study.metrics(measurement):
         if metric not in found:
-            what = f"metric of a {data.task.kind} task in measurement '{measurement.name}'"
-            raise unknown(what, metric, found)
+            task = f"measurement '{measurement.name}': a {data.task.kind} task{' with these labels' if labels else ''}"
+            named = f"'{metric}'{', which is the default' if metric == DEFAULT_METRIC else ''}"
+            raise BadInput(f"{task} has no metric {named}: choose metric= from {', '.join(found)}")
 
 
 def in_order(jobs: Sequence[Job]) -> tuple[Job, ...]:

@@ -23,6 +23,8 @@ from bertlab.tasks.task import Task
 Split = Literal["evaluation", "test"]
 GUESS = "majority guess"
 """The most frequent label for every example: in a claim, in place of a variant."""
+DEFAULT_METRIC = "accuracy"
+"""Of a measurement of a task."""
 Place = tuple[str, str] | tuple[str, str, int]
 """The variant and the measurement of a published value, and the milestone (per cent) if it is not the end."""
 Multiple = Annotated[float, Range(0.001, 1000)]
@@ -143,7 +145,7 @@ class Measurement(Checked, group="measurement "):
         if not self.metric:
             if not self.task:
                 raise BadInput(f"measurement '{self.name}' has neither task nor metric: give one of the two")
-            object.__setattr__(self, "metric", "accuracy")
+            object.__setattr__(self, "metric", DEFAULT_METRIC)
         if not self.task and self.milestones != (100,):
             raise BadInput(
                 f"measurement '{self.name}' has milestones but no task: the pre-training is measured at its end"
