@@ -51,7 +51,10 @@ def split_file(folder: Path, split: str) -> Path:
     path = existing(folder, split)
     if path is None:
         there = ", ".join(sorted(each.name for each in folder.glob("*")))
-        raise BadInput(f"{folder} has no {split}.jsonl (or .parquet, .csv, .tsv): it has {there or 'nothing'}")
+        raise BadInput(
+            f"{folder} has no {split}.jsonl (or .parquet, .csv, .tsv): it has {there or 'nothing'}; add the file "
+            "(`bertlab fetch STUDY DIR` writes those of published tasks)"
+        )
     return path
 
 

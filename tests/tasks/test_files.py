@@ -46,7 +46,7 @@ def test_a_missing_split_names_what_is_there(tmp_path, write):
     write(tmp_path / "dev.jsonl", ROWS)
     with pytest.raises(BadInput, match=r"has no validation\.jsonl .* it has dev\.jsonl"):
         locate.split_file(tmp_path, "validation")
-    with pytest.raises(BadInput, match="it has nothing"):
+    with pytest.raises(BadInput, match=r"it has nothing; add the file \(`bertlab fetch STUDY DIR` writes"):
         locate.split_file(tmp_path / "nowhere", "validation")
 
 
