@@ -20,30 +20,37 @@ from bertlab.store.files import kind
 from bertlab.tasks.task import Task
 
 SECONDS = 30
-"""The time limit for reading a study file."""
+"""The limit on the processor time of reading a study file: on a busy machine, imports alone can take this long."""
+MOST_SECONDS = 600
+"""The limit on the time, for a file that waits."""
 
 
 class _TooLong(BaseException):
-    """A study file takes longer than `SECONDS`."""
+    """A study file takes longer than a limit."""
 
 
 @contextmanager
 def _limited() -> Iterator[None]:
-    """Raises `_TooLong` after `SECONDS`, and then every second, because the code may catch all exceptions."""
+    """Raises `_TooLong` after a limit, and then every second, because the code may catch all exceptions."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
+    with _timed(signal.ITIMER_PROF, signal.SIGPROF, SECONDS), _timed(signal.ITIMER_REAL, signal.SIGALRM, MOST_SECONDS):
+        yield
 
+
+@contextmanager
+def _timed(timer: int, number: signal.Signals, seconds: float) -> Iterator[None]:
     def stop(number: int, frame: FrameType | None) -> None:
-        raise _TooLong
+        raise _TooLong(f"{seconds} s{' of processor time' if number == signal.SIGPROF else ''}")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    left = signal.setitimer(signal.ITIMER_REAL, SECONDS, 1)  # of a study file that this one was found from
+    before = signal.signal(number, stop)
+    left = signal.setitimer(timer, seconds, 1)  # of a study file that this one was found from
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_REAL, *left)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(timer, *left)
+        signal.signal(number, before)
 
 
 def find(name: str) -> Study:
@@ -69,8 +76,8 @@ def find(name: str) -> Study:
         raise BadInput(f"study file '{path}': {error}") from error
     except (KeyboardInterrupt, Interrupted):
         raise
-    except _TooLong:
-        raise BadInput(f"study file '{path}' takes over {SECONDS} s to read: only define `study` there") from None
+    except _TooLong as error:
+        raise BadInput(f"study file '{path}' takes over {error} to read: only define `study` there") from None
     except BaseException as error:  # `SystemExit` too: a study file must not end the command
         try:
             text = str(error)

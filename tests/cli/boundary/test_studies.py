@@ -2,6 +2,7 @@
 
 import pytest
 
+from bertlab.errors import BadInput
 from bertlab.lab import studies
 
 HEAD = """
@@ -202,4 +203,15 @@ def test_a_file_without_end_is_named(refused, place, monkeypatch, code):
     """Even if it catches the exception that ends it."""
     monkeypatch.setattr(studies, "SECONDS", 0.2)
     (place / "own.py").write_text(f"{code}while True: pass")
-    refused("ablate", "own.py", says="own.py.*takes over")
+    refused("ablate", "own.py", says="own.py.*takes over 0.2 s of processor time")
+
+
+def test_only_computing_counts_against_the_limit_and_waiting_ends_later(place, monkeypatch):
+    monkeypatch.setattr(studies, "SECONDS", 0.5)
+    (place / "own.py").write_text("import time\ntime.sleep(0.8)")
+    with pytest.raises(BadInput, match="has no study"):
+        studies.find("own.py")
+    monkeypatch.setattr(studies, "MOST_SECONDS", 0.2)
+    (place / "own.py").write_text("import time\nwhile True: time.sleep(9)")
+    with pytest.raises(BadInput, match=r"takes over 0\.2 s to read"):
+        studies.find("own.py")
