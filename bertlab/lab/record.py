@@ -44,6 +44,7 @@ def _measured(measurement: Measurement) -> Any:
 def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
     request, file = plan.request, study.file
     cells = [cell for cell in plan.cells if cell.study.name == study.name]
+    measured = [cell.job for cell in cells if isinstance(cell.job, Measure)]
     setting = identity(  # everything that the runs share, without the grid of a search, which changes no result
         "record",
         scale=dataclasses.replace(request.scale.following(study.at_paper), grid={}, assigned=(), claim_seeds=1),
@@ -99,7 +100,7 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
         "pretrained": request.pretrained.label if request.pretrained else "",
         "world": plan.world,
         "substitutes": dict(request.substitutes),
-        "intermediate_task": dict(request.intermediate_task),
+        "intermediate_task": {job.data.name: job.intermediate_task.name for job in measured if job.intermediate_task},
         "tries": list(request.tries),
         "searched": {task: dict(changes) for task, changes in request.searched.items()},
         "rows": [

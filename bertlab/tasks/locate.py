@@ -173,7 +173,7 @@ class Tasks:
         self, substitutes: Mapping[str, str], before: Mapping[str, str], machine: Machine, world: bool
     ) -> None:
         """`substitutes` and `before` map names of tasks to their substitutes and to their intermediate tasks."""
-        self._substitutes, self._before, self._machine = substitutes, before, machine
+        self._substitutes, self._before, self._machine, self._world = substitutes, before, machine, world
         self._locate = functools.cache(functools.partial(locate, machine=machine, world=world))
 
     def find(self, name: str | Task) -> Located:
@@ -182,12 +182,18 @@ class Tasks:
         return self._locate(task, substitute=self._substitutes.get(task.name))
 
     def intermediate(self, name: str | Task) -> Located | None:
-        """The data of a task's intermediate task, if any. Raises `BadInput` if its labels do not fit the same head."""
+        """The data of a task's intermediate task, if any: with `world` its synthetic counterpart, as of the task.
+
+        Raises `BadInput` if its labels do not fit the same head.
+        """
         task = catalog.find(name)
         if task.name not in self._before:
             return None
         first = self._before[task.name]
         option = f"--intermediate-task {task.name}={first}"
+        named = catalog.TASKS.get(first)
+        if self._world and named is not None and named.kind == task.kind:
+            first = named.microworld or first
         located = self._locate(task, substitute=first)
         labels, ours = located.task.labels, self.find(task).task.labels
         if labels and ours and labels != ours:

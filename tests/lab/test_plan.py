@@ -310,6 +310,17 @@ def test_what_comes_first_is_part_of_a_fine_tuning_and_of_no_other(machine):
     assert all(job.intermediate_task.task.evaluation == "train" for job in both.jobs if job.label in changed)
 
 
+def test_on_the_embedded_text_what_comes_first_is_synthetic_too(machine):
+    """Without access to the Hub, like the tasks."""
+    made = plan.make(request(intermediate_task={"mnli": "rte", "conll2003": "wnut17"}), machine)
+    first = [job.intermediate_task for job in made.jobs if isinstance(job, Measure) and job.intermediate_task]
+    assert {(each.name, each.origin) for each in first} == {("inference", "microworld"), ("entities", "microworld")}
+    (record,) = records(made, "").values()
+    assert record["intermediate_task"] == {"mnli": "inference", "conll2003": "entities"}
+    with pytest.raises(BadInput, match="squad is span"):
+        plan.make(request(intermediate_task={"mnli": "squad"}), machine)
+
+
 def test_labels_of_what_comes_first_are_those_of_the_task_in_their_order(machine, tmp_path):
     folder = tmp_path / "mirror" / "pairs"
     folder.mkdir(parents=True)
