@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -14,13 +15,18 @@ from bertlab.names import plain, visible
 if TYPE_CHECKING:
     from rich.console import Console
 
+WIDEST = 1000
+"""Columns of a file: enough for any table."""
+LONGEST_WORD = 12
+"""Letters of a word that a narrow terminal does not break."""
+
 
 @functools.cache
 def console() -> Console:
     """Standard output, without markup. Outside of a terminal, tables are as wide as their content."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() else 160
+    width = None if sys.stdout.isatty() else WIDEST
     return Console(markup=False, emoji=False, highlight=False, width=width, soft_wrap=width is not None)
 
 
@@ -43,17 +49,26 @@ def say(text: str) -> None:
 
 
 def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", *, left: int = 1) -> None:
-    """Prints a table whose first `left` columns are flushed left and the others right."""
+    """Prints a table whose first `left` columns are flushed left and the others right.
+
+    Where it is too wide, cells are wrapped, in those columns between words alone.
+    """
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False, show_edge=False, collapse_padding=True)
     table.title = Text(plain(title)) if title else None
+    lines = [[Text(plain(cell)) for cell in row] for row in rows]
     for index, name in enumerate(columns):
-        table.add_column(Text(plain(name)), justify="left" if index < left else "right", overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(plain(cell)) for cell in row))
+        if index >= left:
+            table.add_column(Text(plain(name)), justify="right", overflow="fold")
+            continue
+        words = itertools.chain(*(str(text).split() for text in (name, *(line[index] for line in lines))))
+        longest = max(map(len, words), default=0)
+        table.add_column(Text(plain(name)), overflow="fold", min_width=min(longest, LONGEST_WORD))
+    for line in lines:
+        table.add_row(*line)
     with _writing():
         console().print(table)
 

@@ -241,6 +241,13 @@ def test_a_terminal_gets_no_escape_sequence_of_a_name(hostile_names: list[str], 
         assert not unseen(re.sub(r"\x1b\[[0-9;]*m", "", written)), name
 
 
+def test_a_narrow_terminal_breaks_names_between_words(monkeypatch: Any) -> None:
+    terminal = Console(file=io.StringIO(), width=60, markup=False)
+    monkeypatch.setattr(console, "console", lambda: terminal)
+    print_table(("variant", *["accuracy"] * 6), [("NSP (baseline)", *["49.51 (0.72)"] * 6)])
+    assert "(baseline)" in terminal.file.getvalue()
+
+
 def test_markup_and_emoji_codes_are_text(capsys: pytest.CaptureFixture[str]) -> None:
     say("[bold]x[/bold] [/] :smile: {0} %s")
     assert capsys.readouterr().out == "[bold]x[/bold] [/] :smile: {0} %s\n"
