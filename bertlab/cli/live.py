@@ -63,7 +63,7 @@ class Live(Bars):
 
         def progress(done: int, total: int, stage: str = "", /, **figures: float) -> None:
             nonlocal last, at
-            if total:
+            if total > 1:  # a stage of one unit, as training a vocabulary, has no speed
                 self.remaining.at(job, done / total)
             self._estimate()
             texts = shown(figures, "" if stage == "pre-training" else stage)  # the name of the job says that
@@ -104,7 +104,7 @@ class Live(Bars):
         now = time.monotonic()
         if now - self.estimated >= SECONDS_BETWEEN_ESTIMATES:
             left, self.estimated = self.remaining.seconds(), now
-            self.left = f"{duration(left)} left" if left else ""
+            self.left = f"{'~' * self.remaining.guessed}{duration(left)} left" if left else ""
             self.update(self.task_ids[0], left=self.left)
 
     def _log(self, text: str) -> None:
@@ -128,7 +128,7 @@ class Left(TimeRemainingColumn):
     max_refresh = 0.0
 
     def render(self, task: Task) -> Text:
-        """`12 min left` or `03:20`; empty where it is unknown."""
+        """`12 min left` (`~12 min left` for a guess) or `03:20`; empty where it is unknown."""
         if "left" in task.fields:
             return Text(task.fields["left"])
         return Text("") if task.total is None or task.time_remaining is None else super().render(task)

@@ -5,12 +5,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from bertlab.estimates.estimate import JOB_SECONDS, Seconds, wall_seconds, work
-from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, Pretrain
+from bertlab.estimates import measure
+from bertlab.estimates.estimate import JOB_SECONDS, Seconds, gpu_seconds, text_bytes, wall_seconds, work
+from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain
 from bertlab.machine import Machine
 
 LEAST_SECONDS = 3.0
 """Of training before its speed counts: the first steps are slow."""
+TEXT_SPEED = 1e6
+"""Bytes of text that one process prepares in a second, about, until a corpus shows its own speed."""
+LARGE = 24_000_000
+"""Bytes of text that take so long that the speed of training is guessed before, which takes some seconds."""
 
 
 @dataclass
@@ -34,7 +39,7 @@ class Remaining:
     """The time until all of some jobs have ended.
 
     The time of a job is that of similar finished runs (`known`), else follows from its operations and the speed of the
-    jobs of its kind that have ended, else of all pre-trainings so far.
+    jobs of its kind that have ended, else of all pre-trainings so far, else is its guess.
     """
 
     jobs: dict[str, Job]
@@ -44,6 +49,10 @@ class Remaining:
     """The time of jobs on one device by id, where there are similar finished runs."""
     operations: dict[str, float]
     """The operations of the others, where they can be counted before they run."""
+    guesses: dict[str, float] = field(default_factory=dict)
+    """The time of jobs on one device by id, from the bytes of a text or the peak of the machine."""
+    guessed: bool = False
+    """Whether the last time left rests on guesses."""
     clock: Callable[[], float] = time.monotonic
     running: dict[str, _Running] = field(default_factory=dict)
     ended: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
@@ -58,7 +67,15 @@ class Remaining:
             model = job.pretrain if isinstance(job, Measure) else job
             if job.id not in known and isinstance(model, Pretrain):
                 operations[job.id] = work(job).flops
-        return cls({job.id: job for job in jobs}, machine, known, operations)
+        texts = {job.id: text_bytes(job) for job in jobs if isinstance(job, PrepareCorpus)}
+        guesses = {job_id: JOB_SECONDS + size / TEXT_SPEED for job_id, size in texts.items()}
+        large = any(not 0 < size < LARGE for size in texts.values())  # 0 on the Hub, where it is unknown
+        if large and operations and not machine.starts_ray:  # its workers may be on other machines
+            machine.check()
+            one = machine if machine.is_single_process else machine.per_worker()
+            seconds_of = gpu_seconds(measure.peak(one, one.precision_used))
+            guesses |= {job.id: seconds_of(job, 1) or 0.0 for job in jobs if job.id in operations}
+        return cls({job.id: job for job in jobs}, machine, known, operations, guesses)
 
     def begin(self, job: Job) -> None:
         """A job begins, perhaps again."""
@@ -66,8 +83,8 @@ class Remaining:
         self.running[job.id] = _Running(self.clock())
 
     def at(self, job: Job, share: float) -> None:
-        """A pre-training has taken a share of its steps."""
-        if job.id in self.running and isinstance(job, Pretrain):
+        """A pre-training has taken a share of its steps, or a share of a text is tokenised."""
+        if job.id in self.running and isinstance(job, Pretrain | PrepareCorpus):
             self.running[job.id].last = share, self.clock()
             self.running[job.id].first = self.running[job.id].first or self.running[job.id].last
 
@@ -81,6 +98,7 @@ class Remaining:
 
     def seconds(self) -> float | None:
         """The time until all jobs have ended; None as long as the time of one is unknown."""
+        self.guessed = False
         return wall_seconds([*self.jobs.values()], self.machine, self._left)
 
     def _left(self, job: Job, devices: int) -> float | None:
@@ -109,4 +127,9 @@ class Remaining:
         counted = sum(operations for operations, _ in done)
         if job.id in self.operations and counted:
             return self.operations[job.id] * sum(seconds for _, seconds in done) / counted
-        return fmean(seconds for _, seconds in alike) if alike else None
+        if alike:
+            return fmean(seconds for _, seconds in alike)
+        if job.id not in self.guesses:
+            return None
+        self.guessed = True
+        return self.guesses[job.id] / devices

@@ -73,6 +73,28 @@ def test_a_log_has_the_time_of_day_and_whole_names(lines):
     )
 
 
+def test_a_corpus_has_a_time_left_before_anything_is_trained(monkeypatch):
+    logged = []
+    monkeypatch.setattr(live, "console", lambda: Console(file=io.StringIO()))
+    monkeypatch.setattr(live, "say", logged.append)
+    left = Remaining.of([JOB.corpus, JOB], Machine(), lambda job, devices: 100.0 if job == JOB else None)
+    with Live(left) as shown:
+        shown.begin(JOB.corpus, 1, 2)(1_000_008, 0, "reading text")
+    assert re.search(r"1,000,008 reading text; all jobs: ~2 min left$", logged[0])
+
+
+def test_a_vocabulary_has_no_share_of_the_time(monkeypatch):
+    left = Remaining.of([], Machine(), lambda job, devices: 100.0)
+    shares = []
+    monkeypatch.setattr(left, "at", lambda job, share: shares.append(share))
+    monkeypatch.setattr(live, "say", lambda text: None)
+    with Live(left) as shown:
+        progress = shown.begin(JOB.corpus, 1, 1)
+        for done, total in ((5, 0), (0, 1), (1, 1), (3, 10)):
+            progress(done, total, "a stage")
+    assert shares == [0.3]
+
+
 def test_names_lose_their_middle():
     assert shortened("masking", 7) == "masking"
     assert shortened("finetune masking/80/10/10/0/MNLI fine-tuned", 21) == "finetune m…fine-tuned"

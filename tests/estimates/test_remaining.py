@@ -4,7 +4,9 @@ import dataclasses
 
 import pytest
 
-from bertlab.estimates.remaining import Remaining
+from bertlab.estimates import remaining
+from bertlab.estimates.estimate import JOB_SECONDS, gpu_seconds
+from bertlab.estimates.remaining import TEXT_SPEED, Remaining
 from bertlab.lab.jobs import PrepareCorpus, Pretrain
 from bertlab.lab.scales import find
 from bertlab.machine import Machine
@@ -77,3 +79,37 @@ def test_a_job_without_a_result_is_not_waited_for(started):
     left.begin(two)
     left.end(two)
     assert left.seconds() == 0.0
+
+
+def test_a_corpus_takes_the_time_of_its_bytes_until_it_shows_its_speed(started, monkeypatch):
+    monkeypatch.setattr(remaining, "text_bytes", lambda job: 6_000_000)
+    (one,) = jobs(1000)
+    left = started([one.corpus, one], lambda job, devices: 60.0 if job == one else None)
+    left.begin(one.corpus)
+    left.clock.now = 2.0
+    assert left.seconds() == pytest.approx(JOB_SECONDS + 6 - 2 + 60)
+    left.at(one.corpus, 0.1)
+    left.clock.now = 12.0
+    left.at(one.corpus, 0.6)
+    assert left.seconds() == pytest.approx(0.4 * 10 / 0.5 + 60)
+
+
+@pytest.mark.parametrize(("size", "guessed"), [(23_000_000, False), (25_000_000, True), (0, True)])
+def test_while_a_large_corpus_is_prepared_the_speed_of_training_is_a_guess(started, monkeypatch, size, guessed):
+    monkeypatch.setattr(remaining, "text_bytes", lambda job: size)
+    monkeypatch.setattr(remaining.measure, "peak", lambda machine, precision: 1e9)
+    (one,) = jobs(1000)
+    corpus = one.corpus
+    left = started([corpus, one])
+    left.begin(corpus)
+    training = gpu_seconds(1e9)(one, 1)
+    assert left.seconds() == (pytest.approx(JOB_SECONDS + size / TEXT_SPEED + training) if guessed else None)
+    assert left.guessed
+    left.end(corpus)
+    left.begin(one)
+    left.at(one, 0.0)
+    left.clock.now = 10.0
+    left.at(one, 0.1)
+    assert left.seconds() == pytest.approx(90), "measured"
+    assert not left.guessed
+    assert [*started([corpus]).guesses] == [corpus.id], "nothing is trained"
