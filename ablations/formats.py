@@ -11,7 +11,19 @@ The paper's figures are medians of five runs of base size. Where sequences are s
 others. RACE, the paper's last column, is not measured here. Run it: `bertlab ablate formats`.
 """
 
-from bertlab import Claim, Inputs, MaskedLM, Measurement, Study, Variant, table
+from bertlab import (
+    Claim,
+    DocSentences,
+    FullSentences,
+    Inputs,
+    MaskedLM,
+    Measurement,
+    SegmentPairs,
+    SentencePairs,
+    Study,
+    Variant,
+    table,
+)
 from bertlab.lab.papers import ROBERTA, ROBERTA_SPANS
 
 SQUAD = "SQuAD 1.1"
@@ -25,10 +37,10 @@ study = Study(
     source="Liu et al. 2019, Table 2",
     baseline="segment pair",
     variants=[
-        Variant("segment pair", inputs=Inputs(format="segment-pair")),
-        Variant("sentence pair", inputs=Inputs(format="sentence-pair")),
-        Variant("full sentences", inputs=Inputs(format="full-sentences"), objective=(MaskedLM(),)),
-        Variant("doc sentences", inputs=Inputs(format="doc-sentences"), objective=(MaskedLM(),)),
+        Variant("segment pair", inputs=Inputs(format=SegmentPairs())),
+        Variant("sentence pair", inputs=Inputs(format=SentencePairs())),
+        Variant("full sentences", inputs=Inputs(format=FullSentences()), objective=(MaskedLM(),)),
+        Variant("doc sentences", inputs=Inputs(format=DocSentences()), objective=(MaskedLM(),)),
     ],
     measurements=[
         Measurement(SQUAD, task="squad", metric="f1"),

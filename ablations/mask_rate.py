@@ -18,14 +18,14 @@ There is no sentence task, and a sequence is one stretch of text. All variants a
 tokens, and each on its own masks too. Run it: `bertlab ablate mask-rate`.
 """
 
-from bertlab import Claim, Corruption, Inputs, MaskedLM, Measurement, Study, Variant, table
+from bertlab import Claim, Corruption, FullSentences, Inputs, MaskedLM, Measurement, Study, Variant, table
 
 MNLI = "MNLI"
 QNLI = "QNLI"
 QQP = "QQP"
 SST2 = "SST-2"
 
-FULL = Inputs(format="full-sentences")
+FULL = Inputs(format=FullSentences())
 ALL = Corruption(mask=1.0, keep=0.0, random=0.0)
 
 study = Study(

@@ -13,11 +13,13 @@ from the vectors of the two tokens beside it. Run it: `bertlab ablate span-bound
 
 from bertlab import (
     Claim,
+    DocSentences,
     GeometricSpans,
     Inputs,
     MaskedLM,
     Measurement,
     NextSentence,
+    SegmentPairs,
     SpanBoundary,
     Study,
     Variant,
@@ -30,8 +32,8 @@ MNLI = "MNLI"
 QNLI = "QNLI"
 
 SPANS = MaskedLM(selection=GeometricSpans(p=0.2, longest=10))
-PAIR = Inputs(format="segment-pair")
-SINGLE = Inputs(format="doc-sentences")
+PAIR = Inputs(format=SegmentPairs())
+SINGLE = Inputs(format=DocSentences())
 
 study = Study(
     name="span-boundary",

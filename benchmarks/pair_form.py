@@ -22,10 +22,10 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.inputs.formats import Layout, lay_out
+from bertlab.inputs.formats import Layout
 from bertlab.machine import Machine
 from bertlab.progress import silent
-from bertlab.recipe import Corpus, Inputs
+from bertlab.recipe import Corpus, Inputs, Recipe
 from bertlab.text.tokens import Part
 
 FORMATS = ("segment-pair", "sentence-pair")
@@ -68,7 +68,7 @@ def pairs(text: Part, inputs: Inputs, count: int) -> tuple[npt.NDArray[np.int64]
     forms: list[npt.NDArray[np.int64]] = []
     labels: list[npt.NDArray[np.bool_]] = []
     while sum(map(len, labels)) < count:
-        layout = lay_out(inputs, text, length=inputs.length, copy=len(labels), seed=0)
+        layout = inputs.format.lay_out(text, Recipe(inputs=inputs), inputs.length, copy=len(labels))
         forms.append(form(text, layout))
         labels.append(layout.random)
     chosen = keyed.permutation(keyed.key("pair form"), sum(map(len, labels)))[:count]

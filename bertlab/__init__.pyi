@@ -10,6 +10,10 @@ from bertlab.api import open_run as open_run
 from bertlab.api import prepare_corpus as prepare_corpus
 from bertlab.api import report as report
 from bertlab.api import results as results
+from bertlab.inputs.formats import DocSentences as DocSentences
+from bertlab.inputs.formats import FullSentences as FullSentences
+from bertlab.inputs.formats import SegmentPairs as SegmentPairs
+from bertlab.inputs.formats import SentencePairs as SentencePairs
 from bertlab.lab.study import Average as Average
 from bertlab.lab.study import Claim as Claim
 from bertlab.lab.study import Measurement as Measurement
@@ -35,6 +39,7 @@ from bertlab.objectives import WholeWords as WholeWords
 from bertlab.optimizers import LAMB as LAMB
 from bertlab.optimizers import Adafactor as Adafactor
 from bertlab.optimizers import AdamW as AdamW
+from bertlab.recipe import Format as Format
 from bertlab.recipe import Inputs as Inputs
 from bertlab.recipe import Model as Model
 from bertlab.recipe import ModernBert as ModernBert

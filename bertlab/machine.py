@@ -137,7 +137,7 @@ class Machine:
 
     def compiles(self, recipe: Recipe) -> bool:
         """Whether pre-training `recipe` is compiled; not if its batch size varies, as each size needs its own graph."""
-        if self.compile == "no" or recipe.inputs.token_matched_to:
+        if self.compile == "no" or recipe.inputs.format.token_matched_to:
             return False
         if self.compile != "auto":
             return True

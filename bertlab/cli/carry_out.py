@@ -75,7 +75,7 @@ def models(jobs: Iterable[Job]) -> list[str]:
         if isinstance(job, Pretrain) and job.steps:
             recipe = job.recipe
             batch = f"{recipe.schedule.batch_size:,} sequences"
-            batch += " or as many tokens" if recipe.inputs.token_matched_to else ""
+            batch += " or as many tokens" if recipe.inputs.format.token_matched_to else ""
             lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
             size = f"{parameters(cost.trained_parameters(recipe))} parameters"
             found[f"{recipe.model.shape}: {size}; {batch}, {lengths} tokens"] += 1

@@ -1,7 +1,6 @@
 """Batch number s of a recipe: a pure function of the recipe, the corpus and s. Sequences, their pairs and their order
 depend on the corpus, the inputs and the seed alone, and not on masking, objective, model or optimiser."""
 
-import dataclasses
 import functools
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -13,7 +12,7 @@ import numpy as np
 from bertlab import keyed
 from bertlab.errors import BadInput
 from bertlab.inputs.collator import Batch, Collator, Numbers, joined
-from bertlab.inputs.formats import Layout, lay_out, segment_pairs, single_segments
+from bertlab.inputs.formats import Layout, segment_pairs, single_segments
 from bertlab.recipe import Loss, Recipe
 from bertlab.recipe.cost import phases, tokens
 from bertlab.recipe.objective import pairing
@@ -65,7 +64,7 @@ def first_documents(recipe: Recipe, text: Part) -> Part:
         return text
     length, _ = phases(recipe)[0]
     most = _beginning(text, tokens(recipe) // epochs)  # a sequence has at most its length of the text
-    layout = lay_out(recipe.inputs, most, length=length, copy=0, seed=recipe.seed, pairing=recipe.pairing)
+    layout = recipe.inputs.format.lay_out(most, recipe, length, copy=0)
     wanted = schedule.steps * schedule.batch_size / epochs
     if len(layout) < wanted and len(most.tokens) == len(text.tokens):
         have = f"that takes {wanted:,.0f} sequences of text, and the corpus has {len(layout):,}"
@@ -88,22 +87,22 @@ class _Phase:
     tokens if batches are counted by tokens; a batch has those that begin within its share of the weight."""
 
     def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, text: Part, length: int, trimmed: bool) -> None:
-        inputs = recipe.inputs
+        form = recipe.inputs.format
         self._recipe = recipe
-        self._trimmed = trimmed and inputs.format != "segment-pair"
-        self._copies = inputs.dupe_factor if inputs.pairs else 1  # without pairs, all epochs have the same sequences
+        self._trimmed = trimmed and form.trimmed
+        self._copies = recipe.inputs.copies
         self._collator = Collator(recipe.objective, corpus.tokenizer, text, length, recipe.seed)
-        make = functools.partial(lay_out, inputs, text, length=length, seed=recipe.seed, pairing=recipe.pairing)
-        self._layout = functools.lru_cache(max(1, _KEPT // len(text.tokens)))(lambda copy: make(copy=copy))
+        make: Callable[[int], Layout] = functools.partial(form.lay_out, text, recipe, length)
+        self._layout = functools.lru_cache(max(1, _KEPT // len(text.tokens)))(make)
         self._sizes = functools.cache(self._measure)
         self._order = functools.lru_cache(2)(self._draw_order)
         self._made: dict[int, Batch] = {}
         self._until, self._run = -1, 1
         self._weight = recipe.schedule.batch_size
         self._together = max(1, _TOGETHER // (self._weight * length))
-        if inputs.token_matched_to:
-            other = dataclasses.replace(inputs, format=inputs.token_matched_to)
-            mean = lay_out(other, text, length=length, copy=0, seed=recipe.seed).lengths.mean()
+        self._matched = form.token_matched_to
+        if self._matched:
+            mean = self._matched.lay_out(text, recipe, length, copy=0).lengths.mean()
             self._weight = max(length, round(self._weight * mean))  # no batch is empty
 
     def layout(self, epoch: int) -> Layout:
@@ -162,13 +161,13 @@ class _Phase:
         """Tokens and weight of an epoch with this copy of the pairs."""
         layout = self._layout(copy)
         tokens = int(layout.lengths.sum())
-        return tokens, tokens if self._recipe.inputs.token_matched_to else len(layout)
+        return tokens, tokens if self._matched else len(layout)
 
     def _draw_order(self, epoch: int) -> tuple[Numbers, Numbers]:
         """The sequences of an epoch in the order of training, and the weight before each, (N,)."""
         layout = self.layout(epoch)
         numbers = keyed.permutation(keyed.key(self._recipe.seed, "order", epoch), len(layout))
-        if not self._recipe.inputs.token_matched_to:
+        if not self._matched:
             return numbers, np.arange(len(layout))
         lengths = layout.lengths.take(numbers)
         return numbers, np.cumsum(lengths, dtype=np.int64) - lengths

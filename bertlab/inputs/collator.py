@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
-from bertlab.inputs.formats import Layout
+from bertlab.inputs.formats.base import Layout
 from bertlab.recipe import Loss
 from bertlab.text.annotation import Marks
 from bertlab.text.tokenizers import TrainedTokenizer

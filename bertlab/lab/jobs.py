@@ -3,7 +3,6 @@
 `run` fills a working directory of the store and returns the result, which the store then seals.
 """
 
-import dataclasses
 import io
 import zipfile
 from collections.abc import Iterable
@@ -146,7 +145,7 @@ class Pretrain:
 
         directory = store.get_verified(self.corpus.id).path
         corpus = tokens.open_corpus(directory, self.recipe.tokenizer, check=False)
-        fields = self.science() | {"recipe": dataclasses.asdict(self.recipe)}
+        fields = self.science() | {"recipe": science(self.recipe, whole=True)}
         first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
             return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, group, strategy, loggers)
@@ -263,7 +262,7 @@ class Measure:
         data = read_task(self.data)
         if self.held_back:
             data = held_back(data)
-        fields = self.science() | {"settings": dataclasses.asdict(self.settings)}
+        fields = self.science() | {"settings": science(self.settings, whole=True)}
         with opened(self.kind, self.id, self.label, self.study, fields, store, machine) as loggers:
             outcome = finetune(
                 pretrained.path,

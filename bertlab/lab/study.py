@@ -336,6 +336,7 @@ class Study(Checked, group="study "):
         for variant in self.variants:
             arms_given: dict[str, Any] = {loss.kind: loss for loss in variant.objective or ()}
             arms_given |= {"tokenizer": variant.tokenizer, "model": variant.model, "optimizer": variant.optimizer}
+            arms_given["inputs.format"] = variant.inputs and variant.inputs.format
             for path, each in arms_given.items():
                 if each is not None:
                     required = [one.name for one in dataclasses.fields(each) if default_of(one) is dataclasses.MISSING]

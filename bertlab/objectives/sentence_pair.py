@@ -44,10 +44,10 @@ class SentencePair(Loss):
         """It needs two segments, and a [CLS] that sees them."""
         if recipe.causal:
             raise BadInput(f"objective: {self.kind} reads [CLS], which sees nothing with causal_lm: leave it out")
-        if not recipe.inputs.pairs:
+        if not recipe.inputs.format.pairs:
             raise BadInput(
-                f"inputs.format {recipe.inputs.format} has one segment: leave {self.kind} out of the objective too, "
-                "as with objective=masked_lm"
+                f"inputs.format {recipe.inputs.format.kind} has one segment: leave {self.kind} out of the objective "
+                "too, as with objective=masked_lm"
             )
 
     @property

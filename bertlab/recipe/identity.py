@@ -20,32 +20,32 @@ SCIENCE_VERSION = 3
 T = TypeVar("T")
 
 
-def science(value: Any, default: Any = None) -> Any:
-    """`value` as JSON-ready data without dataclass fields at their defaults.
+def science(value: Any, default: Any = None, *, whole: bool = False) -> Any:
+    """`value` as JSON-ready data without dataclass fields at their defaults; with all fields and kinds if `whole`.
 
-    An arm has its `kind`, unless it is of the kind of its field's `default`. A value with a `declared` property leaves
-    out the fields that this property leaves out.
+    An arm has its `kind`, unless it is of the kind of its field's `default`; a `plain` arm with nothing else is its
+    kind. A value with a `declared` property leaves out the fields that this property leaves out.
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        used: Any = getattr(value, "declared", value)
+        used: Any = value if whole else getattr(value, "declared", value)
         kept: dict[str, Any] = {}
-        if isinstance(value, Arm) and type(value) is not type(default):
+        if isinstance(value, Arm) and (whole or type(value) is not type(default)):
             kept["kind"] = value.kind
         kind: Any = type(value)
         known = hints(kind)
         for each in dataclasses.fields(value):
             item = getattr(used, each.name)
-            item = getattr(item, "declared", item)  # a group that declares nothing is at its default
+            item = item if whole else getattr(item, "declared", item)  # a group that declares nothing is at its default
             if known[each.name][0] is float:  # 1 and 1.0 are the same science
                 item = float(item)
             usual = default_of(each)
-            if usual is dataclasses.MISSING or item != usual:
-                kept[each.name] = science(item, usual)
-        return kept
+            if whole or usual is dataclasses.MISSING or item != usual:
+                kept[each.name] = science(item, usual, whole=whole)
+        return kept["kind"] if isinstance(value, Arm) and value.plain and kept.keys() == {"kind"} else kept
     if isinstance(value, Mapping):
-        return {str(key): science(item) for key, item in value.items()}
+        return {str(key): science(item, whole=whole) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [science(item) for item in value]
+        return [science(item, whole=whole) for item in value]
     return value
 
 
@@ -78,6 +78,7 @@ def _load(kind: Any, data: Any, default: Any = None) -> Any:
         return {key: _load(inner[1], item) for key, item in data.items()}
     if axis_of(kind)[0]:
         usual = default if isinstance(default, kind) else kind
+        data = {"kind": data} if isinstance(data, str) else data
         kind = arm(kind, str(data.get("kind", usual.kind)))
         data = {name: item for name, item in data.items() if name != "kind"}
     if not hasattr(kind, "__dataclass_fields__"):

@@ -94,6 +94,8 @@ class Arm(Checked):
     """
 
     kind: ClassVar[str] = ""
+    plain: ClassVar[bool] = False
+    """Whether JSON has its kind alone, as a text, in place of an object with nothing else."""
     _home: ClassVar[str] = ""
 
     def __init_subclass__(cls, home: str = "") -> None:

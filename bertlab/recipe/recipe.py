@@ -10,14 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, unknown
 from bertlab.names import shown
 from bertlab.recipe.bert import Model
 from bertlab.recipe.objective import Loss, Pairing, bert, pairing
-from bertlab.recipe.ranges import SHARE, Arm, Checked, FieldError, Range, arm
+from bertlab.recipe.ranges import SHARE, Arm, Checked, FieldError, Range, arm, arms
 from bertlab.recipe.transformer import Transformer
-
-Format = Literal["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"]
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
 """Fields of a recipe that have their own options."""
@@ -104,12 +102,54 @@ class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
 
 
 @dataclass(frozen=True, kw_only=True)
+class Format(Arm, ABC, home="bertlab.inputs.formats"):
+    """How documents are cut into sequences of one segment or of two (RoBERTa section 4.2).
+
+    `bertlab.inputs.formats` has one file a format. Batches and audits use these attributes and methods and never ask
+    which format they have.
+    """
+
+    plain: ClassVar[bool] = True
+    pairs: ClassVar[bool] = False
+    """Whether a sequence has two segments, the second from another document in a share of the sequences."""
+    exchanges: ClassVar[bool] = False
+    """Whether it exchanges the two segments if a loss needs that."""
+    drawn: ClassVar[bool] = False
+    """Whether the sequences of its copies differ: `inputs.dupe_factor` of them, before they repeat."""
+    trimmed: ClassVar[bool] = True
+    """Whether batches lose the columns that all their sequences leave empty; not if some sequence is always full."""
+    crosses: ClassVar[bool] = False
+    """Whether a segment may go on in the next document, behind a [SEP]."""
+    cut_in_front: ClassVar[bool] = False
+    """Whether a segment may lose tokens at its front."""
+    coverage: ClassVar[Literal["each once", "none twice", "any"]] = "each once"
+    """How often the tokens of the text are in the sequences of an epoch, as audits test it."""
+    token_matched_to: ClassVar["Format | None"] = None
+    """The format whose batches have as many tokens (RoBERTa); None if a batch is a number of sequences."""
+
+    def __init_subclass__(cls, home: str = "") -> None:
+        super().__init_subclass__(home)
+        cls._group = "inputs.format."  # as `--set` names its fields
+
+    @abstractmethod
+    def lay_out(self, text: Any, recipe: "Recipe", length: int, copy: int) -> Any:
+        """The `Layout` of copy `copy` of `text`, a `Part`: sequences of at most `length` tokens with their specials.
+
+        It is a function of its arguments: every draw follows from `recipe.seed` and `copy`. Raises `BadInput` for text
+        that it cannot use.
+        """
+
+    def audit(self, sample: Any) -> list[Any]:
+        """Checks of its own of the sequences of the first epoch, an `inputs.audit.sample.Sample`."""
+        return []
+
+
+@dataclass(frozen=True, kw_only=True)
 class Inputs(Checked, group="inputs"):
     """How documents become sequences."""
 
-    format: Format = "segment-pair"
-    """RoBERTa section 4.2: `segment-pair` is BERT's, `sentence-pair` has one sentence a segment; `full-sentences` packs
-    sentences across documents into one segment, `doc-sentences` within a document."""
+    format: Format = field(default_factory=lambda: arm(Format, "segment-pair")())  # noqa: PLW0108 imported late
+    """How they are cut, or its kind: `segment-pair` (BERT's), `sentence-pair`, `full-sentences`, `doc-sentences`."""
     length: Length = 128
     """Tokens per sequence, special tokens included."""
     short_seq_prob: Annotated[float, SHARE] = 0.1
@@ -124,16 +164,19 @@ class Inputs(Checked, group="inputs"):
     """Tokens per sequence in the last `phase2_share` of the steps; 0 keeps `length` throughout."""
     phase2_share: Annotated[float, Range(0, 1, below=True)] = 0.0
 
-    @property
-    def pairs(self) -> bool:
-        """Whether a sequence has two segments."""
-        return self.format in ("segment-pair", "sentence-pair")
+    def __post_init__(self) -> None:
+        kind: Any = self.format
+        if isinstance(kind, str):
+            known = arms(Format)
+            if kind not in known:
+                raise unknown("value of inputs.format", kind, known)
+            object.__setattr__(self, "format", known[kind]())
+        super().__post_init__()
 
     @property
-    def token_matched_to(self) -> Format | None:
-        """The format whose batches have as many tokens (RoBERTa); None if a batch is a number of sequences."""
-        matches: dict[Format, Format] = {"sentence-pair": "segment-pair", "doc-sentences": "full-sentences"}
-        return matches.get(self.format)
+    def copies(self) -> int:
+        """Epochs with sequences of their own, before they repeat."""
+        return self.dupe_factor if self.format.drawn else 1
 
     @property
     def longest(self) -> int:
@@ -208,8 +251,8 @@ class Recipe(Checked):
             raise BadInput("objective is empty: give one loss or several, as (MaskedLM(), NextSentence())")
         for loss in self.objective:
             loss.check(self)
-        if self.pairing.exchanged and self.inputs.format != "segment-pair":
-            raise BadInput(f"inputs.format {self.inputs.format} exchanges no segments: set it to segment-pair")
+        if self.pairing.exchanged and not self.inputs.format.exchanges:
+            raise BadInput(f"inputs.format {self.inputs.format.kind} exchanges no segments: set it to segment-pair")
 
     @property
     def pairing(self) -> Pairing:

@@ -223,7 +223,7 @@ def pretrain(
 def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, batches: Batches) -> dict[str, Any]:
     balance = None  # the share of the pairs in the first batches whose second segment follows the first
     steps = min(32, recipe.schedule.steps)
-    if recipe.inputs.pairs and steps:
+    if recipe.inputs.format.pairs and steps:
         drawn = map(batches.batch, range(steps))
         balance = sum(float(((each.random_second == 0) & (each.order < 1)).mean()) for each in drawn) / steps
     return {

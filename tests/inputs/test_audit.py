@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 
 from bertlab import keyed
-from bertlab.inputs import batches
 from bertlab.inputs.audit import Audited, audit, same_batches
 from bertlab.inputs.audit.sample import elsewhere
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Batch
-from bertlab.inputs.formats import Layout, segment_pair
+from bertlab.inputs.formats import DocSentences, FullSentences, Layout, full_sentences, segment_pair
 from bertlab.objectives import CausalLM, Corruption, MaskedLM
 from bertlab.recipe import Format, Inputs, Model, Recipe, Schedule
 from bertlab.recipe.objective import bert
+from bertlab.recipe.ranges import arms
 
-FORMATS: tuple[Format, ...] = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
+FORMATS = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
 BALANCE = "pairs from another document"
 COVERAGE = "tokens of the text in an epoch"
 MASK, KEEP, RANDOM = "chosen, shown as [MASK]", "chosen, kept", "chosen, another shown"
@@ -62,7 +62,7 @@ def named(given: Recipe, corpus: Any, suits: Callable[[Batch], Any]) -> int:
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("length", [8, 48, 200])
-def test_clean_batches_of_every_format_pass(corpus: Any, name: Format, causal: bool, length: int) -> None:
+def test_clean_batches_of_every_format_pass(corpus: Any, name: str, causal: bool, length: int) -> None:
     audited = audit(recipe(causal=causal, format=name, length=length), corpus)
     assert failing(audited) == set()
     assert audited[0].sample.endswith("all of epoch 0")
@@ -276,12 +276,13 @@ def test_batches_that_are_too_small(corpus: Any) -> None:
 
 def planted(monkeypatch: pytest.MonkeyPatch, change: Callable[[Layout], Layout]) -> None:
     """Every layout as `change` leaves it."""
-    lay_out = batches.lay_out
-    monkeypatch.setattr(batches, "lay_out", lambda *given, **more: change(lay_out(*given, **more)))
+    for each in arms(Format).values():
+        made = each.lay_out
+        monkeypatch.setattr(each, "lay_out", lambda *given, made=made, **more: change(made(*given, **more)))
 
 
 @pytest.mark.parametrize("name", ["full-sentences", "doc-sentences"])
-def test_a_lost_sentence(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+def test_a_lost_sentence(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     sentences = np.asarray(corpus.train.sentences)
 
     def change(layout: Layout) -> Layout:
@@ -295,26 +296,25 @@ def test_a_lost_sentence(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: For
 
 
 @pytest.mark.parametrize("name", FORMATS[2:])
-def test_a_sequence_that_is_never_seen(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+def test_a_sequence_that_is_never_seen(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     planted(monkeypatch, lambda layout: _chosen(layout, np.arange(1, len(layout))))
     assert found(corpus, recipe(format=name)) == {COVERAGE}
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_sequence_that_is_seen_twice(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+def test_a_sequence_that_is_seen_twice(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     planted(monkeypatch, lambda layout: _chosen(layout, np.append(5, np.arange(len(layout)))))
     assert found(corpus, recipe(format=name)) == {COVERAGE}
 
 
 def test_a_sequence_crosses_documents(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """Full sentences without the separator, in place of doc sentences."""
-    lay_out = batches.lay_out
 
-    def without(inputs: Inputs, *given: Any, **more: Any) -> Layout:
-        made = lay_out(dataclasses.replace(inputs, format="full-sentences"), *given, **more)
-        return dataclasses.replace(made, breaks=made.breaks[:0])
+    def without(self: Any, text: Any, recipe: Any, length: int, copy: int) -> Layout:
+        return dataclasses.replace(full_sentences(text, length=length), breaks=np.zeros(0, dtype=np.int64))
 
-    monkeypatch.setattr(batches, "lay_out", without)
+    for each in (DocSentences, FullSentences):
+        monkeypatch.setattr(each, "lay_out", without)
     assert "a segment's text" in found(corpus, recipe(format="doc-sentences"))
     assert "[SEP] within a sequence" in found(corpus, recipe(format="full-sentences"))
 
@@ -332,7 +332,7 @@ def test_more_pairs_are_cut_short(corpus: Any) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS[:2])
-def test_an_unbalanced_pair(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+def test_an_unbalanced_pair(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     purposes = {"segment-pair": ("pairs", "random"), "sentence-pair": ("sentence pairs", "true")}[name]
     keys = {keyed.key(0, *purposes, copy) for copy in range(10)}
     uniform = keyed.uniform
@@ -343,7 +343,7 @@ def test_an_unbalanced_pair(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: 
 
 
 @pytest.mark.parametrize("name", FORMATS[:2])
-def test_another_document_is_the_same(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+def test_another_document_is_the_same(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     def at_home(self: Any, forms: Any, bounds: Any, document: Any, *more: Any) -> Any:
         return self._documents[document]
 
@@ -352,7 +352,7 @@ def test_another_document_is_the_same(corpus: Any, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize("name", FORMATS[:2])
-def test_random_pairs_of_another_form(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: Format) -> None:
+def test_random_pairs_of_another_form(corpus: Any, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     """The second segment of random pairs always begins at a sentence, or lacks its last token."""
     sentences = np.asarray(corpus.train.sentences)
 
@@ -374,7 +374,7 @@ def test_random_pairs_of_another_form(corpus: Any, monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.parametrize(("label", "figure"), [(0, "'another document'"), (1, "'follows'")])
 @pytest.mark.parametrize("name", FORMATS[:2])
-def test_a_wrong_label_of_a_pair(corpus: Any, name: Format, label: int, figure: str) -> None:
+def test_a_wrong_label_of_a_pair(corpus: Any, name: str, label: int, figure: str) -> None:
     given = recipe(format=name)
     sequence = named(given, corpus, lambda batch: (batch.random_second == label) & (batch.lengths > 25))
 

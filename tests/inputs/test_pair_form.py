@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertlab.recipe import Format, Inputs
+from bertlab.recipe import Inputs
 
 PAIRS = 8000
 MOST = 0.03 + 3 * 0.5 / np.sqrt(PAIRS / 2)
 """Above the majority: three points, and three standard errors of the half that is scored."""
-FORMATS: tuple[Format, ...] = ("segment-pair", "sentence-pair")
+FORMATS = ("segment-pair", "sentence-pair")
 
 
 @pytest.fixture(scope="module")
@@ -67,12 +67,12 @@ SHAPES = (
 @pytest.mark.parametrize("name", FORMATS)
 @pytest.mark.parametrize("length", [64, 128])
 @pytest.mark.parametrize("shape", SHAPES)
-def test_form_does_not_tell_the_label(pair_form: Any, shape: str, length: int, name: Format) -> None:
+def test_form_does_not_tell_the_label(pair_form: Any, shape: str, length: int, name: str) -> None:
     found = pair_form.classify(*pair_form.pairs(made(shape), Inputs(format=name, length=length), PAIRS))
     assert found.gain < MOST
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_form_does_not_tell_the_label_in_the_embedded_text(pair_form: Any, corpus: Any, name: Format) -> None:
+def test_form_does_not_tell_the_label_in_the_embedded_text(pair_form: Any, corpus: Any, name: str) -> None:
     found = pair_form.classify(*pair_form.pairs(corpus.train, Inputs(format=name, length=64), PAIRS))
     assert found.gain < MOST

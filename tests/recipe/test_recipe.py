@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 
 from bertlab import recipe
 from bertlab.errors import BadInput
+from bertlab.inputs.formats import FullSentences
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, SpanBoundary, selection
 from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.recipe import Recipe, Schedule
@@ -69,6 +70,8 @@ def changed(path: str) -> Recipe:
         return Recipe(optimizer=LAMB())
     if path == "objective":
         return Recipe(objective=(MaskedLM(),))
+    if path == "inputs.format":
+        return set_fields(Recipe(), {path: "sentence-pair"})
     if path == "masked_lm.selection":
         return set_fields(Recipe(), {path: "whole_words"})
     value = base(path)
@@ -123,6 +126,20 @@ def test_losses_go_with_the_inputs_and_with_each_other():
     with pytest.raises(BadInput, match="objective is empty"):
         Recipe(objective=())
     assert [each.causal for each in made] == [False, True, False]
+
+
+def test_a_format_without_fields_is_its_name():
+    name = "full-sentences"
+    made = Recipe(objective=(MaskedLM(),), inputs=recipe.Inputs(format=FullSentences()))
+    assert recipe.Inputs(format=name) == made.inputs == load(recipe.Inputs, {"format": name})
+    assert science(made, whole=True)["inputs"]["format"] == science(made)["inputs"]["format"] == name
+    assert load(Recipe, science(made)) == made
+    for wrong, message in (
+        ("full-sentence", "did you mean 'full-sentences'"),
+        ("x", "choose from doc-sentences, full"),
+    ):
+        with pytest.raises(BadInput, match=rf"inputs\.format '{wrong}': {message}"):
+            recipe.Inputs(format=wrong)
 
 
 def test_what_is_not_trained_is_its_vocabulary_shape_and_seed_alone():

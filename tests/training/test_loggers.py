@@ -15,6 +15,7 @@ from bertlab.lab import scales
 from bertlab.lab.jobs import PrepareCorpus, Pretrain
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
+from bertlab.recipe.identity import science
 from bertlab.store.runs import Store
 from bertlab.trackers import TRACKERS
 from bertlab.training import loggers as log
@@ -51,7 +52,7 @@ class StandIn:
 def opened(job, store, machine):
     """The loggers of a run."""
     fields = job.science() | {
-        name: dataclasses.asdict(getattr(job, name)) for name in ("recipe", "settings") if hasattr(job, name)
+        name: science(getattr(job, name), whole=True) for name in ("recipe", "settings") if hasattr(job, name)
     }
     return log.opened(job.kind, job.id, job.label, job.study, fields, store, machine)
 
@@ -103,7 +104,8 @@ def test_the_curve_is_told_and_changes_no_byte(trained, loggers, tmp_path):
     assert all(value > 0 for value in logged.values())
     assert logger.page.fields["label"] == "masking-80/10/10-seed0"
     assert logger.page.fields["id"] == JOB.id
-    assert logger.page.fields["recipe"]["optimizer"]["beta1"] == 0.9, "defaults are left out"
+    recipe = logger.page.fields["recipe"]
+    assert (recipe["optimizer"]["beta1"], recipe["inputs"]["format"]) == (0.9, "segment-pair"), "defaults are left out"
     assert logger.ended == "success"
 
 

@@ -41,7 +41,7 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
     corpus = dataclasses.replace(corpus, train=share_of(corpus.train, recipe.inputs.document_share, FEWEST))
     lengths = phases(recipe)
     first_of_last = lengths[0][1] if len(lengths) > 1 else sys.maxsize
-    copies = recipe.inputs.dupe_factor if recipe.inputs.pairs else 1
+    copies = recipe.inputs.copies
     later = sorted({copies, *(loss.period(copies) for loss in recipe.objective)})
     audited = []
     for (length, _), steps in zip(lengths, (range(first_of_last), range(first_of_last, sys.maxsize)), strict=False):
@@ -57,6 +57,7 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
             *sequences.pairs(first, traced),
             *sequences.form(first, traced),
             *sequences.coverage(first, traced),
+            *recipe.inputs.format.audit(first),
             *(check for loss in recipe.objective for check in loss.audit(first)),
         ]
         for other in every[1:]:
@@ -73,5 +74,5 @@ def same_batches(recipe: Recipe) -> tuple[object, ...]:
     masks = tuple(loss for loss in recipe.objective if not loss.labels_only)
     whole = recipe.inputs.epochs or recipe.inputs.phase2_length
     steps = recipe.schedule.steps if whole else 1
-    pairs = recipe.pairing if recipe.inputs.pairs else None
+    pairs = recipe.pairing if recipe.inputs.format.pairs else None
     return masks, recipe.corpus, recipe.tokenizer, recipe.inputs, pairs, recipe.schedule.batch_size, steps, recipe.seed

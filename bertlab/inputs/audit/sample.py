@@ -93,7 +93,7 @@ class Sample:
     @cached_property
     def second(self) -> Flags:
         """(R, T) the ordinary tokens behind the first inner [SEP] of a pair."""
-        return self.ordinary & (np.cumsum(self.inner, axis=1) > 0) & self.recipe.inputs.pairs
+        return self.ordinary & (np.cumsum(self.inner, axis=1) > 0) & self.recipe.inputs.format.pairs
 
     @cached_property
     def later(self) -> Flags:
@@ -111,6 +111,13 @@ class Sample:
     def sizes(self) -> Numbers:
         """(R,) ordinary tokens of each sequence."""
         return np.asarray(self.ordinary.sum(axis=1))
+
+    @cached_property
+    def boundaries(self) -> Flags:
+        """(N + 1,) the offsets of the text, of N tokens, at which sentences begin or end."""
+        flags = np.zeros(len(self.corpus.train.tokens) + 1, dtype=np.bool_)
+        flags[np.asarray(self.corpus.train.sentences)] = True
+        return flags
 
     @property
     def _inside(self) -> Flags:
@@ -170,7 +177,7 @@ def trace(sample: Sample) -> Trace:
     """Finds the sequences of the first epoch in the text."""
     text = np.asarray(sample.corpus.train.tokens)
     ends = np.asarray(sample.corpus.train.sentences)[np.asarray(sample.corpus.train.documents[1:])]
-    reach = sample.length if sample.recipe.inputs.format == "segment-pair" else 0  # its segments may be cut in front
+    reach = sample.length if sample.recipe.inputs.format.cut_in_front else 0
     places = np.full(sample.tokens.shape, -1)
     agrees, follows = np.zeros((2, len(places)), dtype=np.bool_)
     queries = []

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always, share, total
+from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always
 from bertlab.inputs.audit.sample import PREFIX, Sample, Trace
 
 _ALIKE = 0.03
@@ -11,15 +11,15 @@ _ALIKE = 0.03
 
 def layout(sample: Sample) -> list[Check]:
     """Specials, padding and segments of each sequence, by their positions alone."""
-    batch, inputs, tokenizer = sample.batch, sample.recipe.inputs, sample.corpus.tokenizer
+    batch, form, tokenizer = sample.batch, sample.recipe.inputs.format, sample.corpus.tokenizer
     tokens, sizes, width = sample.tokens, batch.lengths, sample.tokens.shape[1]
     last = tokens[np.arange(len(tokens)), (sizes - 1).clip(0, width - 1)]
     framed = (tokens[:, 0] == tokenizer.cls) & (last == tokenizer.sep)
     expected = "[CLS] text [SEP], more between documents"
-    if inputs.pairs:
+    if form.pairs:
         framed &= sample.inner.sum(axis=1) == 1
         expected = "[CLS] first [SEP] second [SEP]"
-    elif inputs.format == "doc-sentences":
+    elif not form.crosses:
         framed &= ~sample.inner.any(axis=1)
         expected = "[CLS] text [SEP]"
     stray = sample.ordinary & np.isin(tokens, [tokenizer.pad, tokenizer.cls, tokenizer.mask])
@@ -27,7 +27,7 @@ def layout(sample: Sample) -> list[Check]:
     beyond = positions >= sizes[:, None]
     padding = beyond & (positions < sample.places[:, 2, None])
     padded = padding & ((batch.tokens != tokenizer.pad) | (batch.segments != 0))
-    segments = (np.cumsum(sample.inner, axis=1) > sample.inner) & inputs.pairs
+    segments = (np.cumsum(sample.inner, axis=1) > sample.inner) & form.pairs
     mixed = ~beyond & (segments != batch.segments)
     outside = (sizes > sample.length) | (sample.sizes < 1)
     found = f"{sizes.min()} to {sizes.max()}, mean {sizes.mean():.1f}"
@@ -44,7 +44,7 @@ def batches(sample: Sample) -> Check:
     sizes = np.array([len(batch.lengths) for batch in sample.batches])
     size = sample.recipe.schedule.batch_size
     figure, expected, wrong, found = "sequences a batch", f"{size:,}", sizes != size, f"{sizes.mean():,.1f}"
-    if sample.recipe.inputs.token_matched_to:
+    if sample.recipe.inputs.format.token_matched_to:
         tokens = np.array([batch.lengths.sum() for batch in sample.batches])
         figure, expected, found = "tokens a batch", "even, to a sequence", f"{tokens.mean():,.1f} in {found} sequences"
         wrong = np.abs(tokens - np.median(tokens)) >= sample.length
@@ -53,45 +53,29 @@ def batches(sample: Sample) -> Check:
 
 def content(sample: Sample, trace: Trace) -> list[Check]:
     """What each sequence holds of the text."""
-    kind, name = sample.recipe.inputs.format, sample.name
+    name = sample.name
     checks = [always("labels put back", "the text at its place", ~trace.agrees, name)]
     placed, document = trace.places >= 0, trace.document
     # Positions whose next is of the same segment.
     adjoining = sample.ordinary[:, :-1] & sample.ordinary[:, 1:] & placed[:, :-1] & placed[:, 1:]
     crossing = (adjoining & (document[:, :-1] != document[:, 1:])).any(axis=1)
-    if kind == "full-sentences":
+    if sample.recipe.inputs.format.crosses:
         within = (document[:, :-2] == document[:, 2:]) & placed[:, :-2] & placed[:, 2:]
         wrong = crossing | (sample.inner[:, 1:-1] & within).any(axis=1)
         return [*checks, always("[SEP] within a sequence", "between documents, and only there", wrong, name)]
-    checks.append(always("a segment's text", "of one document", crossing, name))
-    if kind == "sentence-pair":
-        crossing = (adjoining & _boundaries(sample)[trace.places[:, 1:]]).any(axis=1)
-        checks.append(always("a segment", "of one sentence", crossing, name))
-    return checks
+    return [*checks, always("a segment's text", "of one document", crossing, name)]
 
 
 def pairs(sample: Sample, trace: Trace) -> list[Check]:
-    """Whether the label describes the second segment, and the share of each label."""
-    random, name, recipe = sample.batch.random_second == 1, sample.name, sample.recipe
-    if not recipe.inputs.pairs:
+    """Whether the label describes the second segment."""
+    random, name = sample.batch.random_second == 1, sample.name
+    if not sample.recipe.inputs.format.pairs:
         return [always("label of the pair", "0 where there is no pair", sample.batch.random_second != 0, name)]
-    if recipe.inputs.format == "segment-pair":
-        drawn = recipe.pairing.random
-        checks = [share("pairs from another document", int(random.sum()), len(random), drawn, "sequences")]
-    else:  # the pairs of a document depend on each other: documents are the independent units
-        excess = np.bincount(np.searchsorted(trace.ends, sample.batch.sequence_ids, side="right"), random - 0.5)
-        variance, count = float((excess**2).sum()), len(random)
-        checks = [total("pairs from another document", random.sum(), count / 2, variance, count, count, "sequences")]
-    if recipe.inputs.format == "segment-pair" and recipe.pairing.exchanged:
-        order, rate = sample.batch.order, recipe.pairing.exchanged
-        figure, count = "pairs exchanged", int((order >= 0).sum())
-        checks.append(share(figure, int((order == 1).sum()), count, rate, "pairs with an order"))
     behind = trace.follows | ~(trace.agrees & sample.second.any(axis=1))
     number, column = np.arange(len(random)), sample.later.argmax(axis=1)
     home = np.searchsorted(trace.ends, sample.batch.sequence_ids, side="right")
     there = (trace.places[number, column] >= 0) & (trace.document[number, column] == home)
     return [
-        *checks,
         always("'follows'", "the text behind the first", ~random & ~behind, name),
         always("'another document'", "text of another document", random & there, name),
     ]
@@ -99,7 +83,7 @@ def pairs(sample: Sample, trace: Trace) -> list[Check]:
 
 def form(sample: Sample, trace: Trace) -> list[Check]:
     """Whether pairs of both labels have the same form: the boundaries of their segments, and their lengths."""
-    if not sample.recipe.inputs.pairs:
+    if not sample.recipe.inputs.format.pairs:
         return []
     if sample.recipe.pairing.random:
         label, names = sample.batch.random_second == 1, ("true pairs", "random ones")
@@ -113,7 +97,7 @@ def form(sample: Sample, trace: Trace) -> list[Check]:
     def compare(figure: str, values: Numbers | Flags, chosen: Flags) -> Check:
         return alike(figure, values[chosen & ~label], values[chosen & label], _ALIKE, names)
 
-    boundary, checks, ends = _boundaries(sample), [], []
+    boundary, checks, ends = sample.boundaries, [], []
     for name, segment in (("first", sample.ordinary & ~sample.second), ("second", sample.second)):
         size = segment.sum(axis=1)
         begin = trace.places[np.arange(len(label)), segment.argmax(axis=1)]
@@ -128,7 +112,8 @@ def form(sample: Sample, trace: Trace) -> list[Check]:
 
 
 def coverage(sample: Sample, trace: Trace) -> list[Check]:
-    """Each token of the text is in one sequence of an epoch. Pairs lose some, but hold none twice."""
+    """Each token of the text is in one sequence of an epoch, or as often as the format says."""
+    rule = sample.recipe.inputs.format.coverage
     own = sample.ordinary & ~(sample.later & ~trace.follows[:, None]) & (trace.places >= 0)
     places = trace.places[own]
     distinct, first = np.unique(places, return_index=True)
@@ -142,23 +127,8 @@ def coverage(sample: Sample, trace: Trace) -> list[Check]:
         size = trace.ends[end] if sample.recipe.inputs.epochs else len(sample.corpus.train.tokens)
         lost = size - len(distinct)
         found = f"{lost:,} lost, {found}"
-        if not sample.recipe.inputs.pairs:
-            expected, holds = "each once", holds and not lost
-    checks = [Check("tokens of the text in an epoch", found, expected, f"exact, {len(places):,} tokens", holds, where)]
-    if sample.recipe.inputs.format == "segment-pair":
-        # True pairs that are cut short on purpose, of those that the end of their document cannot cut.
-        starts, room = sample.batch.sequence_ids, sample.length - 3
-        ends = trace.ends[np.minimum(np.searchsorted(trace.ends, starts, side="right"), len(trace.ends) - 1)]
-        free = (sample.batch.random_second == 0) & (ends - starts >= 2 * room)
-        short = int((sample.batch.lengths[free] < sample.length).sum())
-        # The shorter length is drawn from 2 up to the whole room, which is not short.
-        rate = sample.recipe.inputs.short_seq_prob * (1 - 1 / (room - 1))
-        checks.append(share("pairs cut short", short, int(free.sum()), rate, "sequences"))
-    return checks
-
-
-def _boundaries(sample: Sample) -> Flags:
-    """(T + 1,) the offsets of the text at which sentences begin or end."""
-    flags = np.zeros(len(sample.corpus.train.tokens) + 1, dtype=np.bool_)
-    flags[np.asarray(sample.corpus.train.sentences)] = True
-    return flags
+        if rule == "each once":
+            expected, holds = rule, holds and not lost
+    if rule == "any":
+        expected, holds, where = rule, True, ""
+    return [Check("tokens of the text in an epoch", found, expected, f"exact, {len(places):,} tokens", holds, where)]

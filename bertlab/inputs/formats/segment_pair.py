@@ -1,6 +1,9 @@
 """Segment pairs (BERT appendix A.2), and the single segments of evaluation."""
 
-from typing import NamedTuple
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -8,8 +11,49 @@ import numpy.typing as npt
 from bertlab import keyed
 from bertlab.inputs.formats import base
 from bertlab.inputs.formats.base import Flags, FormIndex, Key, Layout, Offsets
-from bertlab.recipe import Pairing
+from bertlab.recipe import Format, Pairing, Recipe
 from bertlab.text.tokens import Part
+
+if TYPE_CHECKING:
+    from bertlab.inputs.audit.checks import Check
+    from bertlab.inputs.audit.sample import Sample
+
+
+@dataclass(frozen=True, kw_only=True)
+class SegmentPairs(Format):
+    """BERT's: two segments of sentences that fill the sequence, but for a share that is cut short."""
+
+    kind: ClassVar[str] = "segment-pair"
+    pairs: ClassVar[bool] = True
+    exchanges: ClassVar[bool] = True
+    drawn: ClassVar[bool] = True
+    trimmed: ClassVar[bool] = False
+    cut_in_front: ClassVar[bool] = True
+    coverage: ClassVar[Literal["none twice"]] = "none twice"
+
+    def lay_out(self, text: Part, recipe: Recipe, length: int, copy: int) -> Layout:
+        """Pairs as the losses of the recipe need them."""
+        short, pairing = recipe.inputs.short_seq_prob, recipe.pairing
+        return segment_pairs(text, length=length, short=short, copy=copy, seed=recipe.seed, pairing=pairing)
+
+    def audit(self, sample: Sample) -> list[Check]:
+        """The shares of pairs from another document, of exchanged pairs, and of pairs that are cut short."""
+        from bertlab.inputs.audit.checks import share  # imports this package
+
+        batch, recipe, ends = sample.batch, sample.recipe, sample.traced.ends
+        random, pairing = batch.random_second == 1, recipe.pairing
+        checks = [share("pairs from another document", int(random.sum()), len(random), pairing.random, "sequences")]
+        if pairing.exchanged:
+            ordered, exchanged = int((batch.order >= 0).sum()), int((batch.order == 1).sum())
+            checks.append(share("pairs exchanged", exchanged, ordered, pairing.exchanged, "pairs with an order"))
+        # True pairs that are cut short on purpose, of those that the end of their document cannot cut.
+        starts, room = batch.sequence_ids, sample.length - 3
+        behind = ends[np.minimum(np.searchsorted(ends, starts, side="right"), len(ends) - 1)]
+        free = ~random & (behind - starts >= 2 * room)
+        short = int((batch.lengths[free] < sample.length).sum())
+        # The shorter length is drawn from 2 up to the whole room, which is not short.
+        rate = recipe.inputs.short_seq_prob * (1 - 1 / (room - 1))
+        return [*checks, share("pairs cut short", short, int(free.sum()), rate, "sequences")]
 
 
 def segment_pairs(

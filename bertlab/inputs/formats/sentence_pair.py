@@ -1,11 +1,22 @@
 """Sentence pairs: each segment is one natural sentence (RoBERTa section 4.2)."""
 
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar, Literal
+
 import numpy as np
 
 from bertlab import keyed
 from bertlab.inputs.formats import base
 from bertlab.inputs.formats.base import Flags, FormIndex, Key, Layout, Offsets
+from bertlab.inputs.formats.segment_pair import SegmentPairs
+from bertlab.recipe import Format, Recipe
 from bertlab.text.tokens import Part
+
+if TYPE_CHECKING:
+    from bertlab.inputs.audit.checks import Check
+    from bertlab.inputs.audit.sample import Sample
 
 _TRUE = np.array([0.0, 0.0, 2 / 3, 1.0, 0.5])
 """Probability of a true pair, by the sentences left in the document (4 or more alike). A last sentence that is left
@@ -13,6 +24,36 @@ alone and not split cannot begin a true pair; 2/3 and 1 compensate, so that half
 expectation."""
 _FINAL = 3
 """A last sentence is split if sentences of its form within documents are fewer than this multiple of the last ones."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SentencePairs(Format):
+    """Two sentences; batches have as many tokens as those of segment pairs."""
+
+    kind: ClassVar[str] = "sentence-pair"
+    pairs: ClassVar[bool] = True
+    drawn: ClassVar[bool] = True
+    coverage: ClassVar[Literal["none twice"]] = "none twice"
+    token_matched_to: ClassVar[Format | None] = SegmentPairs()
+
+    def lay_out(self, text: Part, recipe: Recipe, length: int, copy: int) -> Layout:
+        """Pairs of which half are true, whatever the losses."""
+        return sentence_pairs(text, length=length, copy=copy, seed=recipe.seed)
+
+    def audit(self, sample: Sample) -> list[Check]:
+        """Each segment is one sentence; half of the pairs are from another document."""
+        from bertlab.inputs.audit.checks import always, total  # imports this package
+
+        places, random, count = sample.traced.places, sample.batch.random_second == 1, len(sample.batch.random_second)
+        adjoining = (sample.ordinary & (places >= 0))[:, 1:] & (sample.ordinary & (places >= 0))[:, :-1]
+        crossing = (adjoining & sample.boundaries[places[:, 1:]]).any(axis=1)
+        # The pairs of a document depend on each other: documents are the independent units.
+        home = np.searchsorted(sample.traced.ends, sample.batch.sequence_ids, side="right")
+        variance = float((np.bincount(home, random - 0.5) ** 2).sum())
+        return [
+            always("a segment", "of one sentence", crossing, sample.name),
+            total("pairs from another document", random.sum(), count / 2, variance, count, count, "sequences"),
+        ]
 
 
 def sentence_pairs(text: Part, *, length: int, copy: int, seed: int | str) -> Layout:

@@ -4,12 +4,39 @@ A sentence longer than a sequence is cut into even pieces, so that every token i
 """
 
 import dataclasses
+from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
 from bertlab.inputs.formats import base
 from bertlab.inputs.formats.base import Layout, Offsets
+from bertlab.recipe import Format, Recipe
 from bertlab.text.tokens import Part
+
+
+@dataclass(frozen=True, kw_only=True)
+class FullSentences(Format):
+    """One segment of sentences that are packed across documents."""
+
+    kind: ClassVar[str] = "full-sentences"
+    crosses: ClassVar[bool] = True
+
+    def lay_out(self, text: Part, recipe: Recipe, length: int, copy: int) -> Layout:
+        """The same sequences for every recipe and copy."""
+        return full_sentences(text, length=length)
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocSentences(Format):
+    """One segment of sentences of one document; batches have as many tokens as those of full sentences."""
+
+    kind: ClassVar[str] = "doc-sentences"
+    token_matched_to: ClassVar[Format | None] = FullSentences()
+
+    def lay_out(self, text: Part, recipe: Recipe, length: int, copy: int) -> Layout:
+        """The same sequences for every recipe and copy."""
+        return doc_sentences(text, length=length)
 
 
 def full_sentences(text: Part, *, length: int) -> Layout:
