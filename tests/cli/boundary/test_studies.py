@@ -68,7 +68,7 @@ FIELDS = [
     (*variant("objective=(MaskedLM(mask_prob=2), NextSentence())"), r"masked_lm\.mask_prob is 2"),
     (*variant("objective=(MaskedLM(corruption=Corruption(mask='1')), NextSentence())"), r"corruption\.mask is '1'"),
     (*variant("inputs=Inputs(length=-3)"), r"inputs\.length is -3"),
-    (*variant("inputs=Inputs(format='prose')"), r"inputs\.format is 'prose'"),
+    (*variant("inputs=Inputs(format='prose')"), r"unknown value of inputs\.format 'prose'"),
     (*variant("schedule=Schedule(steps=1.5)"), r"schedule\.steps is 1\.5"),
     (*variant("schedule=Schedule(steps=True)"), r"schedule\.steps is True"),
     (*variant("schedule=Schedule(warmup=7)"), r"schedule\.warmup is 7"),
