@@ -175,7 +175,7 @@ def put(
 def _check_fields(held: Any, paths: Iterable[str], prefix: str, axis: Any) -> None:
     """Raises `BadInput` for a field that only other arms of the axis have, if `held` is an arm."""
     kinds: list[Any] = [*arms(axis).values()] if axis else []
-    for path in paths if axis else ():
+    for path in paths:
         name = path.partition(".")[0]
         others = [each.kind for each in kinds if name in hints(each)]
         if others and held.kind not in others:
