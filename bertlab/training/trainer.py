@@ -24,7 +24,7 @@ LOGGERS = (
     "lightning.pytorch.utilities.rank_zero",
     "torch._inductor.ir",  # while it compiles: which kernels it calls in a slower way
 )
-"""What they have to say below errors is not for users."""
+"""Loggers whose warnings say nothing that a user can act on."""
 
 
 def trainer(
