@@ -17,6 +17,15 @@ COMMONSENSE = [
 ]
 
 
+def refused(tmp_path, write, name, records, wrong):
+    """The error for a training set whose second record is changed by `wrong`."""
+    write(tmp_path / name / "train.jsonl", [records[0], records[1] | wrong])
+    write(tmp_path / name / "validation.jsonl", records)
+    with pytest.raises(BadInput) as caught:
+        data.load(catalog.find(name), machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
+    return str(caught.value)
+
+
 def test_questions_of_race_are_read_with_each_option(tmp_path, write):
     for split in ("train", "validation"):
         write(tmp_path / "race" / f"{split}.jsonl.gz", RACE)
@@ -40,11 +49,8 @@ def test_questions_of_race_are_read_with_each_option(tmp_path, write):
     ],
 )
 def test_a_wrong_record_of_race_is_named(tmp_path, write, wrong, says):
-    write(tmp_path / "race" / "train.jsonl", [RACE[0], RACE[1] | wrong])
-    write(tmp_path / "race" / "validation.jsonl", RACE)
-    with pytest.raises(BadInput) as caught:
-        data.load(catalog.find("race"), machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
-    assert str(caught.value) == says.format(file=tmp_path / "race" / "train.jsonl")
+    said = refused(tmp_path, write, "race", RACE, wrong)
+    assert said == says.format(file=tmp_path / "race" / "train.jsonl")
 
 
 def test_questions_of_commonsense_qa_have_endings_with_names(tmp_path, write):
@@ -81,11 +87,8 @@ def test_questions_of_commonsense_qa_have_endings_with_names(tmp_path, write):
     ],
 )
 def test_a_wrong_record_of_commonsense_qa_is_named(tmp_path, write, wrong, says):
-    write(tmp_path / "commonsense_qa" / "train.jsonl", [COMMONSENSE[0], COMMONSENSE[1] | wrong])
-    write(tmp_path / "commonsense_qa" / "validation.jsonl", COMMONSENSE)
-    with pytest.raises(BadInput) as caught:
-        data.load(catalog.find("commonsense_qa"), machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
-    assert str(caught.value) == says.format(file=tmp_path / "commonsense_qa" / "train.jsonl")
+    said = refused(tmp_path, write, "commonsense_qa", COMMONSENSE, wrong)
+    assert said == says.format(file=tmp_path / "commonsense_qa" / "train.jsonl")
 
 
 JOINED = [
