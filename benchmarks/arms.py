@@ -3,7 +3,8 @@
     python benchmarks/arms.py [--only spans ...] [--pairs 8] [--seconds 2] [--out FILE.json]
 
 Both are of one study at scale mini, in one process and on one thread, without Lightning and not compiled, their batches
-made as they are needed: processor time counts, and what other programs take does not.
+made as they are needed: processor time counts, and what other programs take does not. The span-boundary loss has a
+second row, at scale base with 16 sequences a step.
 """
 
 from __future__ import annotations
@@ -18,11 +19,10 @@ import ours
 import script
 import torch
 from blocks import Found, Settings, compare, repeated
+from shapes import BASE, MINI, Shape
 
-from bertlab.lab import scales, studies
+from bertlab.lab import studies
 from bertlab.recipe import Recipe
-
-SCALE = "mini"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -39,9 +39,9 @@ class Arm:
         return self.recipe.tokenizer.vocabulary
 
 
-def beside(study: str, variant: str, other: str, settings: Settings) -> Found:
+def beside(study: str, variant: str, other: str, settings: Settings, shape: Shape = MINI) -> Found:
     """The first variant of a study against the other."""
-    found, scale = studies.find(study), scales.find(SCALE).recipe
+    found, scale = studies.find(study), shape.recipe
     by_name = {each.name: each for each in found.variants}
     arms = [Arm(recipe=found.recipe(by_name[name], scale)) for name in (variant, other)]
     torch.set_num_threads(1)
@@ -60,6 +60,7 @@ MEASURED = {
     "spans": partial(beside, "spans", "geometric spans", "subword tokens"),
     "n-grams": partial(beside, "ngrams", "n-grams", "tokens"),
     "span-boundary": partial(beside, "span-boundary", "single sequence + SBO", "single sequence"),
+    "base-span-boundary": partial(beside, "span-boundary", "single sequence + SBO", "single sequence", shape=BASE),
     "sentence-order": partial(beside, "sentence-order", "SOP", "NSP"),
     "shared": partial(beside, "sharing", "all shared, E = H", "not shared, E = H"),
     "embeddings": partial(beside, "embedding-size", "not shared, E = H/6", "not shared, E = H"),

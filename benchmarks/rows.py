@@ -63,8 +63,8 @@ def _kernel(scale: str, name: str, what: str, peer: str, floor: float | None = N
     return Row(name=f"{scale}-{name}", quantity=quantity, peer=peer, unit="tokens/s", floor=floor)
 
 
-def _arm(name: str, what: str, peer: str) -> Row:
-    quantity = f"pre-training, scale mini, {what}"
+def _arm(name: str, what: str, peer: str, scale: str = "mini") -> Row:
+    quantity = f"pre-training, scale {scale}, {what}"
     return Row(name=name, quantity=quantity, peer=peer, unit="tokens/s", shown_as="share", floor=0.9, aim=1.0)
 
 
@@ -92,6 +92,7 @@ ROWS = (
     _arm("spans", "spans masked", "single tokens"),
     _arm("n-grams", "n-grams masked", "single tokens"),
     _arm("span-boundary", "span-boundary loss", "masked LM alone"),
+    _arm("base-span-boundary", "span-boundary loss", "masked LM alone", "base"),
     _arm("sentence-order", "sentence order", "next sentence"),
     _arm("shared", "all layers shared", "none shared"),
     _arm("embeddings", "embeddings of H/6", "embeddings of H"),

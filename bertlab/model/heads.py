@@ -30,8 +30,9 @@ from bertlab.recipe.objective import bert
 MANY_LOGITS = 2**22
 """On the CPU, the loss of a batch with more logits is computed in parts: memory traffic costs more than the products. A
 left-to-right model with 8,192 entries trains 1.3 times as fast."""
-LOGITS_AT_ONCE = 2**20
-"""Logits of such a part. Larger blocks, of a size that varies, fragment the memory more."""
+PREDICTIONS_AT_ONCE = 256
+"""Predictions of such a part. With fewer, the gradient of the output matrix, which each part adds to, costs more than
+the products; the logits of more leave the cache."""
 
 
 class LMHead(nn.Module):
@@ -54,13 +55,12 @@ class LMHead(nn.Module):
     def loss(self, hidden: Tensor, embeddings: Tensor, targets: Tensor, weights: Tensor, sparse: bool) -> Tensor:
         """The sum of the cross-entropies of `targets` (B, K), times `weights` (B, K), at vectors (B, K, D).
 
-        If `sparse`, many weights are 0: those predictions are left out where reading the weights costs no wait.
+        If `sparse`, many weights are 0.
         """
         x, targets, weights = hidden.flatten(0, 1), targets.flatten(), weights.flatten()
-        if sparse and eager_on_cpu(weights):
-            used = weights.nonzero()[:, 0]
-            x, targets, weights = (each.index_select(0, used) for each in (x, targets, weights))
-        return vocabulary_loss(lambda rows: self._logits(rows, embeddings), x, len(embeddings), targets, weights)
+        return vocabulary_loss(
+            lambda rows: self._logits(rows, embeddings), x, len(embeddings), targets, weights, sparse
+        )
 
     def _logits(self, x: Tensor, embeddings: Tensor) -> Tensor:
         x = self.norm(F.gelu(self.transform(x), approximate=self.approximate))
@@ -68,15 +68,19 @@ class LMHead(nn.Module):
 
 
 def vocabulary_loss(
-    logits: Callable[[Tensor], Tensor], x: Tensor, vocabulary: int, targets: Tensor, weights: Tensor
+    logits: Callable[[Tensor], Tensor], x: Tensor, vocabulary: int, targets: Tensor, weights: Tensor, sparse: bool
 ) -> Tensor:
     """The sum of the cross-entropies of `targets` (N,), times `weights` (N,), over a vocabulary of this size.
 
-    `logits` computes those of rows of `x` (N, D). Many are computed in parts, where parts cost nothing.
+    `logits` computes those of rows of `x` (N, D). Many are computed in parts, where parts cost nothing. If `sparse`,
+    many weights are 0: those predictions are left out where reading the weights costs no wait.
     """
+    if sparse and eager_on_cpu(weights):
+        used = weights.nonzero()[:, 0]
+        x, targets, weights = (each.index_select(0, used) for each in (x, targets, weights))
     rows = len(x)
     if eager_on_cpu(x) and rows * vocabulary > MANY_LOGITS:
-        rows = max(1, LOGITS_AT_ONCE // vocabulary)
+        rows = PREDICTIONS_AT_ONCE
     parts = zip(*(torch.split(each, rows) for each in (x, targets, weights)), strict=True)
     losses = [weighted_loss(logits(own), target, weight) for own, target, weight in parts]
     return sum(losses[1:], losses[0])

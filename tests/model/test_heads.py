@@ -63,7 +63,7 @@ def dense_losses(model, batch):
 @pytest.mark.parametrize(("positions", "many"), [("learned", 8 * VOCABULARY), ("rotary", heads.MANY_LOGITS)])
 def test_losses_and_gradients_equal_the_dense_computation(positions, many, objective, monkeypatch):
     monkeypatch.setattr(heads, "MANY_LOGITS", many)  # of nine predictions
-    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", 4 * VOCABULARY)
+    monkeypatch.setattr(heads, "PREDICTIONS_AT_ONCE", 4)
     results = []
     for losses in (PretrainingModel.losses, dense_losses):
         model = pretraining(positions, objective).train()

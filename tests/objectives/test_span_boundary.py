@@ -109,16 +109,16 @@ def plainly(head: Any, hidden: Any, arrays: Any, embeddings: Any) -> Any:
     return total
 
 
-@pytest.mark.parametrize(("rows", "at_once"), [(20, 2**20), (2, 2**20), (20, 4 * 512)])
-def test_the_loss_is_the_papers(corpus: Any, rows: int, at_once: int, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("rows", "many"), [(20, 2**20), (2, 2**20), (20, 4 * 512)])
+def test_the_loss_is_the_papers(corpus: Any, rows: int, many: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """With two rows of the table, all tokens from the second of their span on share the last."""
     import torch
 
     from bertlab.model import heads
     from bertlab.training.data import to_device, to_tensors
 
-    monkeypatch.setattr(heads, "MANY_LOGITS", at_once)
-    monkeypatch.setattr(heads, "LOGITS_AT_ONCE", at_once)
+    monkeypatch.setattr(heads, "MANY_LOGITS", many)
+    monkeypatch.setattr(heads, "PREDICTIONS_AT_ONCE", 4)
     loss = SpanBoundary(position_size=6, positions_in_span=rows)
     batch = Batches(recipe_of((MaskedLM(selection=GeometricSpans()), loss)), corpus).batch(3).take(0, 3)
     arrays = to_device(to_tensors(batch), "cpu").arrays["span_boundary"]
