@@ -151,7 +151,8 @@ def brief(found: Sequence[Finding]) -> Table:
         if details:
             which = {1: "", 2: "both: "}.get(len(alike), f"these {len(alike)}: ")
             rows.append(("", f"- {which}{details}", "", ""))
-    return Table(("verdict", "claim", "measured", "paper"), tuple(rows), ("claim",))
+    width = 4 if any(each.published for each in found) else 3  # a study of the user's own has no published differences
+    return Table(("verdict", "claim", "measured", "paper")[:width], tuple(row[:width] for row in rows), ("claim",))
 
 
 def looks(found: Sequence[Finding]) -> Table:

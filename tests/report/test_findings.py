@@ -36,7 +36,7 @@ def outcomes(builder):
         evidence = gather_all(Store(builder.root))[0]
         found = findings.findings(evidence)
         text = render("study.md.j2", chapter=chapter([evidence], written=False))
-        assert ("### What the paper claims" in text) is bool(claims)
+        assert (f"### {'What the paper claims' if evidence.has_published else 'Claims'}\n" in text) is bool(claims)
         return [row[-1] for row in findings.table(found).rows], " ".join(notes("verdicts", evidence, found))
 
     return made
@@ -47,6 +47,19 @@ def test_a_large_effect_over_six_seeds_is_reproduced_and_none_is_not(outcomes):
     assert large == "reproduced"
     assert none.startswith("undecided: ")
     assert "Holm" in read
+
+
+def test_a_table_of_claims_has_published_differences_where_there_are_any(builder):
+    columns = []
+    for published in (83.6, None):
+        for seed in range(2):
+            builder.cell("80/10/10", "MNLI", 60.0, seed, 0, builder.pretrain("80/10/10", seed))
+            builder.cell("0/0/100", "MNLI", 50.0, seed, 0, builder.pretrain("0/0/100", seed))
+        for cell in builder.cells:
+            cell["published"] = published
+        builder.record(claims=[dataclasses.asdict(LARGE)])
+        columns.append(findings.brief(findings.findings(gather_all(Store(builder.root))[0])).columns)
+    assert columns == [("verdict", "claim", "measured", "paper"), ("verdict", "claim", "measured")]
 
 
 def test_the_other_direction_is_contradicted(outcomes):

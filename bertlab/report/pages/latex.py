@@ -25,7 +25,7 @@ def study(chapter: Chapter) -> str:
         every = (
             ("results", tables.results(evidence), "Mean (sd, n)."),
             ("differences", tables.differences(evidence), "Difference to the baseline with its 95 % interval."),
-            ("claims", findings.table(section.findings), "Claims of the paper."),
+            ("claims", findings.table(section.findings), "Claims."),
         )
         about, label = f"{chapter.study}. {section.title}. {evidence.source}.", f"tab:{section.stem}"
         parts = [_table(table, f"{about} {caption}", f"{label}:{name}") for name, table, caption in every if table.rows]
