@@ -122,6 +122,11 @@ class Evidence:
         return [each for each in self.variants if each != self.baseline and not self.untrained(each)]
 
     @cached_property
+    def unlearned(self) -> frozenset[str]:
+        """The variants of which a model has learned nothing in pre-training."""
+        return frozenset(each.variant for each in self.pretrainings if each.learned_nothing)
+
+    @cached_property
     def trained(self) -> dict[str, list[str]]:
         """Variants with a pre-training of their own, each with the later ones that share it."""
         runs = {name: [run.id for run in self.pretrainings if run.variant == name] for name in self.variants}
@@ -252,10 +257,11 @@ class Evidence:
         """`variant` minus `other` on a measurement, paired by seed and example as in `Predictions.effect`.
 
         `without` are seeds to leave out. If `pooled`, all comparisons of the study together estimate the variance
-        between seeds (`Typical`), except for an untrained variant, whose runs may vary differently.
+        between seeds (`Typical`), except for a variant that is untrained or whose models learned nothing in some seed:
+        its runs may vary differently.
         """
         metric = "" if metric in {cell.metric for cell in self.column(measurement)} else metric
-        pooled = pooled and not (self.untrained(variant) or self.untrained(other))
+        pooled = pooled and self._ordinary(variant) and self._ordinary(other)
         key = (variant, other, measurement, metric, at, without, pooled)
         if key not in self._effects:
             ours = self.by_seed(variant, measurement, at[0], without)
@@ -263,12 +269,17 @@ class Evidence:
             found = self.predictions.effect(ours, theirs, metric)
             if found and pooled:
                 if metric not in self._typical:
-                    compared = itertools.product(self.others, self.measurements)
+                    ordinary = filter(self._ordinary, self.others if self._ordinary(self.baseline) else ())
+                    compared = itertools.product(ordinary, self.measurements)
                     alone = (self.effect(each, self.baseline, on, metric=metric, pooled=False) for each, on in compared)
                     self._typical[metric] = Typical.of(each.spread for each in alone if each)
                 found = found.moderated(self._typical[metric])
             self._effects[key] = found
         return self._effects[key]
+
+    def _ordinary(self, variant: str) -> bool:
+        """Whether the runs of a variant vary like those of others: it is trained, and no model learned nothing."""
+        return not self.untrained(variant) and variant not in self.unlearned
 
     def difference(self, variant: str, measurement: str, metric: str = "") -> Effect | None:
         """A variant minus the baseline on a measurement."""

@@ -204,7 +204,7 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
         absent += [f"{n} of {len(planned)} {evidence.seeds} of {variant} {status}" for status, n in counts.items()]
     if absent:
         return "; ".join(absent)
-    unlearned = {each.variant for each in evidence.pretrainings if each.learned_nothing}
+    unlearned = evidence.unlearned
     if evidence.of_pretraining(claim.on):
         unlearned &= {better for better, _ in claim.pairs}
     if named := [variant for variant, _ in sides if variant in unlearned]:

@@ -195,6 +195,28 @@ def test_of_the_pre_training_itself_the_worse_model_may_have_learned_nothing(
     )
 
 
+@pytest.mark.parametrize(("own", "pooled"), [(4.4, True), (5.9, False)])
+def test_a_variant_that_learned_nothing_in_a_seed_does_not_lend_its_variance(
+    writer: Writer, own: float, *, pooled: bool
+) -> None:
+    for seed in range(4):
+        writer.run(BASELINE, seed, guessed(0.9, seed))
+        writer.run(OTHER, seed, guessed(0.7, seed))
+        writer.builder.pretrain("0/0/100", seed, own=own if seed == 1 else 4.4)
+        chances = guessed(0.1 if seed == 1 else 0.8, seed)
+        value = classification.accuracy(chances["prediction"], chances["label"]).value
+        writer.builder.cell("0/0/100", "MNLI", value, seed)
+        writer.keep(chances)
+    evidence = gather(Store(writer.builder.root), [writer.builder.record()])[0]
+    found, unsteady = evidence.effect(OTHER, BASELINE, "MNLI"), evidence.effect("0/0/100", BASELINE, "MNLI")
+    assert found is not None
+    assert found.spread is not None
+    assert unsteady is not None
+    assert unsteady.spread is not None
+    assert (found.spread.borrowed > 0) == (unsteady.spread.borrowed > 0) == pooled
+    assert found.spread.between < unsteady.spread.between
+
+
 def test_a_share_of_held_out_pairs_is_in_points_and_compares_with_a_guess(builder: Any) -> None:
     metric, guess = "sentence_order_accuracy", {"sentence_order_majority": 0.51}
     for seed in range(4):
