@@ -87,13 +87,16 @@ class Evidence:
         return all(on not in ("", measurement) for on, _ in self.deviations)
 
     def testable(self, claim: Claim) -> bool:
-        """Whether the setting allows a test of a claim, known before any run: a margin holds in the paper's setting."""
-        return claim.within is None or self.comparable(claim.on)
+        """Whether the setting allows a test of a claim, known before any run: the same runs are tested once, and a
+        margin holds in the paper's setting."""
+        return claim.on not in self.repeats and (claim.within is None or self.comparable(claim.on))
 
     @property
     def likely_claims(self) -> list[Claim]:
-        """The claims with a second verdict, by log-likelihood: not those within a margin and on the pre-training."""
-        return [each for each in self.claims if each.within is None and not self.of_pretraining(each.on)]
+        """The claims with a second verdict, by log-likelihood: not those within a margin, on the pre-training, and on
+        measurements that repeat others."""
+        excluded = {name for name in self.measurements if name in self.repeats or self.of_pretraining(name)}
+        return [each for each in self.claims if each.within is None and each.on not in excluded]
 
     @cached_property
     def key(self) -> str:
@@ -152,6 +155,19 @@ class Evidence:
     def measurements(self) -> list[str]:
         """Names of the measurements, in the order of the study."""
         return list(dict.fromkeys(cell.measurement for cell in self.cells))
+
+    @cached_property
+    def repeats(self) -> dict[str, str]:
+        """Measurements whose values are all those of another, with its name: tasks with one synthetic counterpart."""
+        values: dict[str, set[tuple[object, ...]]] = {name: set() for name in self.measurements}
+        for cell in self.cells:
+            values[cell.measurement].add((cell.run_id, cell.milestone, cell.split, cell.metric))
+        found: dict[str, str] = {}
+        for place, (name, own) in enumerate(values.items()):
+            for other, (owner, known) in enumerate(values.items()):
+                if own < known or (own == known and other < place):
+                    found.setdefault(name, owner)
+        return found
 
     @cached_property
     def unfinished(self) -> list[Cell]:
@@ -263,7 +279,9 @@ class Evidence:
             found = self.predictions.effect(ours, theirs, metric)
             if found and pooled:
                 if metric not in self._typical:
-                    compared = itertools.product(self.others, self.measurements)
+                    compared = itertools.product(
+                        self.others, [on for on in self.measurements if on not in self.repeats]
+                    )
                     alone = (self.effect(each, self.baseline, on, metric=metric, pooled=False) for each, on in compared)
                     self._typical[metric] = Typical.of(each.spread for each in alone if each)
                 found = found.moderated(self._typical[metric])
