@@ -223,9 +223,12 @@ def agreement(evidences: Sequence[Evidence]) -> Agreement:
 
 
 def _comparisons(evidence: Evidence) -> Iterator[Comparison]:
-    """Each pair in the order of the study, the later variant minus the earlier one; the baseline is the first."""
+    """Each pair in the order of the study, the later variant minus the earlier one; the baseline is the first.
+
+    Measurements that repeat another one are left out: the paper's values may differ, ours are the same.
+    """
     whole = _flops(evidence)
-    for name in evidence.measurements:
+    for name in evidence.distinct:
         milestones = sorted({each.milestone for each in evidence.cells if each.measurement == name})
         for other, variant in itertools.combinations([evidence.baseline, *evidence.others], 2):
             published = evidence.published_difference(variant, name, other)

@@ -87,13 +87,20 @@ class Evidence:
         return all(on not in ("", measurement) for on, _ in self.deviations)
 
     def testable(self, claim: Claim) -> bool:
-        """Whether the setting allows a test of a claim, known before any run: a margin holds in the paper's setting."""
-        return claim.within is None or self.comparable(claim.on)
+        """Whether the setting allows a test of a claim, known before any run.
+
+        A margin holds in the paper's setting, and runs that two measurements share are tested once.
+        """
+        return claim.on not in self.repeats and (claim.within is None or self.comparable(claim.on))
 
     @property
     def likely_claims(self) -> list[Claim]:
-        """The claims with a second verdict, by log-likelihood: not those within a margin and on the pre-training."""
-        return [each for each in self.claims if each.within is None and not self.of_pretraining(each.on)]
+        """The claims with a second verdict, by log-likelihood.
+
+        Those within a margin, on the pre-training, and on measurements that repeat others have none.
+        """
+        excluded = {name for name in self.measurements if name in self.repeats or self.of_pretraining(name)}
+        return [each for each in self.claims if each.within is None and each.on not in excluded]
 
     @cached_property
     def key(self) -> str:
@@ -157,6 +164,24 @@ class Evidence:
     def measurements(self) -> list[str]:
         """Names of the measurements, in the order of the study."""
         return list(dict.fromkeys(cell.measurement for cell in self.cells))
+
+    @cached_property
+    def repeats(self) -> dict[str, str]:
+        """Measurements whose values are all those of another, with its name: tasks with one synthetic counterpart."""
+        values: dict[str, set[tuple[object, ...]]] = {name: set() for name in self.measurements}
+        for cell in self.cells:
+            values[cell.measurement].add((cell.run_id, cell.milestone, cell.split, cell.metric))
+        found: dict[str, str] = {}
+        for place, (name, own) in enumerate(values.items()):
+            for other, (owner, known) in enumerate(values.items()):
+                if own < known or (own == known and other < place):
+                    found.setdefault(name, owner)
+        return found
+
+    @property
+    def distinct(self) -> list[str]:
+        """The measurements that repeat no other."""
+        return [name for name in self.measurements if name not in self.repeats]
 
     @cached_property
     def unfinished(self) -> list[Cell]:
@@ -270,7 +295,7 @@ class Evidence:
             if found and pooled:
                 if metric not in self._typical:
                     ordinary = filter(self._ordinary, self.others if self._ordinary(self.baseline) else ())
-                    compared = itertools.product(ordinary, self.measurements)
+                    compared = itertools.product(ordinary, self.distinct)
                     alone = (self.effect(each, self.baseline, on, metric=metric, pooled=False) for each, on in compared)
                     self._typical[metric] = Typical.of(each.spread for each in alone if each)
                 found = found.moderated(self._typical[metric])

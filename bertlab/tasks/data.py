@@ -1,6 +1,7 @@
 """Reads the examples of a task, and divides them."""
 
 import dataclasses
+from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, cast
 
@@ -59,34 +60,47 @@ def read(located: Located) -> TaskData:
 
 
 def _table(located: Located, split: str) -> Table:
-    task = located.task
-    answers = kinds.find(task.kind).label_columns(task)
+    task, kind = located.task, kinds.find(located.task.kind)
+    answers, optional = kind.label_columns(task), (*task.group, *kind.beside)
     columns = (*chain.from_iterable(map(columns_of, task.text)), *answers)
+    part = "".join(f" ({name} {value})" for name, value in task.only.items())
     if located.folder is not None:
         path = split_file(located.folder, split)
-        table = Table.of(rows.read(path), str(path), columns, task.group)
+        own = _own(rows.read(path), task, mirrored=not task.path)
+        table = Table.of(own, f"{path}{part}", columns, optional)
         if {".csv", ".tsv"} & set(path.suffixes):
             for name in answers:
                 cells = table.columns[name]
                 table.columns[name] = [cell if cell in task.labels else rows.number(cell) for cell in cells]
         return table
     if located.hub is not None:
-        examples, names = from_hub(located.hub, split, task.label, advice(task))
-        return Table.of(examples, f"{task.hub} {split}", columns, task.group, names)
+        examples, names = from_hub(located.hub, split, task, advice(task))
+        return Table.of(examples, f"{task.hub} {split}{part}", columns, optional, names)
     from bertlab import synthetic as microworld
 
     made = microworld.rows(task.microworld, cast(Any, split))
     return Table.of(made, f"microworld {task.microworld} {split}", columns, task.group)
 
 
-def from_hub(dataset: Dataset, split: str, label: str, advice: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
-    """The rows of a split of a data set of the Hub, and the names that it declares for the integers of column `label`;
-    lists of such integers become names, because tags of a data set and of a task can differ in order."""
-    found = dataset.open(split, advice)
+def _own(rows: Iterable[dict[str, Any]], task: Task, mirrored: bool = False) -> Iterator[dict[str, Any]]:
+    """The rows of a task, by its `only`; all of a `mirrored` file without these columns."""
+    return (row for row in rows if all(row.get(name, mirrored and text) == text for name, text in task.only.items()))
+
+
+def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """The rows of a task in a split of a data set of the Hub, and the names that it declares for the integers of the
+    task's labels; lists of such integers become names, because tags of a data set and of a task can differ in order.
+
+    Rows have all columns; those of a part of a data set (`only`) have the columns that its tasks read, as the others,
+    the tokens of each text in MRQA, take more memory than a machine may have.
+    """
+    found, label, kind = dataset.open(split, advice), task.label, kinds.find(task.kind)
+    read = {*chain.from_iterable(map(columns_of, (*task.text, label))), *task.group, *kind.beside, *task.only}
     rows: list[dict[str, Any]] = []
     try:
         for batch in found.with_format("arrow").iter(1000):
-            rows += batch.to_pylist()
+            kept = [name for name in batch.column_names if not task.only or name in read]
+            rows += _own(batch.select(kept).to_pylist(), task)
     except Exception as error:  # the library raises the errors of its readers
         raise hub.unreachable(f"split {split} of '{dataset.name}'", error, advice) from None
     feature = (found.features or {}).get(label)

@@ -36,8 +36,8 @@ class Located:
     hub: Dataset | None = None
     """The data set of the Hub, at its current commit."""
     content: str = ""
-    """Identifies the examples: `sha256:...` of local files, `hub:...` of the hashes of the Hub's files, or
-    `microworld:<version>/<task>`, with `@<version>` of all tasks."""
+    """Identifies the examples: `sha256:...` of local files or `hub:...` of the hashes of the Hub's files, with
+    `/<column>=<text>` for a part of them, or `microworld:<version>/<task>`, with `@<version>` of all tasks."""
 
 
 def existing(folder: Path, split: str) -> Path | None:
@@ -120,7 +120,9 @@ def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Ta
         if at and not (other.hub and revision):
             raise BadInput(f"{name}={substitute}: {named} has no copy on the Hub, or no revision follows the @")
         return dataclasses.replace(other, hub=f"{reference_of(other).name}@{revision}") if at else other
-    own = dataclasses.replace(task, name=substitute, dataset=substitute, hub="", path="", labels=(), microworld="")
+    own = dataclasses.replace(
+        task, name=substitute, dataset=substitute, hub="", path="", only={}, labels=(), microworld=""
+    )
     if (reference := Reference.parse(substitute)) is not None:
         return dataclasses.replace(own, dataset=reference.name, hub=substitute)
     folder = machine.data / substitute if machine.data is not None else None
@@ -157,10 +159,11 @@ def splits_of(task: Task) -> list[str]:
 def content_of(located: Located, machine: Machine) -> str:
     """The present content of located data, as `Located.content`."""
     task = located.task
+    part = "".join(f"/{name}={value}" for name, value in sorted(task.only.items()))
     if located.folder is not None:
-        return sources.content([split_file(located.folder, split) for split in splits_of(task)], machine)
+        return sources.content([split_file(located.folder, split) for split in splits_of(task)], machine) + part
     if located.hub is not None:
-        return located.hub.content(splits_of(task), task.label)
+        return located.hub.content(splits_of(task), task.label) + part
     from bertlab import synthetic as microworld
 
     return f"microworld:{microworld.version(task.microworld)}"

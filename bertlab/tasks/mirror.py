@@ -43,7 +43,9 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
                 found = hub.dataset(reference, machine.cache, f"data set '{reference.full_name}'", ADVICE)
             if split == task.test and split not in dict(found.splits):
                 continue
-            rows, _ = from_hub(found, split, task.label, ADVICE)
+            rows, _ = from_hub(found, split, task, ADVICE)
+            if task.only and not rows:
+                raise BadInput(f"'{found.name}' {split} has no row of task '{task.name}': correct its field only")
             with writing(folder):
                 folder.mkdir(parents=True, exist_ok=True)
             store.write_json(folder / "manifest.json", {"hub": found.name, "commit": found.commit})

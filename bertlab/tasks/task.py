@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
@@ -39,6 +39,9 @@ class Task(Checked, group="task "):
     """The split that measurements report by default."""
     test: str = ""
     """A test split with public labels, which measurements can report too; empty for none."""
+    only: Mapping[str, str] = field(default_factory=dict, hash=False)
+    """The rows that are the task's, in a data set of several: the texts of columns, `{"subset": "NewsQA"}`. A file of a
+    local mirror without such a column has rows of the task alone."""
     text: tuple[str, ...] = ()
     """Text columns: one or two for classification and regression; question and context for spans; context and endings
     (or one column of lists of endings, which one of questions may precede) for multiple choice; one column of tokens
@@ -48,8 +51,9 @@ class Task(Checked, group="task "):
     label: str = "label"
     """The target column: a label for classification, a number for regression, the index, the text or the name of the
     right ending for multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...],
-    "answer_start": [...]}` in characters of the context, with empty lists if the question has no answer; two columns
-    in braces for coreference, `{A-coref} {B-coref}`: whether the pronoun means the first name, and the second."""
+    "answer_start": [...]}` in characters of the context, with empty lists if the question has no answer, or MRQA's list
+    of accepted texts, whose places in the context the column `detected_answers` has; two columns in braces for
+    coreference, `{A-coref} {B-coref}`: whether the pronoun means the first name, and the second."""
     labels: tuple[str, ...] = ()
     """Names of the labels, in the order of their integers; empty to read them from the data."""
     group: tuple[str, ...] = ()

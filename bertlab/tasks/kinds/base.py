@@ -67,6 +67,8 @@ class TaskKind(ABC):
     """Whether the papers use cased text for it."""
     tokenwise: ClassVar[bool] = False
     """Whether it predicts a label for each word, which the feature-based approach needs."""
+    beside: ClassVar[tuple[str, ...]] = ()
+    """Columns that it reads beside those of the task, where a source has them."""
     exchanged: ClassVar[int] = 1
     """The text column that the exchanged-text floor takes from another example."""
 

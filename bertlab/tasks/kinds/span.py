@@ -1,7 +1,8 @@
 """Extractive question answering, as in BERT sections 4.2 and 4.3: [CLS] question [SEP] context [SEP], start and end.
 
 A long context becomes several overlapping windows, with both targets at [CLS] in one that does not contain the answer;
-the best span of all windows is predicted. Data and metrics are SQuAD's, 1.1 or 2.0 (Rajpurkar et al. 2016, 2018).
+the best span of all windows is predicted. Data and metrics are SQuAD's, 1.1 or 2.0 (Rajpurkar et al. 2016, 2018). Data
+may also be in the form of the MRQA shared task of 2019 (Fisch et al. 2019), whose metrics are those of SQuAD 1.1.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import string
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 ANSWERABILITY = "answerability"
 """The option that a classifier decides whether a question has an answer (RoBERTa section 3.3)."""
+DETECTED = "detected_answers"
+"""MRQA's column of the places of answers in the context."""
 LONGEST_ANSWER = 30
 """Predicted answers have at most this many word pieces, as in BERT's released code."""
 SPARE_WINDOWS = 2
@@ -51,10 +54,14 @@ class Span(TaskKind):
     hub_task = "question-answering"
     setting = "span"
     options = (ANSWERABILITY,)
+    beside = (DETECTED,)
     exchanged = 0
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Answers]:
-        """Parses SQuAD's `answers`; `BadInput` names the row of a malformed answer, or one not in its context."""
+        """Parses SQuAD's `answers`, or MRQA's beside `DETECTED`; `BadInput` names the row of a malformed answer, or one
+        not in its context."""
+        if DETECTED in table.columns:
+            return _detected(task, table)
         found = []
         rows = zip(table.texts(task.text[1]), table.columns[task.label], strict=True)
         for row, (context, value) in enumerate(rows, start=1):
@@ -191,7 +198,7 @@ def _cut(contexts: Sequence[str], places: Integers) -> list[str]:
 
 def _scores(predicted: Sequence[str], right: Sequence[Answers]) -> dict[str, Floats]:
     """Exact match and F1 of each question, (Q,) each, 0 to 1."""
-    pairs = [(text, each.texts) for text, each in zip(predicted, right, strict=True)]
+    pairs = [(text, each.accepted or each.texts) for text, each in zip(predicted, right, strict=True)]
     return {name: np.array([metric(*pair) for pair in pairs]) for name, metric in (("exact", exact), ("f1", f1))}
 
 
@@ -202,6 +209,37 @@ class Answers:
     texts: tuple[str, ...] = ()
     starts: tuple[int, ...] = ()
     """The start of each in the context, in characters."""
+    accepted: tuple[str, ...] = ()
+    """The texts that metrics accept, if these are not those in the context but MRQA's."""
+
+
+def _detected(task: Task, table: Table) -> list[Answers]:
+    """The answers of MRQA's columns: the places in the context in their order there, as SpanBERT's code sorts them, and
+    the accepted texts, some of which the context may lack or spell otherwise."""
+    found = []
+    columns = (table.texts(task.text[1]), table.columns[task.label], table.columns[DETECTED])
+    for row, (context, accepted, value) in enumerate(zip(*columns, strict=True), start=1):
+        if not isinstance(accepted, list) or not accepted or not all(isinstance(text, str) for text in accepted):
+            raise BadInput(f"{table.where(task.label)} row {row} is {shown(accepted)}: give a list of accepted texts")
+        places: list[tuple[Any, Any]] = []
+        where = f"{table.where(DETECTED)} row {row}"
+        try:
+            for each in value["char_spans"]:
+                places += zip(each["start"], each["end"], strict=True)
+        except (TypeError, KeyError, ValueError):
+            places = []
+        if not places:
+            form = '{"char_spans": [{"start": [...], "end": [...]}, ...]}'
+            raise BadInput(f"{where} is {shown(value)}: give {form}, one place or more")
+        for first, last in places:
+            inside = isinstance(first, int) and isinstance(last, int) and 0 <= first <= last < len(context)
+            if not inside or not context[first : last + 1].strip():
+                false = f"no answer is at {shown(first)} to {shown(last)} of the context"
+                raise BadInput(f"{where}: {false}: give the positions of its first and last character")
+        ordered = sorted(set(places))
+        texts = tuple(context[first : last + 1] for first, last in ordered)
+        found.append(Answers(texts, tuple(first for first, _ in ordered), tuple(accepted)))
+    return found
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,0 +1,96 @@
+"""Measurements of the same runs, as two published tasks are on the embedded text: the second is not counted."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from bertlab.report import findings
+from bertlab.report.agreement import agreement
+from bertlab.report.evidence import Evidence
+from bertlab.report.gather import gather_all
+from bertlab.store.runs import Store
+
+AGAIN = "NER again"
+
+
+def claims(*measurements: str) -> list[dict[str, Any]]:
+    return [{"text": f"worse on {on}", "better": "80/10/10", "worse": "0/0/100", "on": on} for on in measurements]
+
+
+@pytest.fixture
+def study(builder: Any, fill: Callable[..., None]) -> Callable[..., Evidence]:
+    """A study of six seeds; with `again`, a second column of the runs of NER, in its own record."""
+
+    def made(again: bool, **changes: Any) -> Evidence:
+        if not builder.cells:
+            fill(builder, seeds=range(6), finetune_seeds=1)
+        known = [cell for cell in builder.cells if cell["measurement"] != AGAIN]
+        copies = [cell | {"measurement": AGAIN, "published": 50.0 - ord(cell["variant"][0])} for cell in known]
+        copies = [cell | changes for cell, like in zip(copies, known, strict=True) if like["measurement"] == "NER"]
+        builder.cells = [*known, *copies] if again else known
+        builder.record(claims=claims("MNLI", "NER", *[AGAIN] * again))
+        (evidence,) = gather_all(Store(builder.root))
+        return evidence
+
+    return made
+
+
+def test_a_second_column_of_the_same_runs_changes_no_result(study: Callable[..., Evidence]) -> None:
+    once, twice = study(again=False), study(again=True)
+    assert (once.repeats, twice.repeats) == ({}, {AGAIN: "NER"})
+    assert twice.points("0/0/100", AGAIN) == twice.points("0/0/100", "NER"), "it has its values"
+    assert agreement([twice]).overall == agreement([once]).overall
+    assert {each.measurement for each in agreement([twice]).final} == {"MNLI", "NER"}
+    alone, (*known, again) = findings.findings(once), findings.findings(twice)
+    assert [(each.outcome, each.trial.adjusted) for each in known] == [
+        (each.outcome, each.trial.adjusted) for each in alone
+    ]
+    assert "reproduced" in [each.outcome for each in known]
+    assert (again.outcome, again.hint) == ("undecided", "the same runs as on NER")
+    assert again.likely is None
+
+
+def test_a_column_with_fewer_of_the_runs_is_the_one_that_repeats(study: Callable[..., Evidence]) -> None:
+    twice = study(again=True)
+    fewer = dataclasses.replace(
+        twice, cells=tuple(each for each in twice.cells if each.measurement != "NER" or each.pretrain_seed < 3)
+    )
+    assert fewer.repeats == {"NER": AGAIN}
+
+
+@pytest.mark.parametrize("changes", [{"split": "test"}, {"metric": "accuracy"}])
+def test_other_examples_or_another_metric_of_the_same_runs_is_another_result(
+    study: Callable[..., Evidence], changes: dict[str, str]
+) -> None:
+    assert study(again=True, **changes).repeats == {}
+
+
+def test_the_variance_between_seeds_is_of_each_run_once(builder: Any) -> None:
+    """All comparisons of a study estimate it together, from their predictions."""
+    draw, label = np.random.default_rng(3), np.zeros(200, int)
+    for place, variant in enumerate(("80/10/10", "100/0/0", "0/0/100")):
+        for seed in range(4):
+            prediction = (draw.random(200) < 0.2 + 0.1 * place + 0.03 * draw.random()).astype(int)
+            builder.cell(variant, "MNLI", 100 * (1 - prediction.mean()), seed, 0, builder.pretrain(variant, seed))
+            path = builder.root / "finetune" / f"{builder.cells[-1]['run_id']}--a-label"
+            np.savez(path / "predictions.npz", prediction=prediction, label=label)
+            recipe = json.loads((path / "recipe.json").read_text())
+            recipe["science"] = {"task": {"kind": "classification", "labels": ()}}
+            (path / "recipe.json").write_text(json.dumps(recipe))
+            builder.seal(path)
+    intervals = []
+    for copies in ([], [cell | {"measurement": AGAIN} for cell in builder.cells]):
+        builder.cells += copies
+        builder.record()
+        (evidence,) = gather_all(Store(builder.root))
+        effect = evidence.difference("0/0/100", "MNLI")
+        assert effect is not None
+        intervals.append(effect.interval)
+    assert intervals[0] is not None
+    assert intervals[0] == intervals[1]
