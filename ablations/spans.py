@@ -70,7 +70,7 @@ study = Study(
         "Not measured: the columns NewsQA, TriviaQA, coreference and the average of GLUE. On coreference the paper finds "
         "single tokens better than any spans.",
         "Named entities and noun phrases are those that a spaCy pipeline of the user's choice finds in each sentence, "
-        "without entities that are numbers or dates; those of the embedded text follow from its lexicon. They have half of the "
+        "without entities that are numbers or dates; those of the synthetic text follow from its lexicon. They have half of the "
         "masked tokens in the mean, and fewer where a sequence has few.",
         "The published figures are of checkpoints after 1.2 of 2.4 million steps, when the learning rate was half its "
         "peak; here 1.2 million steps are the whole schedule. The paper chose batch size and learning rate for each "
