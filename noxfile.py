@@ -39,10 +39,11 @@ def run(session: nox.Session, program: str, *arguments: str) -> None:
 
 @nox.session(venv_backend="none")
 def lint(session: nox.Session) -> None:
-    """Style: ruff's rules and formatting."""
+    """Style: ruff's rules and formatting, and hadolint's for the Dockerfile."""
     installed(session)
     run(session, "ruff", "check", ".")
     run(session, "ruff", "format", "--check", ".")
+    run(session, "hadolint", "Dockerfile")
 
 
 @nox.session(venv_backend="none")

@@ -75,7 +75,7 @@ study = Study(
         "Not measured: the columns coreference and the average of GLUE. On coreference the paper finds single tokens "
         "better than any spans.",
         "Named entities and noun phrases are those that a spaCy pipeline of the user's choice finds in each sentence, "
-        "without entities that are numbers or dates; those of the embedded text follow from its lexicon. They have half of the "
+        "without entities that are numbers or dates; those of the synthetic text follow from its lexicon. They have half of the "
         "masked tokens in the mean, and fewer where a sequence has few.",
         "NewsQA and TriviaQA are the MRQA shared task's. The paper keeps half of each development set as a test set; here all "
         "of it is measured. In training, the answer of a window is the first one in it; the released code takes the first one "

@@ -1,4 +1,4 @@
-"""What the tasks of the embedded world reach without an encoder, and with one: `python benchmarks/floors.py`.
+"""What the tasks of the synthetic corpus reach without an encoder, and with one: `python benchmarks/floors.py`.
 
 One line a task: each text of a pair alone, counts of shared words alone, all that `tasks/lexical.py` counts. With
 `--store RUN`, folders of finished pre-trainings, also these, fine-tuned as at scale tiny, with their floors:

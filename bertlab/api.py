@@ -40,7 +40,7 @@ def prepare_corpus(
 ) -> TokenisedCorpus:
     """The tokenised corpus in `directory`, which is built first if there is none, with the recipe's tokenizer.
 
-    `text` names files, folders or data sets of the Hub, whose documents are in `column`, or the embedded corpus.
+    `text` names files, folders or data sets of the Hub, whose documents are in `column`, or the synthetic corpus.
     Raises `BadInput` for text that cannot be used.
     """
     from bertlab.text import annotation, sources, tokens

@@ -169,6 +169,15 @@ def test_links_out_of_the_documentation_fit_the_site(hooks):
     assert hooks.on_page_markdown(page) == "[a](examples/a.ipynb) ![b](../reports/b.svg) [c](../how-to/data.md)"
 
 
+def test_the_bibtex_is_that_of_the_citation_file():
+    entry = re.search(r"```bibtex\n(.*?)```", PAGES["docs/index.md"], re.S)[1]
+    shown = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry.replace("{{", "{").replace("}}", "}"), re.M))
+    known = dict(re.findall(r'^(?:  - )?(\w+): "?(.*?)"?$', (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M))
+    assert shown["title"].replace("{BERT}", "BERT") == known["title"]
+    assert (shown["author"], shown["version"], shown["note"]) == (known["name"], known["version"], known["license"])
+    assert known["version"] == bertlab.__version__
+
+
 def test_the_architecture_names_every_package():
     tree = re.search(r"```text\n(bertlab/.*?)```", PAGES["CONTRIBUTING.md"], re.S)[1]
     named = set(re.findall(r"^  (\w+)/ ", tree, re.M))

@@ -152,8 +152,10 @@ def differences(plan: Plan, study: Study) -> list[dict[str, str]]:
 
     Without any, sizes can be compared, not only signs. Wikipedia and books, a given vocabulary, cased text for NER and
     settings that a search chose from the papers' grid are the papers' own. Device, precision and numbers of seeds do
-    not count as differences.
+    not count as differences. A user's own study has no paper, unless it has published values, `unlike` or `at_paper`.
     """
+    if study.file is not None and not (study.published or study.unlike or study.at_paper):
+        return []
     paper = scales.find("paper").following(study.at_paper)
     found = [{"on": "", "what": what} for what in (*study.unlike, *_pretraining(plan, study, paper))]
     for measurement in study.measurements:

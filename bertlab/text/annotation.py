@@ -1,6 +1,6 @@
 """Linguistic spans of a text, named entities and noun phrases: found once, when its corpus is prepared.
 
-Those of the embedded text follow from its own lexicon (`synthetic.phrases`); for other text the user names a spaCy
+Those of the synthetic text follow from its own lexicon (`synthetic.phrases`); for other text the user names a spaCy
 pipeline. Each token has a byte of marks, two bits for each kind of span.
 """
 
@@ -43,7 +43,7 @@ def marks_of(kind: int, marks: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def resolve(given: str, located: Sequence[Located]) -> str:
-    """The annotator of a text with its version, as recipes hold it: the one `given`, or that of the embedded text.
+    """The annotator of a text with its version, as recipes hold it: the one `given`, or that of the synthetic text.
 
     Raises `BadInput` if other text has none, or if the one given cannot be used.
     """

@@ -1,4 +1,4 @@
-"""Sources of documents: local files, data sets of the Hugging Face Hub, the embedded microworld.
+"""Sources of documents: local files, data sets of the Hugging Face Hub, the synthetic microworld.
 
 A row of `.jsonl` or `.parquet` is one document, its `text` column; a `.txt` file is one, or several if it is long. A
 folder stands for the files of its training split if it has any (`train.jsonl`, `train-00000-of-00002.parquet`), else

@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from bertlab.adaptation import Features
 from bertlab.cli.options import ClusterOptions, command
 from bertlab.execution.processes import Processes
+from bertlab.lab import scales
 from bertlab.store.runs import Store
 
 GIB = 2**30
@@ -103,6 +104,7 @@ def test_help_shows_the_default(call, capsys, name):
     assert call(name, "--help") == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "[env var: BERTLAB_WORKERS; default: one per core" in printed
+    assert f"without --seeds, such as {scales.find('micro').claim_seeds} at micro]" in printed
 
 
 def contents(runs):

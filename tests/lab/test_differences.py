@@ -6,10 +6,10 @@ import json
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.lab import plan, scales, studies
+from bertlab.lab import claims, plan, scales, studies
 from bertlab.lab.jobs import ImportCheckpoint
 from bertlab.lab.record import differences
-from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.lab.study import Claim, Measurement, Study, Variant
 from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.text.tokenizers import WordPiece
 
@@ -90,6 +90,23 @@ def test_what_a_user_changes_is_listed_where_it_matters(differing, assignments, 
 def test_a_difference_between_variants_is_not_one_from_the_paper(differing):
     variants = [Variant(name, tokenizer=WordPiece(lowercase=name == "uncased")) for name in ("cased", "uncased")]
     assert differing(study=dataclasses.replace(MINE, baseline="cased", variants=variants)) == {}
+
+
+def test_a_study_of_ones_own_has_the_setting_of_a_paper_only_if_it_has_one(differing):
+    (own,) = studies.chosen([MINE])
+    assert own.file is not None
+    assert differing(study=own, scale="base") == {}
+    for about in ({"published": {("a", "MNLI"): 84.2}}, {"unlike": ["something"]}, {"at_paper": {"model.layers": "6"}}):
+        assert differing(study=dataclasses.replace(own, **about), scale="base")["NER"]
+
+
+def test_a_margin_of_a_study_of_ones_own_is_tested_in_its_own_setting(machine):
+    claim = Claim("the same", better="learned", worse="rotary", on="MNLI", within=1.0)
+    variants = [Variant(name, fields={"model.positions": name}) for name in ("learned", "rotary")]
+    study = dataclasses.replace(MINE, baseline="learned", variants=variants, claims=[claim])
+    for each, decidable in ((study, []), (*studies.chosen([study]), [claim])):
+        made = plan.make(plan.Request(studies=(each,), scale=scales.find("smoke")), machine)
+        assert claims.decidable(made, each) == decidable
 
 
 def test_another_scale_differs_in_each_of_its_fields(differing):

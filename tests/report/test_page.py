@@ -128,6 +128,7 @@ def test_a_variant_on_the_unigram_plateau_has_learned_nothing(
     builder.record()
     text = written(builder, tmp_path / "out")
     assert (f"{variant}, seed 0 (" in text) is warned
+    assert ("is above the unigram entropy, or less than 0.25 below it." in text) is warned
 
 
 @pytest.mark.parametrize(("loss", "warned"), [(5.64, False), (5.66, True)])
