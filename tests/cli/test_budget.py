@@ -25,6 +25,7 @@ study = Study(
     name="rates",
     question="Does a learning rate of nothing hurt?",
     source="a test",
+    unlike=["a learning rate of its own"],
     baseline="fast",
     variants=[
         Variant("fast", fields={"schedule.peak_lr": "1e-3"}),
