@@ -76,7 +76,7 @@ study = Study(
         "is on coreference, where a single sequence alone gains nothing.",
         "NewsQA and TriviaQA are the MRQA shared task's. The paper keeps half of each development set as a test set; here all "
         "of it is measured. In training, the answer of a window is the first one in it; the released code takes the first one "
-        "in the whole context, and has windows without it answer nothing. On the embedded text, both columns are the same "
+        "in the whole context, and has windows without it answer nothing. On synthetic text, both columns are the same "
         "runs: the first one counts.",
         "The published figures are of checkpoints after 1.2 of 2.4 million steps, when the learning rate was half its "
         "peak; here 1.2 million steps are the whole schedule. The paper chose batch size and learning rate for each "

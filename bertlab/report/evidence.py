@@ -130,7 +130,7 @@ class Evidence:
 
     @cached_property
     def unlearned(self) -> frozenset[str]:
-        """The variants of which a model has learned nothing in pre-training."""
+        """The variants with a model that learned nothing in pre-training."""
         return frozenset(each.variant for each in self.pretrainings if each.learned_nothing)
 
     @cached_property
@@ -282,8 +282,8 @@ class Evidence:
         """`variant` minus `other` on a measurement, paired by seed and example as in `Predictions.effect`.
 
         `without` are seeds to leave out. If `pooled`, all comparisons of the study together estimate the variance
-        between seeds (`Typical`), except for a variant that is untrained or whose models learned nothing in some seed:
-        its runs may vary differently.
+        between seeds (`Typical`), without variants that are untrained or have a model that learned nothing: their runs
+        may vary differently.
         """
         metric = "" if metric in {cell.metric for cell in self.column(measurement)} else metric
         pooled = pooled and self._ordinary(variant) and self._ordinary(other)
@@ -303,7 +303,7 @@ class Evidence:
         return self._effects[key]
 
     def _ordinary(self, variant: str) -> bool:
-        """Whether the runs of a variant vary like those of others: it is trained, and no model learned nothing."""
+        """Whether the runs of a variant vary like those of others: it is trained, and each model learned something."""
         return not self.untrained(variant) and variant not in self.unlearned
 
     def difference(self, variant: str, measurement: str, metric: str = "") -> Effect | None:

@@ -1,4 +1,4 @@
-"""Measurements of the same runs, as two published tasks are on the embedded text: the second is not counted."""
+"""Measurements of the same runs, as two published tasks are on synthetic text: the second is not counted."""
 
 from __future__ import annotations
 
