@@ -11,7 +11,8 @@ STORES = sorted(path.parent for path in REPORTS.glob("*/studies"))
 
 def test_results_are_kept_in_few_bytes():
     assert STORES
-    assert sum(path.stat().st_size for path in REPORTS.rglob("*") if path.is_file()) < 20_000_000
+    real = (path for store in REPORTS.glob("real*") for path in store.rglob("*"))
+    assert sum(path.stat().st_size for path in real if path.is_file()) < 20_000_000
     assert not [*REPORTS.rglob("*.safetensors")]
 
 

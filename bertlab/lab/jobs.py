@@ -356,11 +356,11 @@ read_task = lru_cache(maxsize=8)(read)
 
 def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:
     """Writes arrays as .npz without times, so that equal predictions give equal bytes."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
         for name, values in sorted(predictions.items()):
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getvalue(), zipfile.ZIP_DEFLATED)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getvalue(), zipfile.ZIP_LZMA)
 
 
 def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:

@@ -308,5 +308,5 @@ def _narrowed(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
         if name != LIKELIHOOD:
             return values.astype(np.float32)
         return values.clip(np.finfo(np.float16).min).astype(np.float16)  # of a long sentence, never infinite
-    ends = (-1, values.min(initial=0), values.max(initial=0))
-    return values.astype(np.result_type(*(np.min_scalar_type(int(end)) for end in ends)))
+    largest = max(int(values.max(initial=0)), -1 - int(values.min(initial=0)))
+    return values.astype(np.min_scalar_type(-1 - largest))
