@@ -134,14 +134,23 @@ def _draw(evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ..
 
 
 def _lines(axes: Axes, points: pandas.DataFrame, styles: dict[str, dict[str, Any]]) -> None:
-    """Draws the mean of each variant over its seeds and a band, at the steps that all of its seeds have."""
+    """Draws the mean of each variant over its seeds, and a band.
+
+    At the steps that half of its seeds have, two at least, and over the seeds that have all of these; without such a
+    seed, at the steps that all seeds have.
+    """
     for name, line in styles.items():
         own = points[points["variant"] == name]
-        seeds = own.pivot_table(index="step", columns="seed", values=["along", "value"]).dropna()
+        if own.empty:
+            continue
+        found = own.pivot_table(index="step", columns="seed", values=["along", "value"])
+        number = own["seed"].nunique()
+        seeds = found[found["value"].count(axis=1) >= max(min(2, number), number / 2)].dropna(axis=1)
+        seeds = found.dropna() if seeds.empty else seeds
         if seeds.empty:
             continue
         along, values = seeds["along"].to_numpy(), seeds["value"].to_numpy()  # (steps, seeds)
         along = along.mean(1)  # seeds take different times to a step
         axes.plot(along, values.mean(1), **line)
-        if own["seed"].nunique() > 1:
+        if values.shape[1] > 1:
             axes.fill_between(along, values.min(1), values.max(1), color=line["color"], alpha=0.2, linewidth=0)

@@ -46,6 +46,17 @@ def test_seeds_make_a_band_over_steps_and_time(builder: Any, figures: Figures) -
     assert time.get_xlabel() == "training time (seconds)", "means of 150 and 300, and of 600 and 1,200"
 
 
+def test_seeds_of_later_rounds_take_no_milestones_away(builder: Any, figures: Figures) -> None:
+    for seed in range(4):
+        run_id = builder.pretrain("80/10/10", seed)
+        for milestone in ((25, 100), (25, 50, 75, 100), (25, 75, 100), (25,))[seed]:
+            builder.cell("80/10/10", "MNLI", milestone + seed, seed, pretrain_id=run_id, milestone=milestone)
+    (axes,) = figures()["convergence"].axes
+    (line,) = axes.lines
+    assert list(line.get_xdata()) == [250, 750, 1000], "half of the four seeds have each, one has 50 %"
+    assert list(line.get_ydata()) == [26.5, 76.5, 101.5], "of the second and the third seed, which have all three"
+
+
 def test_the_legend_has_the_variants_that_are_measured(builder: Any, figures: Figures) -> None:
     for variant, values in (("80/10/10", (40.0, 50.0)), ("100/0/0", (None, None))):
         run_id = builder.pretrain(variant)
