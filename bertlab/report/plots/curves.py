@@ -145,12 +145,13 @@ def _lines(axes: Axes, points: pandas.DataFrame, styles: dict[str, dict[str, Any
             continue
         found = own.pivot_table(index="step", columns="seed", values=["along", "value"])
         number = own["seed"].nunique()
-        seeds = found[found["value"].count(axis=1) >= max(min(2, number), number / 2)].dropna(axis=1)
+        having = found["value"].notna().to_numpy().sum(-1)
+        seeds = found[having >= max(min(2, number), number / 2)].dropna(axis=1)
         seeds = found.dropna() if seeds.empty else seeds
         if seeds.empty:
             continue
         along, values = seeds["along"].to_numpy(), seeds["value"].to_numpy()  # (steps, seeds)
         along = along.mean(1)  # seeds take different times to a step
         axes.plot(along, values.mean(1), **line)
-        if values.shape[1] > 1:
+        if np.size(values, 1) > 1:
             axes.fill_between(along, values.min(1), values.max(1), color=line["color"], alpha=0.2, linewidth=0)
