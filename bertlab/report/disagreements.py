@@ -1,5 +1,6 @@
 """The examples on which two variants disagree most, by the log-likelihood of the right answer."""
 
+import textwrap
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -8,17 +9,20 @@ from bertlab.report.cells import Cell
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.tables import Table, signed
+from bertlab.tasks.data import synthetic_texts
 from bertlab.tasks.metrics import Floats
 
 EACH = 3
 """Examples shown for each direction of a disagreement."""
+LONGEST = 160
+"""Characters of a text."""
 
 
 def table(evidence: Evidence) -> Table:
     """On each measurement the variant that disagrees most with the baseline, and the examples where it does so most.
 
     Values are log-likelihoods of the right answer in nats, means over the seeds that both variants have; examples are
-    numbered as they are evaluated. Measurements without predictions are left out.
+    numbered as they are evaluated, and synthetic ones have their texts. Measurements without predictions are left out.
     """
     rows = []
     for name in evidence.measurements:
@@ -29,12 +33,24 @@ def table(evidence: Evidence) -> Table:
         ours, theirs = found[variant]
         order = np.argsort(ours - theirs, kind="stable")
         chosen = dict.fromkeys([*order[:EACH].tolist(), *order[-EACH:].tolist()])
+        texts = _texts(evidence, name)
         for place in chosen:
             if ours[place] != theirs[place]:
                 points = (round(side[place], 2) + 0.0 for side in (theirs, ours))  # no minus before a zero
                 values = (*(f"{each:.2f}" for each in points), signed(ours[place] - theirs[place]))
-                rows.append((name, variant, f"{place:,}", *values))
-    return Table(("on", "variant", "example", "baseline", "variant's", "difference"), tuple(rows), ("variant",))
+                text = textwrap.shorten(texts[place], LONGEST, placeholder=" ...") if place < len(texts) else ""
+                rows.append((name, variant, f"{place:,}", *values, text))
+    columns = ("on", "variant", "example", "baseline", "variant's", "difference", "text")
+    shown = len(columns) if any(row[-1] for row in rows) else -1
+    return Table(columns[:shown], tuple(row[:shown] for row in rows), ("variant", "text"))
+
+
+def _texts(evidence: Evidence, name: str) -> list[str]:
+    """The texts of the examples of a measurement, if they are synthetic."""
+    cell = next(cell for cells in evidence.by_seed(evidence.baseline, name).values() for cell in cells)
+    science = evidence.predictions.runs[cell.run_id].science()
+    most = science.get("settings", {}).get("max_eval_examples", 0)
+    return synthetic_texts(science.get("data", ""), cell.split, most)
 
 
 def _sides(evidence: Evidence, variant: str, name: str) -> tuple[Floats, Floats] | None:

@@ -12,7 +12,8 @@ from bertlab.errors import BadInput
 from bertlab.hub import Dataset
 from bertlab.machine import Machine
 from bertlab.names import shown
-from bertlab.tasks import kinds
+from bertlab.tasks import catalog, kinds
+from bertlab.tasks.examples import Integers
 from bertlab.tasks.locate import Located, advice, locate, split_file, splits_of
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
 from bertlab.text import rows
@@ -112,6 +113,28 @@ def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[lis
     return rows, names
 
 
+def synthetic_texts(content: str, split: str, count: int = 0) -> list[str]:
+    """The texts of the examples of a split that were evaluated, with the right answer where it has a name.
+
+    Of synthetic examples of this version alone, by their `content` (`Located.content`); all others give an empty list,
+    as reports do not read data. A `count` above 0 is that of `sampled`.
+    """
+    from bertlab import synthetic as microworld
+
+    name = content.rpartition("/")[2].partition("@")[0]
+    if name not in catalog.WORLD or content != f"microworld:{microworld.version(name)}":
+        return []
+    task = catalog.WORLD[name]
+    kind, table = kinds.find(task.kind), _table(Located(task=task, name=name, origin="microworld"), split)
+    labels = kind.label_names(task, [table])
+    columns = kind.text(task, table)
+    texts = [[each if isinstance(each, str) else " ".join(each) for each in column] for column in columns]
+    answers = [labels[each] if isinstance(each, int | np.integer) else "" for each in kind.answers(task, table, labels)]
+    lines = [" / ".join(parts) for parts in zip(*texts, strict=True)]
+    lines = [f"{line} ({answer})" if answer else line for line, answer in zip(lines, answers, strict=True)]
+    return [lines[row] for row in _evaluated(len(lines), count)]
+
+
 def held_back(data: TaskData) -> TaskData:
     """The task with a keyed eighth of its training examples, in whole groups, as its evaluation split, for choosing
     settings."""
@@ -132,8 +155,14 @@ def sampled(data: TaskData, count: int) -> TaskData:
     groups: at equal size, examples of many groups are more informative."""
 
     def sample(part: RawExamples) -> RawExamples:
-        order = keyed.permutation(keyed.key("evaluation rows"), len(part))
-        return part.take(np.sort(order[:count])) if 0 < count < len(part) else part
+        return part.take(_evaluated(len(part), count)) if 0 < count < len(part) else part
 
     test = None if data.test is None else sample(data.test)
     return dataclasses.replace(data, evaluation=sample(data.evaluation), test=test)
+
+
+def _evaluated(rows: int, count: int) -> Integers:
+    """The numbers of the examples that `sampled` takes of a split."""
+    if not 0 < count < rows:
+        return np.arange(rows)
+    return np.sort(keyed.permutation(keyed.key("evaluation rows"), rows)[:count])

@@ -6,12 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from bertlab import synthetic as microworld
+from bertlab.machine import Machine
 from bertlab.report import disagreements
 from bertlab.report.gather import gather
 from bertlab.store.runs import Store
+from bertlab.tasks import catalog
+from bertlab.tasks.data import read, sampled, synthetic_texts
+from bertlab.tasks.locate import locate
 
 
-def predicted(builder: Any, variant: str, seed: int, likelihood: list[float]) -> None:
+def predicted(builder: Any, variant: str, seed: int, likelihood: list[float], data: str = "") -> None:
     run_id = builder.pretrain(variant, seed)
     builder.cell(variant, "MNLI", 50.0, seed, pretrain_id=run_id)
     (path,) = builder.root.glob(f"finetune/{builder.cells[-1]['run_id']}--*")
@@ -19,7 +24,7 @@ def predicted(builder: Any, variant: str, seed: int, likelihood: list[float]) ->
     arrays = {"label": labels, "prediction": labels, "log_likelihood": np.array(likelihood, np.float32)}
     np.savez(path / "predictions.npz", **arrays)
     recipe = (path / "recipe.json").read_text()
-    task = '"science": {"task": {"kind": "classification", "labels": ["a", "b"]}}'
+    task = f'"science": {{"data": "{data}", "task": {{"kind": "classification", "labels": ["a", "b"]}}}}'
     (path / "recipe.json").write_text(recipe.replace('"science": {}', task))
     builder.seal(path)
 
@@ -42,3 +47,31 @@ def test_without_predictions_there_are_none(builder: Any) -> None:
     for variant in ("80/10/10", "100/0/0"):
         builder.cell(variant, "MNLI", 50.0, pretrain_id=builder.pretrain(variant))
     assert disagreements.table(gather(Store(builder.root), [builder.record()])[0]).rows == ()
+
+
+def test_synthetic_examples_have_their_texts(builder: Any) -> None:
+    content = f"microworld:{microworld.version('inference')}"
+    predicted(builder, "80/10/10", 0, [-1.0, -1.0], content)
+    predicted(builder, "100/0/0", 0, [-1.0, -2.0], content)
+    found = disagreements.table(gather(Store(builder.root), [builder.record()])[0])
+    row = microworld.rows("inference", "validation")[1]
+    answer = ("entailment", "neutral", "contradiction")[row["label"]]
+    assert found.columns[-1] == "text"
+    assert [line[-1] for line in found.rows] == [f"{row['premise']} / {row['hypothesis']} ({answer})"]
+
+
+def test_the_texts_are_of_the_examples_that_were_evaluated() -> None:
+    machine = Machine()
+    for name, task in catalog.WORLD.items():
+        located = locate(task, machine=machine, world=True)
+        data = sampled(read(located), 20)
+        for split, part in (("validation", data.evaluation), ("test", data.test)):
+            assert part is not None
+            texts = synthetic_texts(located.content, split, 20)
+            assert len(texts) == 20, name
+            first = [column[7] for column in part.text]
+            expected = " / ".join(each if isinstance(each, str) else " ".join(each) for each in first)
+            assert texts[7].startswith(expected)
+    older = located.content.replace("@", "@9")
+    assert synthetic_texts(older, "validation") == [], "another version has other examples"
+    assert synthetic_texts("sha256:1", "validation") == []
