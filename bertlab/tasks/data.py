@@ -114,10 +114,10 @@ def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[lis
 
 
 def synthetic_texts(content: str, split: str, count: int = 0) -> list[str]:
-    """The texts of the examples of a split that were evaluated, with the right answer where it has a name.
+    """The texts of the evaluated examples of a split, each with the name of its right answer if it has one.
 
-    Of synthetic examples of this version alone, by their `content` (`Located.content`); all others give an empty list,
-    as reports do not read data. A `count` above 0 is that of `sampled`.
+    Only synthetic examples of the present version have texts here, found by their `content` (`Located.content`). For
+    all others the list is empty, since a report reads no data. At most `count` examples were evaluated; 0 for all.
     """
     from bertlab import synthetic as microworld
 
@@ -155,7 +155,8 @@ def sampled(data: TaskData, count: int) -> TaskData:
     groups: at equal size, examples of many groups are more informative."""
 
     def sample(part: RawExamples) -> RawExamples:
-        return part.take(_evaluated(len(part), count)) if 0 < count < len(part) else part
+        rows = _evaluated(len(part), count)
+        return part if len(rows) == len(part) else part.take(rows)
 
     test = None if data.test is None else sample(data.test)
     return dataclasses.replace(data, evaluation=sample(data.evaluation), test=test)
