@@ -1,5 +1,6 @@
 """The results in the repository give the tables beside them, on every machine."""
 
+import re
 from pathlib import Path
 
 import pandas
@@ -14,6 +15,11 @@ def test_results_are_kept_in_few_bytes():
     real = (path for store in REPORTS.glob("real*") for path in store.rglob("*"))
     assert sum(path.stat().st_size for path in real if path.is_file()) < 20_000_000
     assert not [*REPORTS.rglob("*.safetensors")]
+
+
+def test_every_store_that_the_readme_lists_is_there_and_no_other():
+    listed = re.findall(r"^\| `([\w-]+)/`", (REPORTS / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert sorted(listed) == sorted(["example", *(store.name for store in STORES)])
 
 
 @pytest.mark.parametrize("store", STORES, ids=lambda store: store.name)
