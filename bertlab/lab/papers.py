@@ -1,7 +1,9 @@
-"""What the studies of one paper have in common at scale paper: settings for `at_paper`, differences for `unlike`.
+"""What the studies of one paper have in common: settings for `at_paper`, differences for `unlike`, columns of tables.
 
 `from bertlab.lab.papers import ALBERT`, then `Study(..., at_paper=ALBERT | {"schedule.steps": "1000000"})`.
 """
+
+from bertlab.lab.study import Average, Measurement
 
 ONE_LENGTH = {"inputs.length": "512", "inputs.phase2_length": "0", "inputs.phase2_share": "0"}
 """Sequences of 512 tokens from the first step on, where BERT begins with 128."""
@@ -27,8 +29,9 @@ SPANBERT = ONE_LENGTH | {
     "optimizer.bias_correction": "true",
     "optimizer.epsilon": "1e-8",
     "optimizer.weight_decay": "0.1",
-    # the commands of the released code
-    "finetune.epochs": "4",
+    # appendix B; learning rates and the batch size of the released code's commands, as the paper chose among several
+    "finetune.epochs": "10",
+    "tasks.cola.epochs": "4",
     "finetune.peak_lr": "2e-5",
     "span.epochs": "4",
     "span.peak_lr": "2e-5",
@@ -37,6 +40,29 @@ SPANBERT = ONE_LENGTH | {
     "tasks.squad_v2.batch_size": "32",
 }
 """SpanBERT (Joshi et al. 2020), sections 4.2 and 6: the model of BERT large, and the Adam of fairseq."""
+
+GLUE = [
+    Measurement("CoLA", task="cola", metric="matthews"),
+    Measurement("SST-2", task="sst2"),
+    Measurement("MRPC", task="mrpc"),
+    Measurement("STS-B", task="stsb", metric="pearson"),
+    Measurement("QQP", task="qqp"),
+    Measurement("RTE", task="rte"),
+]
+"""The tasks of GLUE (Wang et al. 2019) that SpanBERT's tables print in their average alone."""
+GLUE_AVERAGE = Average(
+    "GLUE",
+    of=(
+        *("MNLI", "QNLI", "RTE", "CoLA", "SST-2"),
+        *(("MRPC", "f1", "accuracy"), ("QQP", "f1", "accuracy"), ("STS-B", "pearson", "spearman")),
+    ),
+)
+"""SpanBERT's average, without WNLI (section 4.1); tasks with two metrics count with their mean, as GLUE counts them."""
+GLUE_NOTE = (
+    "GLUE is the mean of eight tasks, without WNLI, which section 4.1 excludes; MRPC and QQP count with the mean of F1 "
+    "and accuracy, STS-B with that of Pearson and Spearman. The paper prints no values of six of the tasks, and does "
+    "not say how two metrics of one task count. On synthetic text, QQP has the runs of MRPC, and RTE those of MNLI."
+)
 
 ALBERT = ONE_LENGTH | {
     "tokenizer.vocabulary": "30000",

@@ -261,7 +261,8 @@ def test_adapters_have_the_papers_sizes_at_its_width_and_grow_at_every_scale():
         tuned, frozen, *adapters = (
             study.adaptation(variant, column, scale, "classification", "mnli") for variant in study.variants
         )
-        assert (tuned, frozen) == (scale.finetune, dataclasses.replace(scale.finetune, frozen=True))
+        tuning = scale.finetuning("classification", "mnli")
+        assert (tuned, frozen) == (tuning, dataclasses.replace(tuning, frozen=True))
         units = [each.units(scale.recipe.model.hidden) for each in adapters]
         assert units == [8, 64, 256] if scale.name in ("base", "paper") else 1 <= units[0] < units[1] < units[2]
 
@@ -480,7 +481,7 @@ def test_only_variants_that_read_linguistic_spans_have_an_annotated_corpus(machi
 
 def test_other_text_needs_a_pipeline_for_its_spans(machine, text_file, capsys):
     held_out = [Measurement("held-out loss", metric="masked_lm_loss")]
-    bare = dataclasses.replace(SPANS, measurements=held_out, published={}, claims=[])
+    bare = dataclasses.replace(SPANS, measurements=held_out, averages=[], published={}, claims=[])
     own = request(studies=(bare,), corpora=(str(text_file),))
     with pytest.raises(BadInput, match=r"named entities. of study spans: corpus .world\.jsonl. has no linguist"):
         plan.make(dataclasses.replace(own, only=("subword tokens", "named entities")), machine)
