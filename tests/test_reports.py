@@ -1,6 +1,8 @@
 """The results in the repository give the tables beside them, on every machine."""
 
+import json
 import re
+import shutil
 from pathlib import Path
 
 import pandas
@@ -20,6 +22,17 @@ def test_results_are_kept_in_few_bytes():
 def test_every_store_that_the_readme_lists_is_there_and_no_other():
     listed = re.findall(r"^\| `([\w-]+)/`", (REPORTS / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert sorted(listed) == sorted(["example", *(store.name for store in STORES)])
+
+
+CONFIGS = sorted(path for path in REPORTS.glob("*/studies/*.toml") if "corpus" not in path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
+def test_the_command_of_a_synthetic_study_requests_the_runs_that_are_there(config, call, tmp_path, capsys):
+    store = shutil.copytree(config.parents[1], tmp_path / "runs")
+    assert call("ablate", "--config", config, "--runs", store, "--dry-run", "--json") == 0
+    left = json.loads(capsys.readouterr().out)["to_do"]
+    assert (left["pretrainings"], left["measurements"]) == (0, 0)
 
 
 @pytest.mark.parametrize("store", STORES, ids=lambda store: store.name)

@@ -44,7 +44,9 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
         time = duration(each.seconds) if each.seconds else ""
         lines.append((kind, str(found.done[kind]), str(each.jobs), tokens, compute, disk, time))
     columns = ("job", "done", "to run", "tokens", "FLOPs", "disk", "time")
-    print_table(columns, lines, f"{names}: scale {plan.request.scale.name} {text}")
+    known = [place for place, column in enumerate(zip(*lines, strict=True)) if any(column)]
+    lines = [tuple(line[place] for place in known) for line in lines]
+    print_table([columns[place] for place in known], lines, f"{names}: scale {plan.request.scale.name} {text}")
     for line in models(plan.pending(store)):
         say(line)
     fewest = len(plan.request.seeds)

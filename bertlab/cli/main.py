@@ -69,7 +69,8 @@ def options(
 ) -> None:
     """Reproduce the ablations behind BERT: pre-train variants, measure them, and compare with the published tables.
 
-    Start with `bertlab ablate masking --scale smoke` (about a minute) and `bertlab report`.
+    Start with `bertlab ablate masking --scale smoke --runs smoke-runs` (about a minute) and `bertlab report --runs
+    smoke-runs --out smoke-reports`.
     """
     if version:
         typer.echo(f"bertlab {__version__}")
