@@ -4,6 +4,7 @@ import resource
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from itertools import compress
 
 from bertlab.cli.console import complain, print_table, say
 from bertlab.cli.live import Live, title
@@ -44,9 +45,9 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
         time = duration(each.seconds) if each.seconds else ""
         lines.append((kind, str(found.done[kind]), str(each.jobs), tokens, compute, disk, time))
     columns = ("job", "done", "to run", "tokens", "FLOPs", "disk", "time")
-    known = [place for place, column in enumerate(zip(*lines, strict=True)) if any(column)]
-    lines = [tuple(line[place] for place in known) for line in lines]
-    print_table([columns[place] for place in known], lines, f"{names}: scale {plan.request.scale.name} {text}")
+    filled = [any(column) for column in zip(*lines, strict=True)]
+    rows = [list(compress(line, filled)) for line in lines]
+    print_table(list(compress(columns, filled)), rows, f"{names}: scale {plan.request.scale.name} {text}")
     for line in models(plan.pending(store)):
         say(line)
     fewest = len(plan.request.seeds)

@@ -1,6 +1,7 @@
 """The cells that the claims of studies compare: a plan can have more seeds of them than of the whole table."""
 
 import dataclasses
+from collections import defaultdict
 
 from bertlab.lab import plan as planning
 from bertlab.lab.plan import Plan, Request
@@ -16,16 +17,22 @@ def compared(study: Study, claim: Claim) -> set[tuple[str, int]]:
 
 
 def decidable(plan: Plan, study: Study) -> list[Claim]:
-    """The claims whose cells the plan has; those within a margin only in the paper's setting."""
-    known = {
-        (cell.variant, cell.milestone, cell.measurement.name) for cell in plan.cells if cell.study.name == study.name
-    }
+    """The claims whose cells the plan has, on variants that differ at its scale; those within a margin only in the
+    paper's setting."""
+    known: dict[tuple[str, int, str], set[str]] = defaultdict(set)
+    for cell in plan.cells:
+        if cell.study.name == study.name:
+            known[cell.variant, cell.milestone, cell.measurement.name].add(cell.job.id)
     deviations = {each["on"] for each in differences(plan, study)}
     return [
         claim
         for claim in study.claims
         if (claim.within is None or not {"", claim.on} & deviations)
         and all((*value, claim.on) in known for value in compared(study, claim))
+        and not any(
+            known.get((better, claim.at, claim.on)) == known.get((worse, claim.before, claim.on))
+            for better, worse in claim.opposed
+        )
     ]
 
 

@@ -206,6 +206,12 @@ class Claim(Checked, group="claim "):
             return tuple((variant, variant) for variant in better)
         return tuple(itertools.product(better, worse))
 
+    @property
+    def opposed(self) -> list[tuple[str, str]]:
+        """Each variant that is better than some other, with each that is worse than some other."""
+        better, worse = (dict.fromkeys(pair[side] for pair in self.pairs) for side in (0, 1))
+        return [each for each in itertools.product(better, worse) if each[0] != each[1]]
+
 
 Member = TypeVar("Member", Variant, Measurement)
 

@@ -58,6 +58,15 @@ def test_claims_at_milestones_that_a_scale_does_not_keep_cannot_be_decided(machi
     assert {(claim.at, claim.since) for claim in found} == {(100, 0), (100, 50)}
 
 
+def test_claims_of_variants_that_are_one_model_at_a_scale_need_no_seeds(machine):
+    """With two layers, a quarter and a half of them are one layer each; with four, they are one and two."""
+    study = studies.find("size")
+    micro = plan.make(request(studies=(study,), scale=scales.find("micro")), machine)
+    assert claims.decidable(micro, study) == []
+    tiny = plan.make(request(studies=(study,), scale=scales.find("tiny")), machine)
+    assert claims.decidable(tiny, study) == study.claims
+
+
 def test_without_claims_to_decide_all_cells_have_the_same_seeds(machine):
     for changes in ({"only": ("80/10/10",)}, {"studies": (dataclasses.replace(MASKING, claims=()),)}, {}):
         given = request(**changes, claim_seeds=(0, 1) if changes else ())

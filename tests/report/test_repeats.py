@@ -56,6 +56,21 @@ def test_a_second_column_of_the_same_runs_changes_no_result(study: Callable[...,
     assert again.likely is None
 
 
+def test_a_claim_of_two_variants_with_the_same_runs_decides_nothing(builder: Any, fill: Callable[..., None]) -> None:
+    fill(builder, seeds=range(6), finetune_seeds=1)
+    claim = {"text": "each is better", "rising": ["0/0/100", "80/10/10"], "on": "MNLI"}
+    builder.record(claims=[claim])
+    (evidence,) = gather_all(Store(builder.root))
+    (found,) = findings.findings(evidence)
+    assert found.outcome == "reproduced"
+    builder.cells += [cell | {"variant": "twin"} for cell in builder.cells if cell["variant"] == "0/0/100"]
+    builder.record(claims=[claim | {"rising": ["0/0/100", "80/10/10", "twin"]}])
+    evidence = gather_all(Store(builder.root))[-1]
+    assert evidence.duplicates == {"twin": "0/0/100"}
+    (found,) = findings.findings(evidence)
+    assert (found.outcome, found.hint) == ("undecided", "0/0/100 and twin are the same runs at this scale")
+
+
 def test_a_column_with_fewer_of_the_runs_is_the_one_that_repeats(study: Callable[..., Evidence]) -> None:
     twice = study(again=True)
     fewer = dataclasses.replace(
