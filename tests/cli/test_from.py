@@ -335,7 +335,7 @@ def test_milestones_of_a_run_are_those_that_it_keeps(call, tmp_path, capsys):
     assert call("ablate", "convergence", *only, "--from", run.id, "--dry-run", "--runs", runs) == 0
     printed = capsys.readouterr().out
     assert "from pretrain-seed0\n" in printed
-    assert re.search(r"finetune +0 +2 ", printed), "after 50 and 100 %, as smoke keeps them"
+    assert re.search(r"finetune +0 +2\b", printed), "after 50 and 100 %, as smoke keeps them"
 
 
 def test_a_name_with_a_slash_is_never_a_run_of_that_last_part(imported, call, capsys):
@@ -345,4 +345,4 @@ def test_a_name_with_a_slash_is_never_a_run_of_that_last_part(imported, call, ca
 
 def test_any_seed_can_be_pre_trained(call, tmp_path, capsys):
     assert call("pretrain", "--scale", "smoke", "--seed", "5000", "--dry-run", "--runs", tmp_path / "runs") == 0
-    assert re.search(r"pretrain +0 +1 ", capsys.readouterr().out)
+    assert re.search(r"pretrain +0 +1\b", capsys.readouterr().out)

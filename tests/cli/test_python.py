@@ -116,7 +116,7 @@ def test_options_mean_what_they_mean_on_the_command_line(again, capsys):
     def to_run(**options):
         done = again(quiet=False, dry_run=True, random_init=False, only="80/10/10", **options)
         assert done.table.empty
-        (line,) = re.findall(r"pretrain +(\d+) +(\d+) ", capsys.readouterr().out)
+        (line,) = re.findall(r"pretrain +(\d+) +(\d+)\b", capsys.readouterr().out)
         return tuple(map(int, line))
 
     assert to_run() == to_run(seeds=1) == to_run(seeds=[0]) == to_run(claim_seeds="1") == (1, 0)
