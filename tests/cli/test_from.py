@@ -101,7 +101,7 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
     assert {run.id for run in Store(imported).runs()} == before
     (copy / "vocab.txt").write_text((copy / "vocab.txt").read_text() + "zzz\n")
     assert call(*FEATURES, "--from", copy, "--only", "last", "--dry-run", "--runs", imported) == 0
-    assert re.search(r"import +0 +1 ", capsys.readouterr().out)
+    assert re.search(r"import +0 +1\b", capsys.readouterr().out)
 
 
 @pytest.mark.parametrize(
