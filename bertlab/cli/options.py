@@ -244,7 +244,7 @@ class StudyOptions(TaskOptions, AuditOptions):
         "--claim-seeds",
         "N|RANGES",
         "Pre-training seeds of the values that claims compare, if more.",
-        show_default="those of the scale without --seeds, such as 4 at micro",
+        show_default="those of the scale, without --seeds",
     )
     random_init: bool = option(False, "--random-init", None, "Add a variant without pre-training.")
 

@@ -53,8 +53,14 @@ GLUE = [
 GLUE_AVERAGE = Average(
     "GLUE",
     of=(
-        *("MNLI", "QNLI", "RTE", "CoLA", "SST-2"),
-        *(("MRPC", "f1", "accuracy"), ("QQP", "f1", "accuracy"), ("STS-B", "pearson", "spearman")),
+        "MNLI",
+        "QNLI",
+        "RTE",
+        "CoLA",
+        "SST-2",
+        ("MRPC", "f1", "accuracy"),
+        ("QQP", "f1", "accuracy"),
+        ("STS-B", "pearson", "spearman"),
     ),
 )
 """SpanBERT's average, without WNLI (section 4.1); tasks with two metrics count with their mean, as GLUE counts them."""

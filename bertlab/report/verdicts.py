@@ -187,10 +187,10 @@ def endpoints(evidence: Evidence) -> tuple[list[Trial], dict[Claim, Trial]]:
 def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
     """Why the measured values cannot support a verdict; empty if they can.
 
-    Another measurement has the same runs, or two of its variants have them, the setting is not the margin's, a planned
-    seed has no value (the others are not a fair sample of all), a model has learned nothing, or pre-training does not
-    help on the task. In a claim on the pre-training itself, the worse model may have learned nothing: that is a result
-    of its variant.
+    Another measurement has the same runs, a better and a worse variant have the same runs, the setting is not the
+    margin's, a planned seed has no value (the others are not a fair sample of all), a model has learned nothing, or
+    pre-training does not help on the task. In a claim on the pre-training itself, the worse model may have learned
+    nothing: that is a result of its variant.
     """
     if claim.on in evidence.repeats:
         return f"the same runs as on {evidence.repeats[claim.on]}"
