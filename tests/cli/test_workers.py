@@ -104,7 +104,7 @@ def test_help_shows_the_default(call, capsys, name):
     assert call(name, "--help") == 0
     printed = " ".join(capsys.readouterr().out.split())
     assert "[env var: BERTLAB_WORKERS; default: one per core" in printed
-    assert f"without --seeds, such as {scales.find('micro').claim_seeds} at micro]" in printed
+    assert "default: those of the scale, without --seeds]" in printed
 
 
 def contents(runs):
