@@ -9,7 +9,7 @@ Unlike it, no step normalises by its own batch during the learning-rate warm-up:
 Instead the statistics are plain means of the first steps until these are as many as an exponential mean spans.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import torch
@@ -18,6 +18,8 @@ from torch import Tensor, nn
 DECAY = 0.9
 """Of both statistics, per step: the released code's `alpha_fwd` and `alpha_bkw`."""
 EPSILON = 1e-5
+CACHED = 2**18
+"""Numbers of a tensor that are normalised at a time on a processor: a megabyte, so that they stay in its cache."""
 
 
 class PowerNorm(nn.Module):
@@ -46,19 +48,16 @@ class PowerNorm(nn.Module):
 
     def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:
         """(B, T, D) -> (B, T, D); `real` (B, T) are the tokens that are no padding, None if all are."""
-        grouped = x.to(self.weight.dtype).view(*x.shape[:-1], self.groups, -1)
-        wide = (grouped * (grouped.square().mean(-1, keepdim=True) + EPSILON).rsqrt()).flatten(-2)
+        mean = self.gradient_mean * self.loss_scale if self.training else None
+        normalise: Any = _Normalise  # torch's `apply` has no types
+        out: Tensor
+        out, sums = normalise.apply(
+            x.to(self.weight.dtype), real, self.weight, self.bias, self.quadratic_mean, mean, self.groups
+        )
         if self.training:
             with torch.no_grad():
-                own = torch.ones_like(wide[..., :1]) if real is None else real[..., None].to(wide.dtype)
-                self.sums.add_(torch.cat((wide.square() * own, own), -1).flatten(0, -2).sum(0))
-        normed = wide * (self.quadratic_mean + EPSILON).rsqrt()
-        if self.training:
-            kept = normed.detach() if real is None else normed.detach() * real[..., None]
-            approximate: Any = _Approximate  # torch's `apply` has no types
-            normed = approximate.apply(normed, kept, self.gradient_mean * self.loss_scale)
-        out: Tensor = (normed * self.weight + self.bias).to(x.dtype)
-        return out
+                self.sums.add_(sums)
+        return out.to(x.dtype)
 
     def update(self, sums: Tensor) -> None:
         """Adds a step to the statistics: its `sums`, and the gradient of its loss, which `weight` has."""
@@ -75,21 +74,70 @@ class PowerNorm(nn.Module):
         self.sums.zero_()
 
 
-class _Approximate(torch.autograd.Function):
-    """The identity, from whose gradient the backward pass of Algorithm 2 subtracts `mean` times the input: what a
-    gradient through statistics of the batch subtracts, on average over steps."""
+class _Normalise(torch.autograd.Function):
+    """Algorithm 2 in one operation. On a processor it takes some tokens at a time: its passes over all of them would
+    wait for the memory.
+
+    From the gradient of the normalised vectors the backward pass subtracts `mean` times these vectors: what a gradient
+    through statistics of the batch subtracts, on average over steps. No gradient reaches padding.
+    """
 
     @staticmethod
-    def forward(ctx: Any, normed: Tensor, real: Tensor, mean: Tensor) -> Tensor:
-        """(B, T, D), the same with 0 on padding, and (D) -> (B, T, D)."""
-        ctx.save_for_backward(real, mean)
-        return normed.view_as(normed)
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        real: Tensor | None,
+        weight: Tensor,
+        bias: Tensor,
+        quadratic_mean: Tensor,
+        mean: Tensor | None,
+        groups: int,
+    ) -> tuple[Tensor, Tensor]:
+        """(B, T, D), (B, T), then (D) each -> (B, T, D), and the sums of a step (D + 1)."""
+        grouped = x.reshape(-1, groups, x.shape[-1] // groups)  # (N, G, D / G)
+        gain = (quadratic_mean + EPSILON).rsqrt()
+        factor, shift = (gain * weight).view(grouped.shape[1:]), bias.view(grouped.shape[1:])
+        own = x.new_ones(len(grouped), 1, 1) if real is None else real.reshape(-1, 1, 1).to(x.dtype)
+        out, scales = torch.empty_like(grouped), x.new_empty(len(grouped), groups, 1)
+        sums = torch.zeros_like(factor)
+        for part, used, scale, to in _together(grouped, own, scales, out):
+            squares = part.square()
+            torch.mean(squares, -1, keepdim=True, out=scale).add_(EPSILON).rsqrt_()
+            torch.addcmul(shift, part * scale, factor, out=to)
+            scale.mul_(used)
+            sums += squares.mul_(scale.square()).sum(0)
+        ctx.save_for_backward(grouped, scales, gain, weight, mean)
+        total = torch.cat((sums.flatten(), own.sum().view(1)))
+        ctx.mark_non_differentiable(total)
+        return out.view(x.shape), total
 
     @staticmethod
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        """The gradient of the first."""
-        real, mean = ctx.saved_tensors
-        return gradient - mean * real, None, None
+    def backward(ctx: Any, gradient: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        """The gradients of `x`, `weight` and `bias`."""
+        grouped, scales, gain, weight, mean = ctx.saved_tensors
+        flat = gradient.reshape(grouped.shape)
+        factor = (gain * weight).view(flat.shape[1:])
+        less = None if mean is None else (mean * gain.square()).view(flat.shape[1:])
+        found = torch.empty_like(grouped)
+        of_weight, of_bias = torch.zeros_like(factor), torch.zeros_like(factor)
+        for part, above, scale, to in _together(grouped, flat, scales, found):
+            scaled = part * scale
+            product = above * scaled
+            of_weight += product.sum(0)
+            of_bias += above.sum(0)
+            torch.mul(above, factor, out=to)
+            if less is not None:
+                to.addcmul_(scaled, less, value=-1)
+            along = torch.mul(to, scaled, out=product).mean(-1, keepdim=True)
+            to.addcmul_(scaled, along, value=-1).mul_(scale)
+        return found.view(gradient.shape), None, of_weight.flatten() * gain, of_bias.flatten(), None, None, None
+
+
+def _together(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
+    """Some tokens, the first dimension, at a time of all `tensors`; on a GPU all."""
+    first = tensors[0]
+    rows = len(first) if first.is_cuda else CACHED // first.shape[1:].numel()
+    return zip(*(torch.split(each, max(1, rows)) for each in tensors), strict=True)
 
 
 def running(module: nn.Module) -> list[PowerNorm]:

@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from bertlab.adaptation import Features
 from bertlab.cli.options import ClusterOptions, command
 from bertlab.execution.processes import Processes
-from bertlab.lab import scales
 from bertlab.store.runs import Store
 
 GIB = 2**30

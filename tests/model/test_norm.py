@@ -7,6 +7,7 @@ import torch
 
 from bertlab import recipe
 from bertlab.adaptation import Adapters
+from bertlab.model import power_norm
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
@@ -112,6 +113,25 @@ def test_power_norm_is_algorithm_2():
         torch.testing.assert_close(norm.gradient_mean, gradient_mean)
     assert gradient_mean.abs().max() > 1e-2
     assert not norm.sums.any()
+
+
+def test_power_norm_normalises_some_tokens_at_a_time(monkeypatch):
+    torch.manual_seed(0)
+    norm = PowerNorm(8, 2).double()
+    norm.quadratic_mean.uniform_(0.5, 2)
+    norm.gradient_mean.uniform_(-1, 1)
+    x = torch.randn(3, 5, 8, dtype=torch.float64, requires_grad=True)
+    real = torch.arange(5) < torch.tensor([5, 2, 4])[:, None]
+    found = []
+    for numbers in (power_norm.CACHED, 8 * 4):  # 4 of 15 tokens at a time
+        monkeypatch.setattr(power_norm, "CACHED", numbers)
+        norm.sums.zero_()
+        out = norm(x, real)
+        found.append([out, norm.sums.clone(), *torch.autograd.grad(out.square()[real].sum(), [x, *norm.parameters()])])
+    torch.testing.assert_close(found[0], found[1])
+    assert not found[0][2][~real].any()
+    norm.eval()  # statistics that stand still have the plain gradient
+    assert torch.autograd.gradcheck(lambda x, *_: norm(x, torch.ones_like(real)), (x, *norm.parameters()))
 
 
 @pytest.mark.parametrize("model", [POWER, BOTH])
