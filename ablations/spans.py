@@ -71,6 +71,9 @@ study = Study(
         Claim(f"Random spans are preferable to tokens and words on {on}", better="geometric spans",
               worse=("subword tokens", "whole words"), on=on)
         for on in COLUMNS
+    ] + [
+        Claim("Noun phrases are worse than random spans on TriviaQA", better="geometric spans", worse="noun phrases",
+              on=TRIVIAQA),
     ],
     at_paper=SPANBERT,  # sections 4.2 and 6.1
     notes=[

@@ -15,7 +15,7 @@ from pathlib import Path
 from shutil import which
 from typing import Any
 
-from bertlab import __version__, trackers
+from bertlab import __version__, cgroups, trackers
 from bertlab.errors import BadInput, unknown
 from bertlab.recipe import Recipe
 from bertlab.store.files import expanded, kind
@@ -201,9 +201,12 @@ class Machine:
 
 
 def runs_that_fit(threads: int) -> int:
-    """The number of runs of `threads` threads for which this machine has cores and memory, at least one."""
-    memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    return max(1, min(len(os.sched_getaffinity(0)) // threads, round(memory / WORKER_BYTES)))
+    """The number of runs of `threads` threads for which this process may use cores and memory, at least one."""
+    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    memory = min(machine, cgroups.memory() or machine)
+    allowed = len(os.sched_getaffinity(0))
+    cores = min(allowed, cgroups.cores() or allowed)
+    return max(1, min(cores // threads, round(memory / WORKER_BYTES)))
 
 
 def instructions(precision: str) -> str:

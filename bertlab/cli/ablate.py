@@ -112,6 +112,7 @@ def measured(
     plan = claims.make(request, machine)
     union.joined(store, records(plan).values())  # raises `BadInput` for another study with this name
     if search:
+        planning.check_metrics(plan, store, machine)  # before any trial
         tried = searching.make(request, machine)
         if tried.plan.pending(store):
             cost = draw(tried.plan, store, machine, "settings to try on the baseline")

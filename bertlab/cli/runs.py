@@ -41,7 +41,12 @@ def runs(
         raise BadInput("--study: --prune removes runs of no study, so leave one out")
     if remove:
         found = list(dict.fromkeys(store.match(name, to_remove=True) for name in remove))
-        store.remove(found)
+        with store.exclusive():
+            reserved = store.reserved_ids()
+            for run in found:
+                if run.id in reserved:
+                    raise BadInput(f"--remove: a running command needs {run.label}: wait until it ends, or stop it")
+            store.remove(found)
         for run in found:
             say(f"removed {run.id} {run.label}")
     if prune:

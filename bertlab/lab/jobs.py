@@ -25,7 +25,7 @@ from bertlab.recipe.identity import identity, load, science
 from bertlab.store.files import kind, read_json, write_json
 from bertlab.store.runs import PRETRAINED, Run, Store
 from bertlab.tasks import kinds
-from bertlab.tasks.data import held_back, read
+from bertlab.tasks.data import held_back, read, sampled
 from bertlab.tasks.locate import Located as LocatedTask
 from bertlab.tasks.locate import content_of
 from bertlab.tasks.task import Task
@@ -280,7 +280,8 @@ class Measure:
                 logger.log_result(outcome.steps, outcome.metrics)
         lexical: list[dict[str, float]] = []
         if not self.held_back:
-            lexical = kinds.find(data.kind).lexical_floor(data, self.settings.max_train_examples)
+            evaluated = sampled(data, self.settings.max_eval_examples)
+            lexical = kinds.find(data.kind).lexical_floor(evaluated, self.settings.max_train_examples)
         predictions, tested = outcome.predictions, None
         if outcome.test is not None:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}

@@ -282,8 +282,8 @@ class Evidence:
         """`variant` minus `other` on a measurement, paired by seed and example as in `Predictions.effect`.
 
         `without` are seeds to leave out. If `pooled`, all comparisons of the study together estimate the variance
-        between seeds (`Typical`), without variants that are untrained or have a model that learned nothing: their runs
-        may vary differently.
+        between seeds (`Typical`), each pair of runs once, without variants that are untrained or have a model that
+        learned nothing: their runs may vary differently.
         """
         metric = "" if metric in {cell.metric for cell in self.column(measurement)} else metric
         pooled = pooled and self._ordinary(variant) and self._ordinary(other)
@@ -294,7 +294,8 @@ class Evidence:
             found = self.predictions.effect(ours, theirs, metric)
             if found and pooled:
                 if metric not in self._typical:
-                    ordinary = filter(self._ordinary, self.others if self._ordinary(self.baseline) else ())
+                    others = self.others if self._ordinary(self.baseline) else ()
+                    ordinary = [each for each in others if self._ordinary(each) and each not in self.duplicates]
                     compared = itertools.product(ordinary, self.distinct)
                     alone = (self.effect(each, self.baseline, on, metric=metric, pooled=False) for each, on in compared)
                     self._typical[metric] = Typical.of(each.spread for each in alone if each)

@@ -157,18 +157,6 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(smoke, call, tmp_path, f
     assert contents(runs) == contents(finished)
 
 
-def test_damaged_weights_are_found_before_they_are_used_and_made_anew(smoke, call, tmp_path, finished, capsys):
-    runs = tmp_path / "runs"
-    shutil.copytree(finished, runs)
-    store = Store(runs)
-    store.remove([run for run in store.runs() if run.kind == "features"])
-    weights = next(runs.glob("pretrain/*0-0-100*/model.safetensors"))
-    weights.write_bytes(weights.read_bytes()[:-4] + b"\x00\x00\x80\x3f")
-    assert call(*smoke, "--runs", runs) == 0
-    assert "model.safetensors' was damaged" in capsys.readouterr().out
-    assert contents(runs) == contents(finished)
-
-
 def test_the_report_has_every_value_and_the_same_bytes_each_time(call, finished, tmp_path, capsys):
     for name in ("one", "two"):
         assert call("report", "--runs", finished, "--out", tmp_path / name) == 0
@@ -185,6 +173,14 @@ def test_the_report_has_every_value_and_the_same_bytes_each_time(call, finished,
     page = (tmp_path / "one" / "masking.md").read_text()
     assert "84.2" in page
     assert "no pre-training" in page
+
+
+def test_floors_are_of_the_examples_that_are_evaluated(finished):
+    (one, *_) = (run.result() for run in Store(finished).runs() if run.kind == "finetune" and "mnli" in run.label)
+    assert one["rows"]["evaluation"] == 64
+    for floor in ("majority", "lexical"):
+        right = one[floor]["accuracy"] * 64 / 100
+        assert right == pytest.approx(round(right))
 
 
 def test_a_checkpoint_goes_out_to_transformers(call, finished, tmp_path):

@@ -8,6 +8,7 @@ import torch
 import typer
 from typer.testing import CliRunner
 
+from bertlab import cgroups
 from bertlab.adaptation import Features
 from bertlab.cli.options import ClusterOptions, command
 from bertlab.execution.processes import Processes
@@ -18,12 +19,14 @@ GIB = 2**30
 
 @pytest.fixture
 def cores(monkeypatch):
-    """Sets the cores and the memory of this machine."""
+    """Sets the cores and the memory of this machine, and what a container grants of them."""
 
-    def there(number, memory=1024 * GIB):
+    def there(number, memory=1024 * GIB, granted=(None, None)):
         monkeypatch.setattr(os, "cpu_count", lambda: number)
         monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(number)))
         monkeypatch.setattr(os, "sysconf", {"SC_PAGE_SIZE": 4096, "SC_PHYS_PAGES": memory // 4096}.get)
+        monkeypatch.setattr(cgroups, "cores", lambda: granted[0])
+        monkeypatch.setattr(cgroups, "memory", lambda: granted[1])
 
     return there
 
@@ -80,6 +83,14 @@ def test_the_default_is_what_can_be_given(cores, chosen):
     assert chosen() == chosen("--workers", "2")
     cores(1)
     assert chosen() == chosen("--workers", "0", "--threads", "1")
+
+
+@pytest.mark.parametrize(
+    ("granted", "workers"), [((3, None), 3), ((None, 8 * GIB), 4), ((6, 4 * GIB), 2), ((1, None), 0)]
+)
+def test_no_more_workers_than_a_container_has_cores_and_memory_for(cores, chosen, granted, workers):
+    cores(16, 512 * GIB, granted)
+    assert chosen().workers == workers
 
 
 def test_gpus_and_clusters_have_no_workers_unless_they_are_given(cores, chosen):

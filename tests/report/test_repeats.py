@@ -100,12 +100,15 @@ def test_the_variance_between_seeds_is_of_each_run_once(builder: Any) -> None:
             (path / "recipe.json").write_text(json.dumps(recipe))
             builder.seal(path)
     intervals = []
-    for copies in ([], [cell | {"measurement": AGAIN} for cell in builder.cells]):
+    column = [cell | {"measurement": AGAIN} for cell in builder.cells]
+    row = [cell | {"variant": "twin"} for cell in builder.cells if cell["variant"] == "100/0/0"]
+    for copies in ([], column, row):
         builder.cells += copies
         builder.record()
-        (evidence,) = gather_all(Store(builder.root))
+        evidence = gather_all(Store(builder.root))[-1]
         effect = evidence.difference("0/0/100", "MNLI")
         assert effect is not None
         intervals.append(effect.interval)
+    assert evidence.duplicates == {"twin": "100/0/0"}
     assert intervals[0] is not None
-    assert intervals[0] == intervals[1]
+    assert intervals == [intervals[0]] * 3

@@ -8,6 +8,7 @@ from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 from bertlab.tasks import lexical
+from bertlab.tasks.data import sampled
 from bertlab.tasks.kinds import KINDS, base
 from bertlab.tasks.kinds.span import Answers
 from bertlab.tasks.task import RawExamples, TaskData
@@ -123,6 +124,13 @@ def test_it_is_bounded(monkeypatch):
     KINDS["classification"].lexical_floor(task("classification", ("no", "yes"), sum_of_two), 20)
     assert seen[3:] == [20, 400, 400], "no more than the encoder trains on"
     assert len(lexical.words("word " * 999)) == lexical.WORDS
+
+
+def test_it_is_of_the_examples_that_are_evaluated():
+    data = task("classification", ("no", "yes"), the_same_word)
+    assert floor(data) != floor(sampled(data, 40)), "another number of examples is another floor"
+    right = floor(sampled(data, 40))[0]["accuracy"] * 40 / 100
+    assert right == pytest.approx(round(right))
 
 
 def test_the_number_of_threads_changes_no_weight():

@@ -191,7 +191,7 @@ class TaskKind(ABC):
         most `max_train_examples` (0 for all) and `LEXICAL_EXAMPLES`, once per process for the same content."""
         most = min(LEXICAL_EXAMPLES, max_train_examples or LEXICAL_EXAMPLES)
         first = [str(column[0]) for raw in (data.train, data.evaluation) for column in raw.text]
-        key = (str(most), data.content, data.name, data.kind, *data.labels, *first)
+        key = (str(most), str(len(data.evaluation)), data.content, data.name, data.kind, *data.labels, *first)
         if key not in _floors:
             train = data.train
             if len(train) > most:

@@ -132,6 +132,12 @@ def test_only_whole_names_remove(store, refused, name):
     assert len(store.runs()) == 2
 
 
+def test_a_run_that_a_running_command_needs_is_not_removed(store, refused):
+    with store.reserved([GOOD]):
+        refused("runs", "--remove", "run-1", "--remove", GOOD, says="a running command needs .*: wait until it ends")
+    assert len(store.runs()) == 2
+
+
 def test_a_run_is_removed_once(store, call, capsys):
     assert call("runs", "--remove", "run-1", "--remove", "run-1", "--remove", "0" * 15 + "1") == 0
     assert capsys.readouterr().out.count("removed") == 1

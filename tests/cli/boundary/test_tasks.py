@@ -134,3 +134,10 @@ def test_values_in_parquet(refused, folder, kind, column, values, row):
 def test_rows_that_are_none(refused, folder, file, content, says):
     folder("classification", file, content() if callable(content) else content)
     refused(*ABLATE, says=rf"rows/{file} {says}")
+
+
+@pytest.mark.parametrize("more", [(), ("--search",)])
+def test_a_metric_of_two_labels_is_refused_for_three_before_any_trial(folder, refused, place, more):
+    folder("classification", "train.jsonl", "".join(f'{{"text": "a", "label": {label}}}\n' for label in (0, 1, 2)))
+    (place / "own.py").write_text((place / "own.py").read_text().replace('metric="accuracy"', 'metric="f1"'))
+    refused("ablate", "own.py", "--scale", "smoke", "--runs", "runs", *more, says="no metric 'f1': choose metric= from")
