@@ -72,7 +72,8 @@ study = Study(
     ],
     notes=[
         "No figures of the two papers are shown: BLEU is not measured, and the figures on BERT were not at hand.",
-        "Perplexity is that of the masked LM on held-out text: lower is better.",
+        "Perplexity is that of the masked LM on held-out text: lower is better. A training that diverges has none: its "
+        "claims stay undecided, and the table says how many seeds diverged.",
         "The papers give no number for comparable, and half of the steps for less time is ours, as is the margin of 1 point.",
         "RTE has 2,490 training examples; seeds differ by points. On the synthetic corpus it is the task of MNLI.",
         "PowerNorm's statistics are those of the steps before, from the second step on: the released code takes those of the "
