@@ -92,6 +92,11 @@ class RunFailed(RuntimeError):
         self.status = status
 
 
+def install(extra: str) -> str:
+    """The advice to install an optional part."""
+    return f"run `pip install -c constraints.txt '.[{extra}]'` in the source tree"
+
+
 def unknown(what: str, name: str, known: Iterable[str]) -> BadInput:
     """The error for an unknown name, with the nearest known one, or with all of them."""
     names, name = list(known), name if len(name) <= 80 else f"{name[:60]}..."

@@ -16,7 +16,7 @@ from shutil import which
 from typing import Any
 
 from bertlab import __version__, cgroups, trackers
-from bertlab.errors import BadInput, unknown
+from bertlab.errors import BadInput, install, unknown
 from bertlab.recipe import Recipe
 from bertlab.store.files import expanded, kind
 
@@ -96,8 +96,8 @@ class Machine:
         """Raises `BadInput` if torch finds fewer GPUs on this machine than `gpus`, or Ray is needed and not there."""
         if self.starts_ray and not find_spec("ray"):
             raise BadInput(
-                "several GPUs, several processes per run and clusters need Ray: run `pip install '.[cluster]'` in the "
-                "source tree, or leave out --gpus, --gpus-per-run and --cluster"
+                f"several GPUs, several processes per run and clusters need Ray: {install('cluster')}, or leave out "
+                "--gpus, --gpus-per-run and --cluster"
             )
         if self.gpus and not self.cluster:
             import torch

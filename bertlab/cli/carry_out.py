@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 
-from bertlab.cli.console import complain, print_table, say
+from bertlab.cli.console import complain, debugging, print_table, say
 from bertlab.cli.live import Live, title
 from bertlab.errors import BadInput
 from bertlab.estimates.estimate import Estimate, estimate
@@ -38,11 +38,12 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     given = plan.request.pretrained
     text = f"from {given.label}" if given else f"on {' + '.join(plan.corpora)}"
     lines = []
+    timed = all(each.seconds is not None for each in found.jobs.values())  # the time of a part is no guide
     for kind, each in found.jobs.items():
         tokens = f"{each.tokens:,.0f}" if each.tokens else ""
         compute = flops(each.flops) if each.flops else ""
         disk = megabytes(each.disk_bytes) if each.disk_bytes else ""
-        time = duration(each.seconds) if each.seconds else ""
+        time = duration(each.seconds) if timed and each.seconds else ""
         lines.append((kind, str(found.done[kind]), str(each.jobs), tokens, compute, disk, time))
     columns = ("job", "done", "to run", "tokens", "FLOPs", "disk", "time")
     filled = [any(column) for column in zip(*lines, strict=True)]
@@ -144,6 +145,8 @@ def carry_out(
         complain(f"{len(lost)} of {len(jobs)} jobs have no result (see `bertlab runs`):")
     for job in lost:
         complain(f"  {title(job, live.addresses)}: {reason(job, store)}")
+        if debugging() and (failure := store.failure(job.id)):
+            complain(failure["log"])
     return not lost
 
 

@@ -30,6 +30,11 @@ def console() -> Console:
     return Console(markup=False, emoji=False, highlight=False, width=width, soft_wrap=width is not None)
 
 
+def debugging() -> bool:
+    """Whether the command prints tracebacks: `bertlab --debug COMMAND`."""
+    return "--debug" in sys.argv
+
+
 class OutputFailed(Exception):
     """Standard output takes no more: a closed pipe, or a full disk."""
 

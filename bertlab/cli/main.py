@@ -16,7 +16,7 @@ from bertlab import __version__
 from bertlab.cli.ablate import ablate
 from bertlab.cli.audit import audit
 from bertlab.cli.bench import bench
-from bertlab.cli.console import OutputFailed, complain
+from bertlab.cli.console import OutputFailed, complain, debugging
 from bertlab.cli.export import export
 from bertlab.cli.fetch import fetch
 from bertlab.cli.fill_mask import fill_mask
@@ -65,7 +65,9 @@ for panel, commands in PANELS.items():
 def options(
     context: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
-    debug: Annotated[bool, typer.Option("--debug", help="Print the traceback of an internal error.")] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Print the tracebacks of internal errors and failed runs.")
+    ] = False,
 ) -> None:
     """Reproduce the ablations behind BERT: pre-train variants, measure them, and compare with the published tables.
 
@@ -120,7 +122,7 @@ def _status(error: Exception) -> tuple[int, str]:
     except Exception:  # str() of an error in a user's code may raise
         text = "no text"
     shown, place = "".join(traceback.format_exception(error)), "the traceback is above"
-    if "--debug" in sys.argv:
+    if debugging():
         complain(shown)
     else:
         place = "`bertlab --debug COMMAND` shows its traceback"

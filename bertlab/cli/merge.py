@@ -36,6 +36,6 @@ def merge(
         say(f"{name}: {len(record['cells'])} values, --seeds {spelled(seeds)}")
         about = {"study": record["study"], "scale": record["scale"]}
         studies.append({**about, "values": len(record["cells"]), "seeds": seeds})
-    say(f"{into}: {copied} new runs, {known} known. Next: `bertlab report --runs {into}`")
+    say(f"{into}: {copied} new runs, {known} were there. Next: `bertlab report --runs {into}`")
     if json:
         print_json({"into": str(into), "new": copied, "known": known, "studies": studies, "notes": notes})

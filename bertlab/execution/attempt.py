@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from bertlab.errors import BadInput, RunFailed, writing
 from bertlab.lab.jobs import Job, Pretrain, needs
+from bertlab.lab.study_file import place_of
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, Progress
@@ -21,6 +22,9 @@ SECONDS_TO_STOP = 9.0
 """The time that workers have to save before they are killed."""
 SECONDS_BETWEEN_LOOKS = 0.3
 """At running jobs."""
+
+MISTAKES = (NameError, TypeError, AttributeError, LookupError, ImportError)
+"""Errors in the code of a study file that another attempt would repeat."""
 
 
 @dataclass(frozen=True)
@@ -118,7 +122,11 @@ def attempt(
     except Exception as error:
         diverged = isinstance(error, RunFailed) and error.status == "diverged"
         reason = " ".join((str(error) or type(error).__name__).split())
-        return Ended("diverged" if diverged else "failed", reason, traceback.format_exc(), final=diverged)
+        final = diverged
+        if place := place_of(error):
+            reason = f"{type(error).__name__}: {reason} ({place})"
+            final |= isinstance(error, MISTAKES)
+        return Ended("diverged" if diverged else "failed", reason, traceback.format_exc(), final=final)
     finally:
         _return_memory()
 

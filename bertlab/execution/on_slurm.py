@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bertlab.errors import BadInput, writing
+from bertlab.errors import BadInput, install, writing
 
 if TYPE_CHECKING:
     import submitit
@@ -132,4 +132,4 @@ def submit(arguments: Sequence[str], nodes: Nodes, folder: Path, place: str = "s
 def require() -> None:
     """Raises `BadInput` if submitit is not installed."""
     if not find_spec("submitit"):
-        raise BadInput("`bertlab submit` needs submitit: run `pip install '.[slurm]'` in the source tree")
+        raise BadInput(f"`bertlab submit` needs submitit: {install('slurm')}")

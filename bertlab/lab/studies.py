@@ -66,8 +66,9 @@ def find(name: str) -> Study:
                 raise BadInput(f"unknown study '{name}': a study file is given by its path, here {name}.py")
             raise unknown("study", name, [*names(), "all"])
         path = shipped.path(name)
-    elif kind(path, "study file") != "file":
-        raise BadInput(f"study file '{name}' does not exist: give the path of a Python file that defines `study`")
+    elif (found := kind(path, "study file")) != "file":
+        wrong = "is a folder" if found else "does not exist"
+        raise BadInput(f"study file '{name}' {wrong}: give the path of a Python file that defines `study`")
     try:
         with _limited():
             file = StudyFile.read(name) if theirs else None

@@ -145,7 +145,9 @@ def put(
             below.setdefault(name, {})[deeper] = leaf
             continue
         if deeper or name not in known:
-            raise unknown("field", prefix + path, field_paths(kind, prefix))
+            there = field_paths(kind, prefix)
+            elsewhere = [each for each in there if each.split(".")[-1] == path.split(".")[-1]]
+            raise unknown("field", prefix + path, elsewhere or there)
         hint, held = known[name][0], getattr(value, name)
         if axis_of(hint)[0]:
             replaced[name] = _kept(held, read(hint, prefix + path, leaf))

@@ -66,10 +66,10 @@ class Ablation:
         return tidy.claims(self.evidence)
 
     def _shown(self) -> list[pandas.DataFrame]:
-        """The table, and the main columns of the verdicts."""
+        """The table and, if there are claims, the main columns of the verdicts."""
         columns = ["claim", "measurement", "effect", "low", "high", "published", "verdict"]
         verdicts = self.verdicts[columns].set_index("claim")
-        return [self.table, verdicts.where(verdicts.notna(), "")]
+        return [self.table, verdicts.where(verdicts.notna(), "")] if len(verdicts) else [self.table]
 
     def __repr__(self) -> str:
         return "\n\n".join(each.to_string(na_rep="", float_format="{:.2f}".format) for each in self._shown())

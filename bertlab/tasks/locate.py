@@ -106,6 +106,9 @@ def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str 
         task = dataclasses.replace(task, test=task.test if task.test in splits else "")
         return Located(task=task, name=name, origin="hub", hub=online)
     where = f"{machine.data} has no folder '{task.dataset}'" if machine.data is not None else "no --data was given"
+    if substitute is not None:
+        lacks = f"data set '{task.dataset}', given for task '{name}', is not known on the Hub"
+        raise BadInput(f"{lacks}, and {where}: give --data DIR that has it, or OWNER/NAME of the Hub")
     lacks = f"task '{name}' has no copy on the Hub that loads without a script"
     raise BadInput(f"{lacks}, and {where}: give --data DIR that has it, or --substitute")
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, install
 from bertlab.names import shown
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _pipeline(name: str) -> Any:
     try:
         import spacy
     except ImportError:
-        advice = f"run `pip install '.[spacy]'` in the source tree, then `python -m spacy download {name}`"
+        advice = f"{install('spacy')}, then `python -m spacy download {name}`"
         raise BadInput(f"{what} needs spaCy: {advice}") from None
     try:
         pipeline = spacy.load(name)

@@ -12,6 +12,7 @@ from typing import IO, Any
 
 from bertlab.errors import BadInput
 from bertlab.store.files import unzipped
+from bertlab.wording import count
 
 Rows = Iterator[dict[str, Any]]
 """The value of each column by its name."""
@@ -79,7 +80,7 @@ def _cells(path: Path, stream: IO[bytes]) -> Rows:
             _require_distinct(names := next(reader, []))
             for row in filter(None, reader):
                 if len(row) != len(names):
-                    raise ValueError(f"line {reader.line_num} has {len(row)} cells, the header {len(names)}")
+                    raise ValueError(f"line {reader.line_num} has {count(len(row), 'cell')}, the header {len(names)}")
                 yield dict(zip(names, row, strict=True))
     except (csv.Error, ValueError) as error:  # also text that is not UTF-8
         raise BadInput(f"{path} is not a table with a header and as many cells in each row: {error}") from None

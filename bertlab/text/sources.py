@@ -154,7 +154,7 @@ def _files(path: Path) -> tuple[Path, ...]:
     except OSError as error:
         raise unusable(error, "corpus") from None
     if not found:
-        raise BadInput(f"corpus {path} has no file that can be read: put in {supported}")
+        raise BadInput(f"corpus {path} has no file that can be read: add files that end in {supported}")
     return tuple(found)
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import Any
 
-from bertlab.errors import FORBIDDEN, FULL, BadInput, unknown
+from bertlab.errors import FORBIDDEN, FULL, BadInput, install, unknown
 from bertlab.names import plain
 from bertlab.trackers.base import Page, Tracker
 from bertlab.trackers.tensorboard import TensorBoard
@@ -21,10 +21,7 @@ def check(name: str) -> None:
     if name not in TRACKERS:
         raise unknown("logger", name, TRACKERS)
     if not any(find_spec(package) for package in TRACKERS[name].packages):
-        raise BadInput(
-            f"--logger {name} is not installed: run `pip install '.[{name}]'` in the source tree, or "
-            "leave the option out"
-        )
+        raise BadInput(f"--logger {name} is not installed: {install(name)}, or leave the option out")
 
 
 @contextmanager

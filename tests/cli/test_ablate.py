@@ -157,6 +157,30 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(smoke, call, tmp_path, f
     assert contents(runs) == contents(finished)
 
 
+def test_an_error_in_a_study_file_is_placed_and_not_tried_again(call, finished, tmp_path, capsys):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from bertlab import MaskedLM, Measurement, Study, Variant\n"
+        "from dataclasses import dataclass\n"
+        "@dataclass(frozen=True)\n"
+        "class Mine(MaskedLM):\n"
+        "    kind = 'mine_of_a_mistake'\n"
+        "    def prepare(self, *arguments):\n"
+        "        return missing\n"
+        "study = Study(name='wrong', question='?', source='me', baseline='a',\n"
+        "    variants=[Variant('a', objective=(Mine(),))], measurements=[Measurement('loss', metric='masked_lm_loss')])\n"
+    )
+    runs = with_corpus(tmp_path / "runs", finished)
+    command = ("ablate", mine, "--scale", "smoke", "--threads", "1", "--workers", "0", "--runs", runs)
+    assert call(*command) == 1
+    printed = capsys.readouterr()
+    assert "failed: NameError: name 'missing' is not defined (mine.py, line 7)" in printed.err
+    assert "trying once more" not in printed.out + printed.err
+    assert "Traceback" not in printed.err
+    assert call("--debug", *command) == 1
+    assert 'mine.py", line 7, in prepare' in capsys.readouterr().err
+
+
 def test_the_report_has_every_value_and_the_same_bytes_each_time(call, finished, tmp_path, capsys):
     for name in ("one", "two"):
         assert call("report", "--runs", finished, "--out", tmp_path / name) == 0

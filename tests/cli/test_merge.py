@@ -97,7 +97,7 @@ def test_two_halves_are_the_whole_byte_for_byte(call, whole, halves, reported, t
     assert reported(*halves) == expected
     assert reported(*halves[::-1]) == expected
     assert call("merge", *halves, tmp_path / "all", "--into", tmp_path / "all") == 0
-    assert "0 new runs, 17 known" in " ".join(capsys.readouterr().out.split())
+    assert "0 new runs, 17 were there" in " ".join(capsys.readouterr().out.split())
 
 
 def test_exported_results_are_joined_alike_and_give_way_to_runs_with_weights(call, whole, halves, reported, tmp_path):

@@ -54,7 +54,7 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         """Checks that the sequences `which` (N,) are masked independently in two epochs, (N, T) each; by default, that
         not all are masked alike."""
         alike = np.array([len(which) > 1 and bool((chosen == later).all())])
-        return [always(figure, "not all the same", alike, lambda _: sample.name(int(which[0])), of="pairs of epochs")]
+        return [always(figure, "not all the same", alike, lambda _: sample.name(int(which[0])), of="comparison")]
 
 
 def chosen(mask_prob: float, ordinary: int) -> int:
