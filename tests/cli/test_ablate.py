@@ -168,7 +168,8 @@ def test_an_error_in_a_study_file_is_placed_and_not_tried_again(call, finished, 
         "    def prepare(self, *arguments):\n"
         "        return missing\n"
         "study = Study(name='wrong', question='?', source='me', baseline='a',\n"
-        "    variants=[Variant('a', objective=(Mine(),))], measurements=[Measurement('loss', metric='masked_lm_loss')])\n"
+        "    variants=[Variant('a', objective=(Mine(),))],\n"
+        "    measurements=[Measurement('loss', metric='masked_lm_loss')])\n"
     )
     runs = with_corpus(tmp_path / "runs", finished)
     command = ("ablate", mine, "--scale", "smoke", "--threads", "1", "--workers", "0", "--runs", runs)

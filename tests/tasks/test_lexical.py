@@ -127,7 +127,7 @@ def test_it_is_bounded(monkeypatch):
 
 
 def test_it_is_of_the_examples_that_are_evaluated():
-    data = task("classification", ("no", "yes"), the_same_word)
+    data = task("classification", ("no", "yes"), sum_of_two)
     assert floor(data) != floor(sampled(data, 40)), "another number of examples is another floor"
     right = floor(sampled(data, 40))[0]["accuracy"] * 40 / 100
     assert right == pytest.approx(round(right))
