@@ -127,10 +127,13 @@ def test_it_is_bounded(monkeypatch):
 
 
 def test_it_is_of_the_examples_that_are_evaluated():
-    data = task("classification", ("no", "yes"), sum_of_two)
-    assert floor(data) != floor(sampled(data, 40)), "another number of examples is another floor"
-    right = floor(sampled(data, 40))[0]["accuracy"] * 40 / 100
-    assert right == pytest.approx(round(right))
+    data = task("classification", ("no", "yes"), the_same_word)
+    wrong = [label ^ (row % 5 == 0) for row, label in enumerate(data.evaluation.labels)]
+    data = dataclasses.replace(data, content="wrong", evaluation=dataclasses.replace(data.evaluation, labels=wrong))
+    few = sampled(data, 40)
+    assert floor(data)[0]["accuracy"] == 80
+    same = [one.split()[1] == two.split()[1] for one, two in zip(*few.evaluation.text, strict=True)]
+    assert floor(few)[0]["accuracy"] == 100 * np.mean(np.array(same) == few.evaluation.labels)
 
 
 def test_the_number_of_threads_changes_no_weight():
