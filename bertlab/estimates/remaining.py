@@ -50,7 +50,7 @@ class Remaining:
     operations: dict[str, float]
     """The operations of the others, where they can be counted before they run."""
     guesses: dict[str, float] = field(default_factory=dict)
-    """The time of jobs on one device by id, from the bytes of a text or the peak of the machine."""
+    """The time of jobs on one device by id: from the bytes of a text, the pace of other jobs, or the machine's peak."""
     guessed: bool = False
     """Whether the last time left rests on guesses."""
     clock: Callable[[], float] = time.monotonic
@@ -62,15 +62,15 @@ class Remaining:
     def of(cls, jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> "Remaining":
         """Of pending jobs, whose tasks have been read, with the times of finished runs."""
         known = {job.id: found for job in jobs if (found := seconds(job, 1)) is not None}
-        operations = {}
-        for job in jobs:
-            model = job.pretrain if isinstance(job, Measure) else job
-            if job.id not in known and isinstance(model, Pretrain):
-                operations[job.id] = work(job).flops
+        trained = [job for job in jobs if isinstance(job.pretrain if isinstance(job, Measure) else job, Pretrain)]
+        operations = {job.id: work(job).flops for job in trained if job.id not in known}
         texts = {job.id: text_bytes(job) for job in jobs if isinstance(job, PrepareCorpus)}
         guesses = {job_id: JOB_SECONDS + size / TEXT_SPEED for job_id, size in texts.items()}
         large = any(not 0 < size < LARGE for size in texts.values())  # 0 on the Hub, where it is unknown
-        if large and operations and not machine.starts_ray:  # its workers may be on other machines
+        if similar := [job for job in trained if job.id in known]:
+            pace = sum(known[job.id] for job in similar) / max(1.0, sum(work(job).flops for job in similar))
+            guesses |= {run_id: pace * each for run_id, each in operations.items()}
+        elif large and operations and not machine.starts_ray:  # its workers may be on other machines
             machine.check()
             one = machine if machine.is_single_process else machine.per_worker()
             seconds_of = gpu_seconds(measure.peak(one, one.precision_used))

@@ -60,6 +60,13 @@ def test_the_speed_of_the_first_training_gives_the_time_of_all(started):
     assert left.seconds() == pytest.approx(360 + 3), "with the time to load torch"
 
 
+def test_a_job_unlike_all_that_ran_before_is_guessed_from_the_pace_of_the_others(started):
+    one, two = jobs(1000, 3000)
+    left = started([one, two], known=lambda job, devices: 50.0 if job is one else None)
+    assert left.seconds() == pytest.approx(50 + 150)
+    assert left.guessed
+
+
 def test_two_workers_take_half_as_long(started):
     made = jobs(1000, 1000, 1000, 1000)
     left = started(made, lambda job, devices: 60.0 / devices, workers=2)
