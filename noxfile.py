@@ -60,7 +60,7 @@ def tests(session: nox.Session) -> None:
     processes = min(4, (os.cpu_count() or 1) + 1)  # tests of workers and of signals wait more than they compute
     # in the order of the folders: files with few tests are not always short, and the longest must not come last
     order = ("--dist", "loadfile", "--no-loadscope-reorder")
-    run(session, "pytest", "-n", str(processes), *order, *session.posargs)
+    run(session, "pytest", "-n", str(processes), *order, "--durations", "20", *session.posargs)
 
 
 @nox.session(venv_backend="none")
