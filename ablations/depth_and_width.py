@@ -15,15 +15,10 @@ and trained once for the studies embedding-size and sharing. The plan has the pa
 speed too. Run it: `bertlab ablate depth-and-width`.
 """
 
-from bertlab import Average, Claim, Measurement, Model, Size, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_UNLIKE
+from bertlab import Claim, Model, Size, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_TASKS, ALBERT_UNLIKE
 
-SQUAD = "SQuAD 1.1"
-SQUAD_2 = "SQuAD 2.0"
-MNLI = "MNLI"
-SST2 = "SST-2"
-RACE = "RACE"
-AVERAGE = "Avg"
+SQUAD, SQUAD_2, MNLI, SST2, RACE, _ = ALBERT_COLUMNS
 
 study = Study(
     name="depth-and-width",
@@ -38,17 +33,9 @@ study = Study(
         Variant("ALBERT xlarge", model=Model(sharing="all"), size=Size(layers=2, width=8 / 3, embeddings=1 / 16)),
         Variant("ALBERT xxlarge", model=Model(sharing="all"), size=Size(width=16 / 3, embeddings=1 / 32)),
     ],
-    measurements=[
-        Measurement(SQUAD, task="squad", metric="f1"),
-        Measurement(SQUAD_2, task="squad_v2", metric="f1"),
-        Measurement(MNLI, task="mnli"),
-        Measurement(SST2, task="sst2"),
-        Measurement(RACE, task="race"),
-    ],
-    averages=[
-        Average(AVERAGE, of=((SQUAD, "f1", "exact"), (SQUAD_2, "f1", "exact"), MNLI, SST2, RACE)),
-    ],
-    published=table((SQUAD, SQUAD_2, MNLI, SST2, RACE, AVERAGE), {
+    measurements=ALBERT_TASKS,
+    averages=[ALBERT_AVERAGE],
+    published=table(ALBERT_COLUMNS, {
         "BERT base": (90.4, 80.4, 84.5, 92.8, 68.2, 82.3),
         "BERT large": (92.2, 85.0, 86.6, 93.0, 73.9, 85.2),
         "ALBERT base": (89.3, 80.0, 81.6, 90.3, 64.0, 80.1),

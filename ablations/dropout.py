@@ -11,16 +11,19 @@ scale's model with a dropout of 0.1 and 0: at micro, tiny and mini, the one with
 studies and trained once for all. Run it: `bertlab ablate dropout`.
 """
 
-from bertlab import Average, Claim, Measurement, Model, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_MODEL, ALBERT_UNLIKE
+from bertlab import Claim, Measurement, Model, Study, Variant, table
+from bertlab.lab.papers import (
+    ALBERT,
+    ALBERT_AVERAGE,
+    ALBERT_COLUMNS,
+    ALBERT_LOSSES,
+    ALBERT_MODEL,
+    ALBERT_TASKS,
+    ALBERT_UNLIKE,
+)
 
 MLM = "MLM accuracy"
-SQUAD = "SQuAD 1.1"
-SQUAD_2 = "SQuAD 2.0"
-MNLI = "MNLI"
-SST2 = "SST-2"
-RACE = "RACE"
-AVERAGE = "Avg"
+SQUAD, SQUAD_2, MNLI, SST2, RACE, _ = ALBERT_COLUMNS
 
 study = Study(
     name="dropout",
@@ -33,16 +36,10 @@ study = Study(
     ],
     measurements=[
         Measurement(MLM, metric="accuracy"),
-        Measurement(SQUAD, task="squad", metric="f1"),
-        Measurement(SQUAD_2, task="squad_v2", metric="f1"),
-        Measurement(MNLI, task="mnli"),
-        Measurement(SST2, task="sst2"),
-        Measurement(RACE, task="race"),
+        *ALBERT_TASKS,
     ],
-    averages=[
-        Average(AVERAGE, of=((SQUAD, "f1", "exact"), (SQUAD_2, "f1", "exact"), MNLI, SST2, RACE)),
-    ],
-    published=table((SQUAD, SQUAD_2, MNLI, SST2, RACE, AVERAGE), {
+    averages=[ALBERT_AVERAGE],
+    published=table(ALBERT_COLUMNS, {
         "with dropout": (94.7, 89.6, 90.0, 96.3, 85.7, 90.4),
         "without dropout": (94.8, 89.9, 90.4, 96.5, 86.1, 90.7),
     }),

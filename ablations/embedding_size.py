@@ -17,15 +17,10 @@ these very rows. The rows with E = H/6 and E = H are rows of Table 4 too, and tr
 it: `bertlab ablate embedding-size`.
 """
 
-from bertlab import Average, Claim, Measurement, Model, Size, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_UNLIKE
+from bertlab import Claim, Model, Size, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_TASKS, ALBERT_UNLIKE
 
-SQUAD = "SQuAD 1.1"
-SQUAD_2 = "SQuAD 2.0"
-MNLI = "MNLI"
-SST2 = "SST-2"
-RACE = "RACE"
-AVERAGE = "Avg"
+SQUAD, SQUAD_2, MNLI, SST2, RACE, _ = ALBERT_COLUMNS
 
 study = Study(
     name="embedding-size",
@@ -42,17 +37,9 @@ study = Study(
         Variant("all shared, E = H/3", model=Model(sharing="all"), size=Size(embeddings=1 / 3)),
         Variant("all shared, E = H", model=Model(sharing="all")),
     ],
-    measurements=[
-        Measurement(SQUAD, task="squad", metric="f1"),
-        Measurement(SQUAD_2, task="squad_v2", metric="f1"),
-        Measurement(MNLI, task="mnli"),
-        Measurement(SST2, task="sst2"),
-        Measurement(RACE, task="race"),
-    ],
-    averages=[
-        Average(AVERAGE, of=((SQUAD, "f1", "exact"), (SQUAD_2, "f1", "exact"), MNLI, SST2, RACE)),
-    ],
-    published=table((SQUAD, SQUAD_2, MNLI, SST2, RACE, AVERAGE), {
+    measurements=ALBERT_TASKS,
+    averages=[ALBERT_AVERAGE],
+    published=table(ALBERT_COLUMNS, {
         "not shared, E = H/12": (89.9, 80.1, 82.9, 91.5, 66.7, 81.3),
         "not shared, E = H/6": (89.9, 80.3, 83.7, 91.5, 67.9, 81.7),
         "not shared, E = H/3": (90.2, 80.3, 84.1, 91.9, 67.3, 81.8),

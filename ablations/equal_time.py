@@ -11,15 +11,11 @@ depth-and-width too. The ratio of the steps, 3.2 to 1, gave both models the same
 has the time that each took here. Run it: `bertlab ablate equal-time`.
 """
 
-from bertlab import Average, Claim, Measurement, Model, RelativeSchedule, Size, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_UNLIKE
+from bertlab import Claim, Model, RelativeSchedule, Size, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_TASKS, ALBERT_UNLIKE
 
-SQUAD = "SQuAD 1.1"
-SQUAD_2 = "SQuAD 2.0"
 MNLI = "MNLI"
-SST2 = "SST-2"
 RACE = "RACE"
-AVERAGE = "Avg"
 
 study = Study(
     name="equal-time",
@@ -31,17 +27,9 @@ study = Study(
         Variant("ALBERT xxlarge", model=Model(sharing="all"), size=Size(layers=1 / 2, width=4, embeddings=1 / 32),
                 relative=RelativeSchedule(steps=1 / 3.2)),
     ],
-    measurements=[
-        Measurement(SQUAD, task="squad", metric="f1"),
-        Measurement(SQUAD_2, task="squad_v2", metric="f1"),
-        Measurement(MNLI, task="mnli"),
-        Measurement(SST2, task="sst2"),
-        Measurement(RACE, task="race"),
-    ],
-    averages=[
-        Average(AVERAGE, of=((SQUAD, "f1", "exact"), (SQUAD_2, "f1", "exact"), MNLI, SST2, RACE)),
-    ],
-    published=table((SQUAD, SQUAD_2, MNLI, SST2, RACE, AVERAGE), {
+    measurements=ALBERT_TASKS,
+    averages=[ALBERT_AVERAGE],
+    published=table(ALBERT_COLUMNS, {
         "BERT large": (93.5, 86.9, 87.8, 94.6, 77.3, 87.2),
         "ALBERT xxlarge": (94.0, 88.3, 87.8, 95.4, 82.5, 88.7),
     }),

@@ -10,16 +10,19 @@ in the paper (Figure 2a). The first row is of Wikipedia and books, the second ha
 first row has a tenth of the documents of the corpus, the second has all. Run it: `bertlab ablate more-data`.
 """
 
-from bertlab import Average, Claim, Inputs, Measurement, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_MODEL, ALBERT_UNLIKE
+from bertlab import Claim, Inputs, Measurement, Study, Variant, table
+from bertlab.lab.papers import (
+    ALBERT,
+    ALBERT_AVERAGE,
+    ALBERT_COLUMNS,
+    ALBERT_LOSSES,
+    ALBERT_MODEL,
+    ALBERT_TASKS,
+    ALBERT_UNLIKE,
+)
 
 MLM = "MLM accuracy"
-SQUAD = "SQuAD 1.1"
-SQUAD_2 = "SQuAD 2.0"
-MNLI = "MNLI"
-SST2 = "SST-2"
-RACE = "RACE"
-AVERAGE = "Avg"
+SQUAD, SQUAD_2, MNLI, SST2, RACE, _ = ALBERT_COLUMNS
 
 study = Study(
     name="more-data",
@@ -32,16 +35,10 @@ study = Study(
     ],
     measurements=[
         Measurement(MLM, metric="accuracy"),
-        Measurement(SQUAD, task="squad", metric="f1"),
-        Measurement(SQUAD_2, task="squad_v2", metric="f1"),
-        Measurement(MNLI, task="mnli"),
-        Measurement(SST2, task="sst2"),
-        Measurement(RACE, task="race"),
+        *ALBERT_TASKS,
     ],
-    averages=[
-        Average(AVERAGE, of=((SQUAD, "f1", "exact"), (SQUAD_2, "f1", "exact"), MNLI, SST2, RACE)),
-    ],
-    published=table((SQUAD, SQUAD_2, MNLI, SST2, RACE, AVERAGE), {
+    averages=[ALBERT_AVERAGE],
+    published=table(ALBERT_COLUMNS, {
         "no additional text": (89.3, 80.0, 81.6, 90.3, 64.0, 80.1),
         "additional text": (88.8, 79.1, 82.4, 92.8, 66.0, 80.8),
     }),

@@ -10,8 +10,8 @@ tables; the sentence task is its own. All variants are evaluated on the same sin
 masks too. Run it: `bertlab ablate ngrams`.
 """
 
-from bertlab import MaskedLM, Measurement, NGrams, SentenceOrder, Study, Tokens, Variant
-from bertlab.lab.papers import ALBERT
+from bertlab import MaskedLM, NGrams, SentenceOrder, Study, Tokens, Variant
+from bertlab.lab.papers import ALBERT, ALBERT_TASKS
 
 study = Study(
     name="ngrams",
@@ -22,13 +22,7 @@ study = Study(
         Variant("tokens", objective=(MaskedLM(selection=Tokens()), SentenceOrder())),
         Variant("n-grams", objective=(MaskedLM(selection=NGrams(longest=3)), SentenceOrder())),
     ],
-    measurements=[
-        Measurement("SQuAD 1.1", task="squad", metric="f1"),
-        Measurement("SQuAD 2.0", task="squad_v2", metric="f1"),
-        Measurement("MNLI", task="mnli"),
-        Measurement("SST-2", task="sst2"),
-        Measurement("RACE", task="race"),
-    ],
+    measurements=ALBERT_TASKS,
     at_paper=ALBERT,
     unlike=[
         "each layer has weights of its own and embeddings are as wide as the model (paper: shared weights, width 128)",

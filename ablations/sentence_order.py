@@ -12,18 +12,13 @@ pairs of the other too, where chance is 50. SQuAD is F1/EM: the columns here are
 `bertlab ablate sentence-order`.
 """
 
-from bertlab import Average, Claim, MaskedLM, Measurement, NextSentence, SentenceOrder, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_MODEL, ALBERT_UNLIKE
+from bertlab import Claim, MaskedLM, Measurement, NextSentence, SentenceOrder, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_MODEL, ALBERT_TASKS, ALBERT_UNLIKE
 
 MLM = "MLM"
 NSP = "NSP"
 SOP = "SOP"
-SQUAD = "SQuAD 1.1"
-SQUAD_2 = "SQuAD 2.0"
-MNLI = "MNLI"
-SST2 = "SST-2"
-RACE = "RACE"
-AVERAGE = "Avg"
+SQUAD, SQUAD_2, MNLI, SST2, RACE, _ = ALBERT_COLUMNS
 
 study = Study(
     name="sentence-order",
@@ -39,16 +34,10 @@ study = Study(
         Measurement(MLM, metric="accuracy"),
         Measurement(NSP, metric="next_sentence_accuracy"),
         Measurement(SOP, metric="sentence_order_accuracy"),
-        Measurement(SQUAD, task="squad", metric="f1"),
-        Measurement(SQUAD_2, task="squad_v2", metric="f1"),
-        Measurement(MNLI, task="mnli"),
-        Measurement(SST2, task="sst2"),
-        Measurement(RACE, task="race"),
+        *ALBERT_TASKS,
     ],
-    averages=[
-        Average(AVERAGE, of=((SQUAD, "f1", "exact"), (SQUAD_2, "f1", "exact"), MNLI, SST2, RACE)),
-    ],
-    published=table((MLM, NSP, SOP, SQUAD, SQUAD_2, MNLI, SST2, RACE, AVERAGE), {
+    averages=[ALBERT_AVERAGE],
+    published=table((MLM, NSP, SOP, *ALBERT_COLUMNS), {
         "NSP": (54.5, 90.5, 52.0, 88.4, 77.2, 81.6, 91.1, 62.3, 79.2),
         "none": (54.9, 52.4, 53.3, 88.6, 78.1, 81.5, 89.9, 61.7, 79.0),
         "SOP": (54.0, 78.9, 86.5, 89.3, 80.0, 82.0, 90.3, 64.0, 80.1),

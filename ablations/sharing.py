@@ -18,15 +18,11 @@ share all parameters or nothing are rows of Table 3 too, and trained once for th
 ablate sharing`.
 """
 
-from bertlab import Average, Claim, Measurement, Model, Size, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_LOSSES, ALBERT_UNLIKE
+from bertlab import Claim, Model, Size, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_TASKS, ALBERT_UNLIKE
 
-SQUAD = "SQuAD 1.1"
-SQUAD_2 = "SQuAD 2.0"
 MNLI = "MNLI"
-SST2 = "SST-2"
 RACE = "RACE"
-AVERAGE = "Avg"
 
 study = Study(
     name="sharing",
@@ -43,17 +39,9 @@ study = Study(
         Variant("feed-forward shared, E = H/6", model=Model(sharing="feed-forward"), size=Size(embeddings=1 / 6)),
         Variant("not shared, E = H/6", size=Size(embeddings=1 / 6)),
     ],
-    measurements=[
-        Measurement(SQUAD, task="squad", metric="f1"),
-        Measurement(SQUAD_2, task="squad_v2", metric="f1"),
-        Measurement(MNLI, task="mnli"),
-        Measurement(SST2, task="sst2"),
-        Measurement(RACE, task="race"),
-    ],
-    averages=[
-        Average(AVERAGE, of=((SQUAD, "f1", "exact"), (SQUAD_2, "f1", "exact"), MNLI, SST2, RACE)),
-    ],
-    published=table((SQUAD, SQUAD_2, MNLI, SST2, RACE, AVERAGE), {
+    measurements=ALBERT_TASKS,
+    averages=[ALBERT_AVERAGE],
+    published=table(ALBERT_COLUMNS, {
         "all shared, E = H": (88.6, 79.2, 82.0, 90.6, 63.3, 79.8),
         "attention shared, E = H": (89.9, 80.0, 84.0, 91.4, 67.7, 81.6),
         "feed-forward shared, E = H": (89.2, 78.2, 81.5, 90.8, 62.6, 79.5),

@@ -92,3 +92,18 @@ ALBERT_UNLIKE = [
     "WordPiece (paper: SentencePiece)",
 ]
 """What keeps a study from being ALBERT's own setting."""
+
+ALBERT_TASKS = [
+    Measurement("SQuAD 1.1", task="squad", metric="f1"),
+    Measurement("SQuAD 2.0", task="squad_v2", metric="f1"),
+    Measurement("MNLI", task="mnli"),
+    Measurement("SST-2", task="sst2"),
+    Measurement("RACE", task="race"),
+]
+"""The tasks of its tables."""
+ALBERT_AVERAGE = Average(
+    "Avg", of=(("SQuAD 1.1", "f1", "exact"), ("SQuAD 2.0", "f1", "exact"), "MNLI", "SST-2", "RACE")
+)
+"""Their average, to which SQuAD's tasks contribute the mean of F1 and exact match."""
+ALBERT_COLUMNS = (*(each.name for each in ALBERT_TASKS), ALBERT_AVERAGE.name)
+"""The columns of its tables."""
