@@ -51,6 +51,9 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     print_table(list(compress(columns, filled)), rows, f"{names}: scale {plan.request.scale.name} {text}")
     for line in models(plan.pending(store)):
         say(line)
+    asked, distinct = plan.pretrainings
+    if asked > distinct:
+        say(f"the variants ask for {asked} pre-trainings, {distinct} of them distinct: the others are shared")
     fewest = len(plan.request.seeds)
     if plan.request.claim_seeds and (most := len({cell.pretrain.seed for cell in plan.cells})) > fewest:
         say(f"{most} seeds of the values that claims compare, {count(fewest, 'seed')} of all others")

@@ -63,7 +63,9 @@ def plan(
                 found = estimate(made, store, machine, trials.seconds)
         times = sorted(trials.sources)
     if json:
-        print_json(dataclasses.asdict(found) | {"times_from": times})
+        asked, distinct = made.pretrainings
+        shared = {"pretrainings_asked": asked, "pretrainings_distinct": distinct}
+        print_json(dataclasses.asdict(found) | {"times_from": times, **shared})
         return
     draw(made, store, machine, found=found)
     if found.to_do.jobs:

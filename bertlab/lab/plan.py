@@ -109,6 +109,16 @@ class Plan:
     jobs: tuple[Job, ...]
     """Distinct jobs, each after the jobs that it needs."""
 
+    @property
+    def pretrainings(self) -> tuple[int, int]:
+        """How many pre-trainings the variants ask for, over studies and seeds, and how many of them are distinct."""
+        asked = {
+            (cell.study.name, cell.variant, cell.pretrain.id)
+            for cell in self.cells
+            if isinstance(cell.pretrain, Pretrain)
+        }
+        return len(asked), len({run_id for *_, run_id in asked})
+
     def pending(self, store: Store) -> list[Job]:
         """The jobs of this plan that the store has not finished."""
         done = {run.id for run in store.runs()}

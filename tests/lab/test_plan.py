@@ -172,6 +172,13 @@ def test_a_metric_that_the_task_does_not_have_is_refused_before_anything_is_trai
         plan.make(request(studies=(study,)), machine)
 
 
+def test_a_plan_says_how_many_pretrainings_variants_share(machine):
+    """Six variants of Table 8, four of Table 5 on three models, seven of Table 7 on one; BERT is in all three."""
+    together = request(studies=tuple(map(studies.find, ("masking", "nsp", "features"))), seeds=(0, 1))
+    assert plan.make(together, machine).pretrainings == (2 * (6 + 4 + 7), 2 * (6 + 3 + 1 - 2))
+    assert plan.make(request(studies=(MASKING,)), machine).pretrainings == (6, 6)
+
+
 def test_variants_that_differ_only_in_their_adaptation_share_a_pre_training(machine):
     made = plan.make(request(studies=(studies.find("features"),), finetune_seeds=2, random_init=True), machine)
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune", "features")] == [2, 2 * 2, 6 * 2]
