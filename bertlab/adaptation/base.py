@@ -83,6 +83,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """Its setting at a scale whose settings for the task are these: by default the common fields of fine-tuning."""
         return cls(**{each.name: getattr(finetuning, each.name) for each in dataclasses.fields(Adaptation)})
 
+    def in_model(self, layers: int) -> Self:
+        """The same on an encoder with `layers` layers: settings that coincide there are equal, and share their runs."""
+        return self
+
     @classmethod
     def group(cls, kind: TaskKind) -> str:
         """The group of the scale's fields that sets it for a kind of task."""

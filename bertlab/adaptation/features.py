@@ -4,8 +4,8 @@ sub-token of each word. The encoder reads every example once; only the tagger is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Literal, Self, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Annotated, Literal, Self, cast, get_args
 
 from bertlab.adaptation.base import EVALUATION_TOKENS, Adaptation, Inputs, tensors
 from bertlab.keyed import key as keyed
@@ -57,6 +57,15 @@ class Features(Adaptation):
             "sum-all": (1, layers),
         }[self.layers]
         return range(first, last + 1)
+
+    def in_model(self, layers: int) -> Self:
+        """Under the first name for the same levels: of four layers, the last four are all."""
+
+        def representation(each: Features) -> tuple[range, bool]:
+            return each.levels(layers), each.layers.startswith("sum")
+
+        named = (replace(self, layers=name) for name in get_args(Layers))
+        return next(each for each in named if representation(each) == representation(self))
 
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from bertlab.cli.console import complain, console, print_json, print_table, say
+from bertlab.cli.console import complain, console, print_json, say
 from bertlab.cli.options import JSON, AuditOptions
+from bertlab.cli.table import print_table
 from bertlab.names import plain
 
 if TYPE_CHECKING:

@@ -6,8 +6,9 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import compress
 
-from bertlab.cli.console import complain, debugging, print_table, say
+from bertlab.cli.console import complain, debugging, say
 from bertlab.cli.live import Live, title
+from bertlab.cli.table import print_table
 from bertlab.errors import BadInput
 from bertlab.estimates.estimate import Estimate, estimate
 from bertlab.estimates.remaining import Remaining

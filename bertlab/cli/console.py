@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import functools
-import itertools
 import json
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, redirect_stdout, suppress
 from typing import TYPE_CHECKING, Any, TextIO
 
-from bertlab.names import plain, visible
+from bertlab.names import visible
 
 if TYPE_CHECKING:
     from rich.console import Console
 
 WIDEST = 1000
 """Columns of a file: enough for any table."""
-LONGEST_WORD = 12
-"""Letters of a word that a narrow terminal does not break."""
 
 
 @functools.cache
@@ -40,7 +37,8 @@ class OutputFailed(Exception):
 
 
 @contextmanager
-def _writing() -> Iterator[None]:
+def writing() -> Iterator[None]:
+    """Raises `OutputFailed` if standard output takes no more within it."""
     try:
         yield
     except OSError as error:
@@ -49,33 +47,8 @@ def _writing() -> Iterator[None]:
 
 def say(text: str) -> None:
     """Prints a line on standard output."""
-    with _writing():
+    with writing():
         console().print(visible(text))
-
-
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[str]], title: str = "", *, left: int = 1) -> None:
-    """Prints a table whose first `left` columns are flushed left and the others right.
-
-    Where it is too wide, cells are wrapped, in those columns between words alone.
-    """
-    from rich.box import SIMPLE_HEAD
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False, show_edge=False, collapse_padding=True)
-    table.title = Text(plain(title)) if title else None
-    lines = [[Text(plain(cell)) for cell in row] for row in rows]
-    for index, name in enumerate(columns):
-        if index >= left:
-            table.add_column(Text(plain(name)), justify="right", overflow="fold")
-            continue
-        words = itertools.chain(*(str(text).split() for text in (name, *(line[index] for line in lines))))
-        longest = max(map(len, words), default=0)
-        table.add_column(Text(plain(name)), overflow="fold", min_width=min(longest, LONGEST_WORD))
-    for line in lines:
-        table.add_row(*line)
-    with _writing():
-        console().print(table)
 
 
 _json_output: list[TextIO] = []
@@ -99,7 +72,7 @@ def json_alone(wanted: bool) -> Iterator[None]:
 def print_json(data: Any) -> None:
     """Prints JSON in ASCII, which any terminal and encoding can show; decimals are numbers."""
     text = json.dumps(data, indent=2, allow_nan=False, default=float)
-    with _writing():
+    with writing():
         print(text, file=_json_output[-1] if _json_output else None)
 
 

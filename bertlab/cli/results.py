@@ -7,14 +7,20 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli import complete
-from bertlab.cli.console import complain, print_table, say
+from bertlab.cli.console import complain, console, say
 from bertlab.cli.options import option
+from bertlab.cli.table import print_table
 from bertlab.errors import unknown
+from bertlab.wording import count
 
 if TYPE_CHECKING:
     from bertlab.report.evidence import Evidence
+    from bertlab.report.findings import Finding
 
 OUTCOMES = ("reproduced", "contradicted", "undecided", "not measured")
+DECIDED = OUTCOMES[:2]
+MOST_CLAIMS = 6
+"""Claims whose verdicts a terminal shows, decided or not."""
 FAIL_ON = option(
     None,
     "--fail-on",
@@ -76,21 +82,34 @@ def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -
 def print_result(evidence: Evidence, *, differences: bool = False) -> None:
     """Prints the means of a study beside the published values, the verdicts on its claims, and what the numbers are.
 
-    With `differences`, prints the differences to the baseline too.
+    With `differences`, prints the differences to the baseline too. On a terminal, where this would fill screens, it
+    leaves them out, and of more than `MOST_CLAIMS` it prints those with a verdict.
     """
     from bertlab.report import findings, tables
 
     title = f"{evidence.study}: scale {evidence.scale} {evidence.setting}"
     results = tables.results(evidence, short=True)
-    print_table(results.columns, results.rows, title)
+    print_table(results.columns, results.rows, title, beside=("paper",))
     compared = tables.differences(evidence, short=True)
-    if differences and compared.rows:
+    terminal = console().is_terminal
+    if differences and compared.rows and not terminal:
         say("")
-        print_table(compared.columns, compared.rows)
-    claims = findings.brief(findings.findings(evidence))
+        print_table(compared.columns, compared.rows, beside=("paper",))
+    found: Sequence[Finding] = findings.findings(evidence)
+    if found:
+        say("")
+    open_claims = [each for each in found if each.outcome not in DECIDED]
+    if terminal and len(found) > MOST_CLAIMS and open_claims:
+        found = [each for each in found if each.outcome in DECIDED]
+    else:
+        open_claims = []
+    claims = findings.brief(found)
     if claims.rows:
-        say("")
         print_table(claims.columns, claims.rows, left=2)
+    if open_claims:
+        counted = Counter(each.outcome for each in open_claims)
+        named = " and ".join(f"{count(number, 'claim')} {outcome}" for outcome, number in counted.items())
+        say(f"{named}: the page that `bertlab report` writes says what would decide them.")
     seeds = len({each.seed for each in evidence.pretrainings})
     tuned = len({cell.finetune_seed for cell in evidence.cells})
     if evidence.imported and tuned > 1:

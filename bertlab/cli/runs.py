@@ -5,8 +5,9 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.cli import complete
-from bertlab.cli.console import print_json, print_table, say
+from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, RUNS, Names, option
+from bertlab.cli.table import print_table
 from bertlab.errors import BadInput, unknown
 
 COLUMNS = ("id", "kind", "label", "status", "reason")

@@ -2,8 +2,9 @@
 
 from typing import Any
 
-from bertlab.cli.console import print_json, print_table
+from bertlab.cli.console import print_json
 from bertlab.cli.options import JSON
+from bertlab.cli.table import print_table
 
 
 def scales(json: bool = JSON) -> None:

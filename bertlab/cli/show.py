@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 from typing import TYPE_CHECKING, Any
 
-from bertlab.cli.console import print_json, print_table, say
+from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, STUDIES, ScaleOptions
+from bertlab.cli.table import print_table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -3,8 +3,9 @@
 from typing import Any
 
 from bertlab.cli import complete
-from bertlab.cli.console import print_json, print_table
+from bertlab.cli.console import print_json
 from bertlab.cli.options import JSON, Names, argument
+from bertlab.cli.table import print_table
 
 
 def studies(

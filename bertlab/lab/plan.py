@@ -318,6 +318,7 @@ class _Planner:
             raise BadInput(f"measurement '{measurement.name}': {problem}")
         milestones = {100}
         if isinstance(pretrain, Pretrain):  # checkpoints are checked when they are read
+            measured = measured.in_model(pretrain.recipe.model.layers)
             positions = pretrain.recipe.model.positions_for(pretrain.recipe.inputs.longest)
             if measured.length > positions:
                 raise BadInput(

@@ -172,6 +172,14 @@ def test_a_metric_that_the_task_does_not_have_is_refused_before_anything_is_trai
         plan.make(request(studies=(study,)), machine)
 
 
+@pytest.mark.parametrize(("layers", "alike"), [(1, 3), (2, 5), (4, 5), (5, 6)])
+def test_levels_that_coincide_in_a_model_are_measured_once(machine, layers, alike):
+    """Of one layer, the embeddings are the level before the last, and the last four are the last one."""
+    scale = scales.find("smoke").set([f"model.layers={layers}"])
+    made = plan.make(request(studies=(studies.find("features"),), scale=scale), machine)
+    assert len({cell.job.id for cell in made.cells if cell.job.kind == "features"}) == alike
+
+
 def test_a_plan_says_how_many_pretrainings_variants_share(machine):
     """Six variants of Table 8, four of Table 5 on three models, seven of Table 7 on one; BERT is in all three."""
     together = request(studies=tuple(map(studies.find, ("masking", "nsp", "features"))), seeds=(0, 1))
@@ -180,7 +188,9 @@ def test_a_plan_says_how_many_pretrainings_variants_share(machine):
 
 
 def test_variants_that_differ_only_in_their_adaptation_share_a_pre_training(machine):
-    made = plan.make(request(studies=(studies.find("features"),), finetune_seeds=2, random_init=True), machine)
+    scale = scales.find("smoke").set(["model.layers=5"])
+    one = request(studies=(studies.find("features"),), scale=scale, finetune_seeds=2, random_init=True)
+    made = plan.make(one, machine)
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune", "features")] == [2, 2 * 2, 6 * 2]
     read = {cell.variant: cell.job.settings for cell in made.cells}
     assert read["last"].layers == "last"

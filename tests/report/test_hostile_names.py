@@ -26,8 +26,9 @@ from mdit_py_plugins.front_matter import front_matter_plugin
 from rich.console import Console
 
 from bertlab.cli import console
-from bertlab.cli.console import complain, print_json, print_table, say
+from bertlab.cli.console import complain, print_json, say
 from bertlab.cli.results import print_result
+from bertlab.cli.table import print_table
 from bertlab.names import plain, visible
 from bertlab.report import page, tidy
 from bertlab.report.agreement import agreement

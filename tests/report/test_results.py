@@ -5,11 +5,14 @@ from __future__ import annotations
 import dataclasses
 import subprocess
 import sys
+from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pytest
 
-from bertlab.cli.results import failing, print_result, print_results
+from bertlab.cli import results
+from bertlab.cli.results import MOST_CLAIMS, failing, print_result, print_results
 from bertlab.report.gather import gather
 from bertlab.store.runs import Store
 
@@ -85,6 +88,27 @@ def test_the_result_table_loads_nothing_slow() -> None:
         "assert not slow, slow"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.parametrize("terminal", [False, True])
+def test_a_terminal_shows_of_many_claims_those_with_a_verdict(
+    builder: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool
+) -> None:
+    for variant, value in (("80/10/10", 70.0), ("100/0/0", 50.0), ("0/0/100", 70.0)):
+        for seed in range(4):
+            own = value + np.random.default_rng([seed, int(value)]).normal()
+            builder.cell(variant, "MNLI", own, seed, pretrain_id=builder.pretrain(variant, seed))
+    claims = [
+        {"text": f"claim {n}", "better": "80/10/10", "worse": "0/0/100", "on": "MNLI"} for n in range(MOST_CLAIMS)
+    ]
+    claims.append({"text": "another claim", "better": "80/10/10", "worse": "100/0/0", "on": "MNLI"})
+    (evidence,) = gather(Store(builder.root), [builder.record(claims=claims)])
+    monkeypatch.setattr(results, "console", lambda: SimpleNamespace(is_terminal=terminal))
+    print_result(evidence, differences=True)
+    printed = capsys.readouterr().out
+    assert "another claim" in printed
+    assert ("claim 0" in printed) == ("variant minus baseline" in printed) == (not terminal)
+    assert (f"{MOST_CLAIMS} claims undecided: the page" in printed) == terminal
 
 
 def test_what_holds_for_several_claims_is_said_once(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
