@@ -26,7 +26,7 @@ COPY constraints.txt ./
 RUN python3 -m venv /opt/bertlab \
     && pip install --no-cache-dir --constraint constraints.txt torch
 
-COPY pyproject.toml README.md LICENSE ./
+COPY pyproject.toml hatch_build.py README.md LICENSE ./
 COPY ablations ablations
 COPY bertlab bertlab
 RUN pip install --no-cache-dir --constraint constraints.txt '.[cluster,tensorboard,trackio,wandb]'

@@ -223,10 +223,11 @@ def instructions(precision: str) -> str:
 
 @cache
 def commit() -> str:
-    """The commit of the source tree that the package runs from, `-dirty` with changes; empty for an installed copy."""
-    root = Path(__file__).resolve().parents[1]
+    """The commit of the source tree that the package runs from or was installed from, `-dirty` with changes; empty if
+    unknown."""
+    root, kept = Path(__file__).resolve().parents[1], Path(__file__).with_name("commit.txt")
     if not (root / ".git").exists():
-        return ""
+        return kept.read_text(encoding="utf-8").strip() if kept.exists() else ""
     command = ["git", "--no-optional-locks", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)

@@ -77,12 +77,14 @@ def test_a_compiler_that_does_not_work_is_none(tmp_path, monkeypatch):
 @pytest.mark.parametrize("devices", [{"gpus": 2}, {"workers": 2, "gpus_per_run": 2}, {"workers": 2, "cluster": "a:1"}])
 def test_what_needs_ray_says_how_to_install_it_before_anything_runs(devices, monkeypatch):
     monkeypatch.setattr("bertlab.machine.find_spec", lambda name: None)
-    with pytest.raises(BadInput, match=r"need Ray: run `pip install '\.\[cluster\]'` in the source tree"):
+    with pytest.raises(
+        BadInput, match=r"need Ray: run `pip install -c constraints.txt '\.\[cluster\]'` in the source tree"
+    ):
         Machine(**devices).check()
     Machine(workers=2).check()
 
 
-def test_the_commit_is_that_of_the_source_tree_and_of_none_for_an_installed_copy(monkeypatch, tmp_path):
+def test_the_commit_is_that_of_the_source_tree_or_what_an_installed_copy_keeps(monkeypatch, tmp_path):
     root = Path(module.__file__).parents[1]
     here = (root / ".git").exists() and which("git")
     command = ["git", "-C", str(root), "rev-parse", "--short", "HEAD"]
@@ -92,6 +94,10 @@ def test_the_commit_is_that_of_the_source_tree_and_of_none_for_an_installed_copy
     monkeypatch.setattr(module, "__file__", str(tmp_path / "bertlab" / "machine.py"))
     module.commit.cache_clear()
     assert module.commit() == ""
+    (tmp_path / "bertlab").mkdir()
+    (tmp_path / "bertlab" / "commit.txt").write_text("abc1234\n")
+    module.commit.cache_clear()
+    assert module.commit() == "abc1234"
     module.commit.cache_clear()
 
 

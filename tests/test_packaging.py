@@ -56,7 +56,7 @@ def test_the_image_installs_with_the_tested_versions_what_there_is_and_runs_as_n
     assert {line.removeprefix("!") for line in ignored if line.startswith("!")} == copied
     for part in (*copied, PROJECT["readme"], *PROJECT["license-files"]):
         assert (ROOT / part).exists()
-    assert {PROJECT["readme"], *PROJECT["license-files"]} < copied, "the build needs them"
+    assert {PROJECT["readme"], *PROJECT["license-files"], "hatch_build.py"} < copied, "the build needs them"
     installs = re.findall(r"pip install[^&\n]*", "\n".join(rest for order, rest in orders if order == "RUN"))
     assert len(installs) == 2
     assert all("--constraint constraints.txt" in each for each in installs)

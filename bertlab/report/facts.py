@@ -62,7 +62,7 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
     for name, of in (("Machine", "host"), ("Numerics", "numerics")):
         texts = dict.fromkeys(", ".join(map(" ".join, getattr(each, of).items())) for each in finished)
         found += [(name, text) for text in texts]
-    found += [("Date", _dates(evidence)), ("Commit", ", ".join(_every(evidence, "commit"))), ("Time", _time(evidence))]
+    found += [("Date", dates(evidence)), ("Commit", ", ".join(_every(evidence, "commit"))), ("Time", _time(evidence))]
     return [(name, text) for name, text in found if text]
 
 
@@ -142,7 +142,7 @@ def _every(evidence: Evidence, name: str) -> list[str]:
     return sorted({known for each in (*evidence.pretrainings, *evidence.cells) if (known := getattr(each, name))})
 
 
-def _dates(evidence: Evidence) -> str:
+def dates(evidence: Evidence) -> str:
     """The first and the last day on which a run began."""
     days = _every(evidence, "date")
     return " to ".join(dict.fromkeys((days[0], days[-1]))) + " (UTC)" if days else ""
