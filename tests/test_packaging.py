@@ -42,7 +42,7 @@ def test_nothing_is_installed_by_the_name_of_another_project():
 def test_an_extra_that_is_missing_is_installed_from_the_source_tree(name, monkeypatch):
     assert name in PROJECT["optional-dependencies"]
     monkeypatch.setattr("bertlab.trackers.find_spec", lambda package: None)
-    with pytest.raises(BadInput, match=rf"`pip install '\.\[{name}\]'` in the source tree"):
+    with pytest.raises(BadInput, match=rf"`pip install -c constraints.txt '\.\[{name}\]'` in the source tree"):
         Machine(loggers=(name,))
 
 

@@ -77,7 +77,7 @@ def test_where_there_is_no_slurm_or_no_submitit(monkeypatch, tmp_path):
     with pytest.raises(BadInput, match="this machine has no SLURM"):
         on_slurm.submit(["ablate", "nsp"], Nodes(), tmp_path / "logs")
     monkeypatch.setattr(on_slurm, "find_spec", lambda name: None)
-    with pytest.raises(BadInput, match=r"run `pip install '\.\[slurm\]'` in the source tree"):
+    with pytest.raises(BadInput, match=r"run `pip install -c constraints.txt '\.\[slurm\]'` in the source tree"):
         on_slurm.script(Nodes(), tmp_path)
 
 
