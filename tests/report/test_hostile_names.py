@@ -25,7 +25,7 @@ from mdit_py_plugins.footnote import footnote_plugin
 from mdit_py_plugins.front_matter import front_matter_plugin
 from rich.console import Console
 
-from bertlab.cli import console
+from bertlab.cli import console, table
 from bertlab.cli.console import complain, print_json, say
 from bertlab.cli.results import print_result
 from bertlab.cli.table import print_table
@@ -234,7 +234,8 @@ def test_a_report_of_many_studies_stays_in_its_folder(builder: Any, hostile_name
 def test_a_terminal_gets_no_escape_sequence_of_a_name(hostile_names: list[str], monkeypatch: Any) -> None:
     for name in hostile_names:
         terminal = Console(file=io.StringIO(), force_terminal=True, color_system="truecolor", width=80, markup=False)
-        monkeypatch.setattr(console, "console", lambda terminal=terminal: terminal)
+        for module in (console, table):
+            monkeypatch.setattr(module, "console", lambda terminal=terminal: terminal)
         say(f"it is {name}")
         print_table((name, name), [(name, name)], name)
         written = terminal.file.getvalue()
@@ -244,7 +245,7 @@ def test_a_terminal_gets_no_escape_sequence_of_a_name(hostile_names: list[str], 
 
 def test_a_narrow_terminal_breaks_names_between_words(monkeypatch: Any) -> None:
     terminal = Console(file=io.StringIO(), width=60, markup=False)
-    monkeypatch.setattr(console, "console", lambda: terminal)
+    monkeypatch.setattr(table, "console", lambda: terminal)
     print_table(("variant", *["accuracy"] * 6), [("NSP (baseline)", *["49.51 (0.72)"] * 6)])
     assert "(baseline)" in terminal.file.getvalue()
 
