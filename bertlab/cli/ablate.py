@@ -132,6 +132,8 @@ def measured(
     if rounds:
         complete, results, jobs = in_rounds.in_rounds(made_in, retry=retry)
     else:
+        if plan.pending(store):
+            machine.check()
         draw(plan, store, machine)
         made, jobs = records(plan, options.spelled() + " --search" * search).values(), [*plan.jobs]
         planning.check_metrics(plan, store, machine)
