@@ -54,7 +54,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
         say(line)
     asked, distinct = plan.pretrainings
     if asked > distinct:
-        say(f"the variants ask for {asked} pre-trainings, {distinct} of them distinct: the others are shared")
+        say(f"The variants ask for {asked} pre-trainings, {distinct} of them distinct: the others are shared")
     fewest = len(plan.request.seeds)
     if plan.request.claim_seeds and (most := len({cell.pretrain.seed for cell in plan.cells})) > fewest:
         say(f"{most} seeds of the values that claims compare, {count(fewest, 'seed')} of all others")
