@@ -84,7 +84,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         return cls(**{each.name: getattr(finetuning, each.name) for each in dataclasses.fields(Adaptation)})
 
     def in_model(self, layers: int) -> Self:
-        """The same on an encoder with `layers` layers: settings that coincide there are equal, and share their runs."""
+        """This setting on an encoder with `layers` layers. Settings that coincide there become equal and share runs."""
         return self
 
     @classmethod

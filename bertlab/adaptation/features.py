@@ -59,7 +59,7 @@ class Features(Adaptation):
         return range(first, last + 1)
 
     def in_model(self, layers: int) -> Self:
-        """Under the first name for the same levels: of four layers, the last four are all."""
+        """With the first name of `Layers` that gives the same levels: in four layers, the last four are all of them."""
 
         def representation(each: Features) -> tuple[range, bool]:
             return each.levels(layers), each.layers.startswith("sum")

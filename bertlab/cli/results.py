@@ -15,7 +15,6 @@ from bertlab.wording import count
 
 if TYPE_CHECKING:
     from bertlab.report.evidence import Evidence
-    from bertlab.report.findings import Finding
 
 OUTCOMES = ("reproduced", "contradicted", "undecided", "not measured")
 DECIDED = OUTCOMES[:2]
@@ -90,25 +89,20 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
     title = f"{evidence.study}: scale {evidence.scale} {evidence.setting}"
     results = tables.results(evidence, short=True)
     print_table(results.columns, results.rows, title, beside=("paper",))
-    compared = tables.differences(evidence, short=True)
     terminal = console().is_terminal
-    if differences and compared.rows and not terminal:
+    if differences and not terminal and (compared := tables.differences(evidence, short=True)).rows:
         say("")
         print_table(compared.columns, compared.rows, beside=("paper",))
-    found: Sequence[Finding] = findings.findings(evidence)
+    found = findings.findings(evidence)
+    brief = terminal and len(found) > MOST_CLAIMS
+    shown = [each for each in found if not brief or each.outcome in DECIDED]
     if found:
         say("")
-    open_claims = [each for each in found if each.outcome not in DECIDED]
-    if terminal and len(found) > MOST_CLAIMS and open_claims:
-        found = [each for each in found if each.outcome in DECIDED]
-    else:
-        open_claims = []
-    claims = findings.brief(found)
-    if claims.rows:
+    if shown:
+        claims = findings.brief(shown)
         print_table(claims.columns, claims.rows, left=2)
-    if open_claims:
-        counted = Counter(each.outcome for each in open_claims)
-        named = " and ".join(f"{count(number, 'claim')} {outcome}" for outcome, number in counted.items())
+    if left_out := Counter(each.outcome for each in found if brief and each.outcome not in DECIDED):
+        named = " and ".join(f"{count(number, 'claim')} {outcome}" for outcome, number in left_out.items())
         say(f"{named}: the page that `bertlab report` writes says what would decide them.")
     seeds = len({each.seed for each in evidence.pretrainings})
     tuned = len({cell.finetune_seed for cell in evidence.cells})

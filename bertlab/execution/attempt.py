@@ -122,11 +122,13 @@ def attempt(
     except Exception as error:
         diverged = isinstance(error, RunFailed) and error.status == "diverged"
         reason = " ".join((str(error) or type(error).__name__).split())
-        final = diverged
-        if place := place_of(error):
+        if diverged:
+            return Ended("diverged", reason, traceback.format_exc(), final=True)
+        place = place_of(error)
+        if place:
             reason = f"{type(error).__name__}: {reason} ({place})"
-            final |= isinstance(error, MISTAKES)
-        return Ended("diverged" if diverged else "failed", reason, traceback.format_exc(), final=final)
+        final = bool(place) and isinstance(error, MISTAKES)
+        return Ended("failed", reason, traceback.format_exc(), final=final)
     finally:
         _return_memory()
 

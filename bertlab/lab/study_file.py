@@ -41,7 +41,7 @@ NAMES = ("__file__", "__name__", "__doc__", "__all__")
 
 _run: set[str] = set()
 """Hashes of the code that this process has run."""
-_files: set[str] = set()
+_files: set[Path] = set()
 """The study files that this process has run, and the modules beside them."""
 
 
@@ -109,8 +109,7 @@ class StudyFile:
                 del sys.modules[stem]
         if folder not in sys.path:
             sys.path.append(folder)  # last, so that it hides no installed module
-        _files.update(str(path.parent / name) for name in self.sources)
-        _files.update(str(path.resolve().parent / name) for name in self.sources)
+        _files.update((path.parent / name).resolve() for name in self.sources)
         module = executed(path)
         if self.code is not None:
             _run.add(self.code.sha256)
@@ -119,8 +118,8 @@ class StudyFile:
 
 def place_of(error: BaseException) -> str:
     """Where a study file raised or passed on an error, such as `mine.py, line 7`; empty if no study file did."""
-    frames = [(frame.f_code.co_filename, line) for frame, line in traceback.walk_tb(error.__traceback__)]
-    return next((f"{Path(name).name}, line {line}" for name, line in reversed(frames) if name in _files), "")
+    frames = [(Path(frame.f_code.co_filename), line) for frame, line in traceback.walk_tb(error.__traceback__)]
+    return next((f"{path.name}, line {line}" for path, line in reversed(frames) if path.resolve() in _files), "")
 
 
 def written(study: Any) -> str:

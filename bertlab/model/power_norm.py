@@ -134,7 +134,7 @@ class _Normalise(torch.autograd.Function):
 
 
 def _together(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
-    """Some tokens, the first dimension, at a time of all `tensors`; on a GPU all."""
+    """Splits all `tensors` along tokens, their first dimension, so that a part fits the cache; on a GPU not at all."""
     first = tensors[0]
     rows = len(first) if first.is_cuda else CACHED // first.shape[1:].numel()
     return zip(*(torch.split(each, max(1, rows)) for each in tensors), strict=True)
