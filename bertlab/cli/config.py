@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -59,9 +60,10 @@ def _key(parameter: inspect.Parameter) -> str:
 def read(path: Path, command: str) -> dict[str, Any]:
     """The values in a file by the names of a command's parameters.
 
-    Commands on studies read the files of one another, and each takes the options that it has. Raises `BadInput` for
-    unknown keys and wrong types.
+    Commands on studies read the files of one another, and each takes the options that it has. For a study file that is
+    not at hand, takes the copy that results keep. Raises `BadInput` for unknown keys and wrong types.
     """
+    from bertlab.store.config import kept
     from bertlab.store.files import content
 
     try:
@@ -74,7 +76,11 @@ def read(path: Path, command: str) -> dict[str, Any]:
     own, values = COMMANDS[command], {}
     for key, value in written.items():
         if key in own:
-            values[own[key].name] = _checked(own[key].annotation, value, f"--config '{path}': {key}")
+            found = _checked(own[key].annotation, value, f"--config '{path}': {key}")
+            if key == "study" and isinstance(found, list):
+                files = (each.endswith(".py") and not os.path.exists(each) and kept(path, each) for each in found)
+                found = [str(file or each) for each, file in zip(found, files, strict=True)]
+            values[own[key].name] = found
             continue
         others = [name for name, keys in COMMANDS.items() if key in keys]
         if "study" in own and any("study" in COMMANDS[name] for name in others):

@@ -2,8 +2,9 @@
 
 import glob
 import json
+import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,29 @@ def write_configs(folder: Path, stem: str, commands: Sequence[str]) -> None:
             write(path, content)
     for path in {*folder.glob(f"{glob.escape(stem)}.toml"), *folder.glob(f"{glob.escape(stem)}-*.toml")} - kept:
         path.unlink(missing_ok=True)
+
+
+def write_sources(folder: Path, stem: str, sources: Iterable[Mapping[str, str]]) -> None:
+    """Writes the source of a user's study file, and of the modules beside it, to `STEM/`: the newest of each name.
+
+    Where the file itself is not at hand, `--config` takes this copy (`kept`). Records may come from elsewhere: names
+    that lead out of the directory, and sources that are no text, have no copy.
+    """
+    for name, source in {name: source for each in sources for name, source in each.items()}.items():
+        path = folder / stem / name
+        if Path(name).is_absolute() or ".." in Path(name).parts or path.suffix != ".py":
+            continue
+        with suppress(UnicodeEncodeError):
+            content = source.encode()
+            path.parent.mkdir(parents=True, exist_ok=True)
+            if not path.is_file() or path.read_bytes() != content:
+                write(path, content)
+
+
+def kept(config: Path, study: str) -> Path | None:
+    """The copy of a study file beside the file of a command that names it; None if there is none."""
+    stems = (config.stem, re.sub(r"-\d+$", "", config.stem))
+    return next((path for stem in stems if (path := config.parent / stem / Path(study).name).is_file()), None)
 
 
 def write_run_config(folder: Path, command: str, options: Mapping[str, Any]) -> None:

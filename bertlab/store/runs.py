@@ -5,6 +5,7 @@ runs/<kind>/.<id>.work/         a run in progress, or one that was killed and ca
 runs/<kind>/.<id>--<label>.damaged/   a run whose files changed after it finished; no command reads it
 runs/studies/<name>.json        which runs belong to a study, over all commands
 runs/studies/<name>.toml        the command that requested them, for `--config`; of several, <name>-2.toml and so on
+runs/studies/<name>/            the study file of a user, with the modules beside it that it imports
 runs/failures/<id>.json         why a run ended without a result
 runs/logs/<study>/<kind>/<id>--<label>/   what `--logger` wrote; no command reads it
 runs/.locks/<id>                locked by the process that works on a run; the kernel frees it

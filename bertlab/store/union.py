@@ -14,7 +14,7 @@ from typing import Any
 from bertlab.errors import BadInput
 from bertlab.names import filename
 from bertlab.recipe.identity import canonical
-from bertlab.store.config import write_configs
+from bertlab.store.config import write_configs, write_sources
 from bertlab.store.runs import Store
 
 Record = dict[str, Any]
@@ -23,13 +23,14 @@ Record = dict[str, Any]
 def keep(store: Store, records: Iterable[Record]) -> list[Record]:
     """Joins records with those of the store, and returns the joined ones. Raises `BadInput` as `join` does.
 
-    Writes each record and, beside it, the files that repeat its commands (see `store/config.py`).
+    Writes each record and, beside it, the files that repeat its commands, with the study file (see `store/config.py`).
     """
     with store.exclusive():
         known, names = joined(store, [*records])
         for name in names:
             store.write_record(name, known[name])
             write_configs(store.root / "studies", name, [command([each]) for each in known[name]["requests"]])
+            write_sources(store.root / "studies", name, known[name]["sources"])
     return [known[name] for name in names]
 
 

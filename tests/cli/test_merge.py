@@ -6,6 +6,7 @@ import shutil
 import pytest
 
 from bertlab.errors import RunFailed
+from bertlab.store.config import write_sources
 from bertlab.store.files import digest, read_json, write_json
 from bertlab.store.runs import Store
 
@@ -98,6 +99,29 @@ def test_two_halves_are_the_whole_byte_for_byte(call, whole, halves, reported, t
     assert reported(*halves[::-1]) == expected
     assert call("merge", *halves, tmp_path / "all", "--into", tmp_path / "all") == 0
     assert "0 new runs, 17 were there" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_command_of_results_takes_their_copy_of_the_study_file(call, whole, tmp_path, capsys):
+    assert call("export", "own", tmp_path / "results", "--results", "--runs", whole) == 0
+    (config,) = (tmp_path / "results" / "studies").glob("*.toml")
+    (copy,) = (tmp_path / "results" / "studies").glob("*/*.py")
+    assert copy.read_text() == STUDY
+    lines = config.read_text().splitlines()
+    lines = ['study = ["gone/own.py"]' if line.startswith("study") else line for line in lines]
+    config.write_text("\n".join(lines))
+    capsys.readouterr()
+    assert call("ablate", "--config", config, "--runs", whole, "--precision", "fp32", "--dry-run") == 0
+    assert "finetune 8 0" in " ".join(capsys.readouterr().out.split())
+    copy.unlink()
+    assert call("ablate", "--config", config, "--runs", whole, "--precision", "fp32", "--dry-run") == 2
+    assert "gone/own.py' does not exist" in capsys.readouterr().err
+
+
+def test_sources_are_written_below_their_directory_only(tmp_path):
+    outside = {"../out.py": "", "/tmp/out.py": "", "a/../../out.py": "", "notes.txt": "", "bad.py": "\udc80"}
+    write_sources(tmp_path, "own", [{"own.py": "old"}, {"own.py": "new", "part/beside.py": "x = 1", **outside}])
+    written = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.*")}
+    assert written == {"own/own.py": "new", "own/part/beside.py": "x = 1"}
 
 
 def test_exported_results_are_joined_alike_and_give_way_to_runs_with_weights(call, whole, halves, reported, tmp_path):
