@@ -45,7 +45,7 @@ def table(evidence: Evidence) -> Table:
     return Table(columns[:shown], tuple(row[:shown] for row in rows), ("variant", "text"))
 
 
-def _texts(evidence: Evidence, name: str) -> list[str]:
+def _texts(evidence: Evidence, name: str) -> Sequence[str]:
     """The texts of the examples of a measurement, if they are synthetic."""
     cell = next(cell for cells in evidence.by_seed(evidence.baseline, name).values() for cell in cells)
     science = evidence.predictions.runs[cell.run_id].science()

@@ -1,6 +1,7 @@
 """Reads the examples of a task, and divides them."""
 
 import dataclasses
+import functools
 from collections.abc import Iterable, Iterator
 from itertools import chain
 from typing import Any, cast
@@ -113,17 +114,18 @@ def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[lis
     return rows, names
 
 
-def synthetic_texts(content: str, split: str, count: int = 0) -> list[str]:
+@functools.cache  # the pages of a report ask for each many times
+def synthetic_texts(content: str, split: str, count: int = 0) -> tuple[str, ...]:
     """The texts of the evaluated examples of a split, each with the name of its right answer if it has one.
 
     Only synthetic examples of the present version have texts here, found by their `content` (`Located.content`). For
-    all others the list is empty, since a report reads no data. At most `count` examples were evaluated; 0 for all.
+    all others there is none, since a report reads no data. At most `count` examples were evaluated; 0 for all.
     """
     from bertlab import synthetic as microworld
 
     name = content.rpartition("/")[2].partition("@")[0]
     if name not in catalog.WORLD or content != f"microworld:{microworld.version(name)}":
-        return []
+        return ()
     task = catalog.WORLD[name]
     kind, table = kinds.find(task.kind), _table(Located(task=task, name=name, origin="microworld"), split)
     labels = kind.label_names(task, [table])
@@ -132,7 +134,7 @@ def synthetic_texts(content: str, split: str, count: int = 0) -> list[str]:
     answers = [labels[each] if isinstance(each, int | np.integer) else "" for each in kind.answers(task, table, labels)]
     lines = [" / ".join(parts) for parts in zip(*texts, strict=True)]
     lines = [f"{line} ({answer})" if answer else line for line, answer in zip(lines, answers, strict=True)]
-    return [lines[row] for row in _evaluated(len(lines), count)]
+    return tuple(lines[row] for row in _evaluated(len(lines), count))
 
 
 def held_back(data: TaskData) -> TaskData:

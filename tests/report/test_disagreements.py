@@ -73,5 +73,5 @@ def test_the_texts_are_of_the_examples_that_were_evaluated() -> None:
             expected = " / ".join(each if isinstance(each, str) else " ".join(each) for each in first)
             assert texts[7].startswith(expected)
     older = located.content.replace("@", "@9")
-    assert synthetic_texts(older, "validation") == [], "another version has other examples"
-    assert synthetic_texts("sha256:1", "validation") == []
+    assert synthetic_texts(older, "validation") == (), "another version has other examples"
+    assert synthetic_texts("sha256:1", "validation") == ()
