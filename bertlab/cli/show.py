@@ -79,7 +79,7 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         "variants": _differing(study, scale),
         "measurements": measurements,
         "averages": {each.name: each.parts for each in study.averages},
-        "claims": [{**dataclasses.asdict(claim), "pairs": claim.pairs} for claim in study.claims],
+        "claims": [{**dataclasses.asdict(each), "pairs": each.pairs, "allowed": each.allowed} for each in study.claims],
         "notes": study.notes,
         "scale": scale.name,
         "recipe": {path: by_kind(leaf) for path, leaf in recipe.items() if path not in OPTIONS},
@@ -138,11 +138,10 @@ def _print(study: dict[str, Any]) -> None:
         say(f"{average}: the mean of {', '.join(counted)}")
     rows = []
     for claim in study["claims"]:
-        within = "" if claim["within"] is None else f"within {claim['within']:g}"
         at = f" at {claim['at']} %" if claim["at"] < 100 or claim["since"] else ""
         before = f" at {claim['since']} %" if claim["since"] else at
         pairs = "; ".join(f"{better}{at} over {worse}{before}" for better, worse in claim["pairs"])
-        rows.append([claim["text"], claim["on"], within or pairs])
+        rows.append([claim["text"], claim["on"], claim["allowed"] or pairs])
     if rows:
         _titled(("claim", "on", "compares"), rows, "claims", left=3)
     free = set(study["set"])

@@ -5,6 +5,7 @@ A study's file reads like the table in the paper; `ablations/masking.py` is an e
 
 import dataclasses
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
@@ -171,6 +172,10 @@ class Average(Checked, group="average "):
         return tuple((each, ()) if isinstance(each, str) else (each[0], each[1:]) for each in self.of)
 
 
+Margin = tuple[float, float] | None
+"""The lowest and the highest difference that a claim allows, in points; None for a claim without a margin."""
+
+
 @dataclass(frozen=True)
 class Claim(Checked, group="claim "):
     """A finding of the paper, as a comparison of variants on one measurement."""
@@ -186,10 +191,22 @@ class Claim(Checked, group="claim "):
     on: str
     within: Annotated[float | None, Range(0, 1e6, above=True)] = None
     """A margin in points: the claim is then that the variants differ by less."""
+    or_better: bool = False
+    """With a margin: or that `better` is above `worse` by more."""
     at: Annotated[int, Range(1, 100, "per cent")] = 100
     """The percentage of the pre-training's steps at which the variants are compared."""
     since: Annotated[int, Range(0, 100, "per cent")] = 0
     """Instead of `worse`: `better` rises from this percentage of the steps to `at`."""
+
+    @property
+    def margin(self) -> Margin:
+        """The differences between which the claim holds; None for one without a margin."""
+        return None if self.within is None else (-self.within, math.inf if self.or_better else self.within)
+
+    @property
+    def allowed(self) -> str:
+        """The margin in words; empty without one."""
+        return "" if self.within is None else f"within {self.within:g}{' or better' * self.or_better}"
 
     @property
     def before(self) -> int:
@@ -283,6 +300,8 @@ class Study(Checked, group="study "):
                 if variant_name != GUESS:
                     self._find("variant in a claim", variant_name, self.variants)
             self._find("measurement in a claim", claim.on, self.measurements)
+            if claim.or_better and claim.within is None:
+                raise BadInput(f"claim '{claim.text}' of {where}: or_better needs a margin: give within, too")
             if claim.since and (claim.worse or claim.rising or claim.since >= claim.at):
                 raise BadInput(f"claim '{claim.text}' of {where}: since replaces worse and rising, and is before at")
             for milestone in (claim.at, claim.before):

@@ -80,7 +80,7 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
         one = Finding(
             trial=trial,
             outcome=_outcome(trial),
-            claim=claim.text if claim.within is None else f"{claim.text} (within {claim.within:g})",
+            claim=f"{claim.text} ({claim.allowed})" if claim.allowed else claim.text,
             pair="" if len(claim.pairs) == 1 else f"{pair.better} over {pair.worse}",
             effect=mean,
             interval=interval,

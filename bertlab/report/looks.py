@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from bertlab.lab.study import Claim
+from bertlab.lab.study import Claim, Margin
 from bertlab.recipe.identity import canonical
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect, Interval
 from bertlab.report.statistics.sequential import fraction, nominal, sequential_p
@@ -98,7 +98,7 @@ class Looked:
 
 def hypothesis(claim: Claim) -> str:
     """What a claim tests, whatever its words: its pairs, margin and milestones."""
-    return canonical([claim.pairs, claim.within, claim.at, claim.before])
+    return canonical([claim.pairs, claim.within, claim.at, claim.before, *(["or better"] if claim.or_better else [])])
 
 
 @dataclass(frozen=True)
@@ -131,7 +131,7 @@ def final_level(looked: Looked, n: int, error: float) -> float:
     return nominal([fraction(each, looked.maximum) for each in ns], error)[-1]
 
 
-def chance(effect: Effect, margin: float | None, maximum: int, level: float, true: float | None = None) -> float:
+def chance(effect: Effect, margin: Margin, maximum: int, level: float, true: float | None = None) -> float:
     """The conditional power: the chance of a verdict at `maximum` seeds by a test at `level`.
 
     Assumes that the coming seeds vary as those measured, around the measured mean or around `true`, whichever gives
@@ -150,8 +150,9 @@ def chance(effect: Effect, margin: float | None, maximum: int, level: float, tru
     def reached(mean: float) -> float:
         if margin is None:
             return float(ndtr((abs(mean) - known.quantile(1 - level / 2)) / deviation))
-        inside = float(ndtr((margin - abs(mean) - known.quantile(1 - level)) / deviation))
-        return inside + float(ndtr((abs(mean) - margin - known.quantile(1 - level / 2)) / deviation))
+        low, high = margin
+        inside = float(ndtr((min(mean - low, high - mean) - known.quantile(1 - level)) / deviation))
+        return inside + float(ndtr((max(low - mean, mean - high) - known.quantile(1 - level / 2)) / deviation))
 
     means = [effect.mean] if true is None else [effect.mean, (n * effect.mean + (maximum - n) * true) / maximum]
     return min(1.0, max(map(reached, means)))

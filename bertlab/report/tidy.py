@@ -23,7 +23,7 @@ VALUES = (
 )
 CLAIMS = (
     *PLACE,
-    *("claim", "measurement", "at", "since", "within", "better", "worse"),
+    *("claim", "measurement", "at", "since", "within", "or_better", "better", "worse"),
     *("effect", "low", "high", "unit", "published", "n", "p", "adjusted_p"),
     *("looks", "most_seeds", "sequential_p", "repeated_low", "repeated_high"),
     *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "log_likelihood_p", "log_likelihood_adjusted_p"),
@@ -117,7 +117,8 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
         line = {
             **{each: getattr(evidence, each) for each in PLACE},
             **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
-            **{"within": claim.within, "better": pair.better, "worse": pair.worse, "published": pair.published},
+            **{"within": claim.within, "or_better": claim.or_better, "better": pair.better, "worse": pair.worse},
+            **{"published": pair.published},
             **{"p": each.trial.p, "adjusted_p": each.trial.adjusted},
             **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
         }

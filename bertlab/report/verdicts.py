@@ -17,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bertlab.lab.study import Claim
+from bertlab.lab.study import Claim, Margin
 from bertlab.report.evidence import Evidence
 from bertlab.report.looks import Looked
 from bertlab.report.predictions import LIKELIHOOD
@@ -45,11 +45,11 @@ class Pair:
     without: Effect | None = None
     """The effect on the seeds without a collapse; None if no seed is left."""
 
-    def as_claimed(self, margin: float | None) -> bool:
+    def as_claimed(self, margin: Margin) -> bool:
         """Whether the measured mean lies on the claim's side."""
-        return self.effect is not None and (self.effect.mean > 0 if margin is None else abs(self.effect.mean) < margin)
+        return self.effect is not None and support(self.effect.mean, margin) > 0
 
-    def p(self, margin: float | None) -> float | None:
+    def p(self, margin: Margin) -> float | None:
         """The p-value of the claim's test. Where runs collapsed, the larger of those with and without their seeds."""
         p = _p(self.effect, margin)
         if not self.collapses or p is None:
@@ -88,7 +88,7 @@ class Trial:
     @cached_property
     def pair(self) -> Pair:
         """The measured pair with the strongest evidence against the claim, which decides; most claims have one."""
-        margin = self.claim.within
+        margin = self.claim.margin
         measured = [pair for pair in self.pairs if pair.effect is not None]
         against = [pair for pair in measured if not pair.as_claimed(margin)]
         found = [(pair, pair.p(margin)) for pair in against or measured]
@@ -96,17 +96,17 @@ class Trial:
             return (min if against else max)(found, key=lambda each: each[1] or 0.0)[0]
         # without p-values, the pair whose mean supports the claim least
         means = [(pair, pair.effect.mean if pair.effect else 0.0) for pair in measured or self.pairs]
-        return min(means, key=lambda each: each[1] if margin is None else -abs(each[1]))[0]
+        return min(means, key=lambda each: support(each[1], margin))[0]
 
     @cached_property
     def p(self) -> float | None:
         """The p-value of the claim by itself; None below `VERDICT_MIN_SEEDS` seeds and with a validity issue.
 
-        The test is two-sided, of no effect. For a margin, p is the smaller of two: of lying within it (two one-sided
-        tests) and of lying beyond it (two-sided). For several pairs, p is the largest if all means are as claimed;
-        otherwise the smallest among the pairs that are not, times the number of pairs (Bonferroni).
+        The test is two-sided, of no effect. For a margin, p is the smaller of two: of lying within it (a one-sided test
+        of each of its ends) and of lying beyond it (two-sided). For several pairs, p is the largest if all means are as
+        claimed; otherwise the smallest among the pairs that are not, times the number of pairs (Bonferroni).
         """
-        margin = self.claim.within
+        margin = self.claim.margin
         tests = [(pair.as_claimed(margin), pair.p(margin)) for pair in self.pairs]
         if self.validity_issue or any(p is None for _, p in tests):
             return None
@@ -124,7 +124,7 @@ class Trial:
         """Whether all measured effects lie on the claim's side; in rounds, at the look that decides."""
         if self.looked is not None:
             return self.looked.as_claimed
-        return all(pair.as_claimed(self.claim.within) for pair in self.pairs)
+        return all(pair.as_claimed(self.claim.margin) for pair in self.pairs)
 
     def needs(self, family: int) -> tuple[float, float] | None:
         """`need`: the most that any pair needs; all must be significant, so each needs more power than the claim.
@@ -133,7 +133,7 @@ class Trial:
         """
         level = 1 - (1 - LEVEL) / family  # the hardest step of Holm's
         chance = 1 - (1 - POWER) / len(self.pairs)
-        margin, needs = self.claim.within, []
+        margin, needs = self.claim.margin, []
         for pair in self.pairs:
             if pair.effect is None:
                 return None
@@ -243,38 +243,44 @@ def holm(ps: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def _p(effect: Effect | None, margin: float | None) -> float | None:
+def support(mean: float, margin: Margin) -> float:
+    """How far a difference lies on the claim's side: from 0, or from the nearest bound of a margin."""
+    low, high = margin or (0.0, math.inf)
+    return min(mean - low, high - mean)
+
+
+def _p(effect: Effect | None, margin: Margin) -> float | None:
     if effect is None or effect.n < VERDICT_MIN_SEEDS:
         return None
     if margin is None:
         return effect.p
-    inside, outside = effect.equivalence(margin), effect.beyond(margin)
+    inside, outside = effect.between(*margin), effect.beyond(*margin)
     return None if inside is None or outside is None else min(inside, outside)
 
 
-def power(effect: float, margin: float | None, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
+def power(effect: float, margin: Margin, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
     """The chance of a verdict over `n` seeds, by a non-central t with the degrees of freedom of the summed variance.
 
     Without a margin, that a two-sided test sees a true `effect`; its critical value is that of the interval. With one,
-    that two one-sided tests find the effect to lie within it, if the two do not fail together (Bonferroni), which gives
+    that one-sided tests find the effect to lie within it, if two do not fail together (Bonferroni), which gives
     slightly less than the true chance.
     """
     from scipy.special import nctdtr
 
     freedom, error, distribution = spread.freedom(n), math.sqrt(spread.variance(n)), spread.confidence(0.0, n)
-    sides = np.array([-1, 1])
-    # scipy gives NaN for some chances below 1e-14
+    # scipy gives NaN for some chances below 1e-14, and for an infinite bound
     if margin is None:
         bound = distribution.quantile(0.5 + level / 2) / error
-        below, above = np.nan_to_num(nctdtr(freedom, abs(effect) / error, sides * bound))
+        below, above = np.nan_to_num(nctdtr(freedom, abs(effect) / error, np.array([-bound, bound])))
         return float(1 - above + below)
-    bound = distribution.quantile(level) / error
-    return max(0.0, float(1 - np.nan_to_num(nctdtr(freedom, (margin + sides * effect) / error, bound)).sum()))
+    bound, (low, high) = distribution.quantile(level) / error, margin
+    missed = nctdtr(freedom, np.array([effect - low, high - effect]) / error, bound)
+    return max(0.0, float(1 - np.nan_to_num(missed).sum()))
 
 
 def seeds_needed(
     effect: float,
-    margin: float | None,
+    margin: Margin,
     spread: VarianceComponents | None,
     level: float = LEVEL,
     chance: float = POWER,

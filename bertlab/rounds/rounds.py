@@ -356,8 +356,8 @@ def _entries(state: State, claims: Collection[Claim]) -> Iterator[dict[str, Any]
             if looked.exhausted or (looked.looks and n <= looked.looks[-1].n):
                 continue
             level = final_level(looked, n, (1 - LEVEL) / undecided) if undecided else 1.0
-            power = chance(effect, claim.within, looked.maximum, level, trial.pair.true)
-            sides = all(pair.as_claimed(claim.within) for pair in trial.pairs)
+            power = chance(effect, claim.margin, looked.maximum, level, trial.pair.true)
+            sides = all(pair.as_claimed(claim.margin) for pair in trial.pairs)
             tested = {"claim": claim.text, "hypothesis": hypothesis(claim)}
             found = tested | {"on": claim.on, "metric": metric, "n": n, "p": trial.p}
             yield found | {"as_claimed": sides, "power": power}

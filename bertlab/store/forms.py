@@ -66,6 +66,7 @@ RECORD = {
             "worse?": (str, [str]),
             "rising?": [str],
             "within?": (*NUMBER, type(None)),
+            "or_better?": bool,
             "at?": int,
             "since?": int,
         }

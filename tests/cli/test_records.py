@@ -12,7 +12,10 @@ from bertlab.store import union
 from bertlab.store.files import read_sealed, write_sealed
 from bertlab.store.runs import Store
 
-DEFAULTS = ("averages", *(f"claims.{name}" for name in ("better", "worse", "rising", "within", "at", "since")))
+DEFAULTS = (
+    "averages",
+    *(f"claims.{name}" for name in ("better", "worse", "rising", "within", "or_better", "at", "since")),
+)
 """Fields with a default."""
 
 

@@ -86,7 +86,7 @@ def test_the_chance_of_a_verdict_is_that_of_drawn_seeds() -> None:
     assert chance(seen, None, most, level) == pytest.approx((means > bound).mean(), abs=0.01)
     assert chance(seen, None, most, level, true=5.0) > 0.99  # the paper's effect
     assert chance(found((0.1, -0.1, 0.05, -0.05)), None, most, level) < 0.05
-    assert chance(found((0.1, -0.1, 0.05, -0.05)), 1.0, most, level) > 0.99  # well within a margin
+    assert chance(found((0.1, -0.1, 0.05, -0.05)), (-1.0, 1.0), most, level) > 0.99  # well within a margin
     assert chance(seen, None, 4, level) == 0.0  # no seed is left
 
 

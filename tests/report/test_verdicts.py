@@ -53,6 +53,15 @@ def test_within_a_margin() -> None:
     assert verdict(WITHIN, (3.0, -3.0, 3.0, -3.0)).outcome == "undecided"  # no difference seen is not no difference
 
 
+def test_within_a_margin_or_better() -> None:
+    claim = Claim("A is not much worse", better="A", worse="B", on="MNLI", within=1.0, or_better=True)
+    assert claim.allowed == "within 1 or better"
+    assert verdict(claim, tuple(value + 5.0 for value in CLOSE)).outcome == "reproduced"
+    assert verdict(claim, tuple(value - 1.2 for value in CLOSE)).outcome == "reproduced"
+    assert verdict(claim, tuple(value - 2.0 for value in CLOSE)).outcome == "undecided"  # on the margin
+    assert verdict(claim, tuple(value - 2.5 for value in CLOSE)).outcome == "contradicted"
+
+
 def test_no_verdict_below_the_floor() -> None:
     below = verdict(BETTER, CLOSE[: VERDICT_MIN_SEEDS - 1], published=0.5)
     assert below.outcome == "undecided"

@@ -121,17 +121,18 @@ class Effect:
     @property
     def p(self) -> float | None:
         """The two-sided p-value of no effect."""
-        return self.beyond(0.0)
+        return self.beyond(0.0, 0.0)
 
-    def equivalence(self, margin: float) -> float | None:
-        """The p-value of an effect of `margin` or more in either direction: the larger of two one-sided tests."""
+    def between(self, low: float, high: float) -> float | None:
+        """The p-value of an effect that does not lie between: the larger of two one-sided tests, or that of one bound
+        where the other is infinite."""
         known = self.confidence
-        return None if known is None else max(known.below(-margin), 1 - known.below(margin))
+        return None if known is None else max(known.below(low), 1 - known.below(high))
 
-    def beyond(self, margin: float) -> float | None:
-        """The two-sided p-value of an effect within `margin`."""
+    def beyond(self, low: float, high: float) -> float | None:
+        """The two-sided p-value of an effect that lies between."""
         known = self.confidence
-        return None if known is None else min(1.0, 2 * min(known.below(margin), 1 - known.below(-margin)))
+        return None if known is None else min(1.0, 2 * min(known.below(high), 1 - known.below(low)))
 
 
 def effect(variant: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPLES) -> Effect | None:

@@ -134,6 +134,7 @@ FIELDS = [
     ("claims", "[Claim('c', better=3, worse='b', on='m')]", "'c': better is 3"),
     ("claims", "[Claim('c', better='a', worse='b', on='m', within=-1)]", "'c': within is -1"),
     ("claims", "[Claim('c', better='a', worse='b', on='m', within='1')]", "'c': within is '1'"),
+    ("claims", "[Claim('c', better='a', worse='b', on='m', or_better=True)]", "or_better needs a margin"),
     ("claims", "[Claim('c', better='a', worse='b', on='m', at=0)]", "'c': at is 0"),
     ("claims", "[Claim('c', better='a', worse='b', on='m', at=200)]", "'c': at is 200"),
     ("notes", "'a note'", "notes is 'a note'"),

@@ -87,10 +87,10 @@ def test_equivalence_is_two_one_sided_t_tests() -> None:
     found = against_nothing(values[:, None])
     above = scipy.stats.ttest_1samp(values, -0.5, alternative="greater").pvalue
     below = scipy.stats.ttest_1samp(values, 0.5, alternative="less").pvalue
-    assert found.equivalence(0.5) == pytest.approx(max(above, below))
+    assert found.between(-0.5, 0.5) == pytest.approx(max(above, below))
     beyond = scipy.stats.ttest_1samp(values, 0.05, alternative="greater").pvalue
-    assert found.beyond(0.05) == pytest.approx(2 * beyond)
-    assert found.equivalence(0.05) > 0.5  # type: ignore[operator]
+    assert found.beyond(-0.05, 0.05) == pytest.approx(2 * beyond)
+    assert found.between(-0.05, 0.05) > 0.5  # type: ignore[operator]
 
 
 def test_pairs_are_the_seeds_in_common_with_finetune_seeds_averaged() -> None:
@@ -105,7 +105,7 @@ def test_pairs_are_the_seeds_in_common_with_finetune_seeds_averaged() -> None:
 def test_one_seed_has_no_interval() -> None:
     found = against_nothing(np.arange(9.0)[None])
     assert found.mean == 4.0
-    assert (found.interval, found.p, found.equivalence(10.0), found.beyond(1.0)) == (None, None, None, None)
+    assert (found.interval, found.p, found.between(-9.0, 9.0), found.beyond(-1.0, 1.0)) == (None, None, None, None)
 
 
 @pytest.mark.parametrize("value", [0.0, 0.1])
@@ -113,7 +113,7 @@ def test_what_does_not_vary_is_no_evidence(value: float) -> None:
     found = against_nothing(np.full((6, 30), value))
     assert found.mean == pytest.approx(value)
     assert found.spread is None
-    assert (found.interval, found.p, found.equivalence(1.0)) == (None, None, None)
+    assert (found.interval, found.p, found.between(-1.0, 1.0)) == (None, None, None)
 
 
 def test_runs_on_other_examples_are_not_paired() -> None:
@@ -214,12 +214,12 @@ def test_a_margin_is_kept_and_broken_at_the_nominal_rates() -> None:
     rng = np.random.default_rng(12)
     noise = rng.standard_normal((STUDIES, 6, 1))
     on_the_edge = [against_nothing(1.0 + each, resamples=2) for each in noise]  # as far off as the margin
-    inside = np.mean([each.equivalence(1.0) <= 0.05 for each in on_the_edge])  # type: ignore[operator]
-    outside = np.mean([each.beyond(1.0) <= 0.05 for each in on_the_edge])  # type: ignore[operator]
+    inside = np.mean([each.between(-1.0, 1.0) <= 0.05 for each in on_the_edge])  # type: ignore[operator]
+    outside = np.mean([each.beyond(-1.0, 1.0) <= 0.05 for each in on_the_edge])  # type: ignore[operator]
     assert 0.0 <= inside <= 0.065  # one-sided
     assert 0.01 <= outside <= 0.04  # one of two sides
     alike = [against_nothing(each / 4, resamples=2) for each in noise]
-    assert np.mean([each.equivalence(1.0) <= 0.05 for each in alike]) > 0.99  # type: ignore[operator]
+    assert np.mean([each.between(-1.0, 1.0) <= 0.05 for each in alike]) > 0.99  # type: ignore[operator]
 
 
 def test_the_error_is_the_root_of_the_variance() -> None:

@@ -48,12 +48,12 @@ def test_examples_set_an_end_to_what_seeds_can_see() -> None:
 def test_two_seeds_are_too_few_to_plan_by() -> None:
     assert seeds_needed(1.0, None, over_seeds(n=2)) is None
     assert seeds_needed(1.0, None, None) is None
-    assert seeds_needed(0.0, 1.0, over_seeds(n=2)) is None
+    assert seeds_needed(0.0, (-1.0, 1.0), over_seeds(n=2)) is None
 
 
 def test_no_plan_is_below_the_floor_of_a_verdict() -> None:
     assert seeds_needed(100.0, None, over_seeds()) == VERDICT_MIN_SEEDS
-    assert seeds_needed(0.0, 100.0, over_seeds()) == VERDICT_MIN_SEEDS
+    assert seeds_needed(0.0, (-100.0, 100.0), over_seeds()) == VERDICT_MIN_SEEDS
 
 
 @given(st.floats(0.2, 3), st.floats(0.05, 2))
@@ -76,21 +76,23 @@ def test_equivalence_by_simulation() -> None:
     error = values.std(1, ddof=1) / math.sqrt(12)
     bound = scipy.stats.t.ppf(0.95, 11)
     within = np.mean((values.mean(1) + bound * error < 1.2) & (values.mean(1) - bound * error > -1.2))
-    assert power(0.3, 1.2, over_seeds(), 12) == pytest.approx(float(within), abs=0.01)
+    assert power(0.3, (-1.2, 1.2), over_seeds(), 12) == pytest.approx(float(within), abs=0.01)
+    one_side = np.mean(values.mean(1) - bound * error > -0.5)
+    assert power(0.3, (-0.5, math.inf), over_seeds(), 12) == pytest.approx(float(one_side), abs=0.01)
 
 
 def test_seeds_to_rule_out_an_effect() -> None:
     # Chow, Shao and Wang: (z(.95) + z(.90))^2 / margin^2 = 8.6 with a known spread; the t test takes two more.
-    assert seeds_needed(0.0, 1.0, over_seeds()) == 11
-    further = seeds_needed(0.5, 1.0, over_seeds())
+    assert seeds_needed(0.0, (-1.0, 1.0), over_seeds()) == 11
+    further = seeds_needed(0.5, (-1.0, 1.0), over_seeds())
     assert further is not None
     assert further > 11
-    assert seeds_needed(1.0, 1.0, over_seeds()) == math.inf  # no study shows what is not so
-    assert seeds_needed(0.0, 0.1, VarianceComponents(n=6, examples=9, between=1.0, sampling=1.0)) == math.inf
+    assert seeds_needed(1.0, (-1.0, 1.0), over_seeds()) == math.inf  # no study shows what is not so
+    assert seeds_needed(0.0, (-0.1, 0.1), VarianceComponents(n=6, examples=9, between=1.0, sampling=1.0)) == math.inf
 
 
 def test_an_effect_many_errors_inside_a_margin_is_ruled_out_by_any_number_of_seeds() -> None:
     spread = VarianceComponents(n=6, examples=60, between=0.0122, sampling=0.0, interaction=0.0143, borrowed=2.0)
-    assert seeds_needed(0.1, 1.0, spread) == VERDICT_MIN_SEEDS
-    assert min(power(0.1, 1.0, spread, n) for n in range(VERDICT_MIN_SEEDS, 3000, 7)) > 0.99
+    assert seeds_needed(0.1, (-1.0, 1.0), spread) == VERDICT_MIN_SEEDS
+    assert min(power(0.1, (-1.0, 1.0), spread, n) for n in range(VERDICT_MIN_SEEDS, 3000, 7)) > 0.99
     assert min(power(1.0, None, spread, n) for n in range(VERDICT_MIN_SEEDS, 3000, 7)) > 0.99
