@@ -7,6 +7,8 @@ import shlex
 import shutil
 from pathlib import Path
 
+import numpy
+import pandas
 import pytest
 import torch
 import typer
@@ -15,6 +17,7 @@ import bertlab
 from bertlab.cli.main import app
 from bertlab.lab import plan, scales, studies
 from bertlab.store.runs import Store
+from bertlab.tasks import kinds
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -131,6 +134,31 @@ def test_the_adaptation_of_the_pages_trains_biases(tmp_path, finished):
 def test_the_tokenizer_of_the_pages_splits_characters(tmp_path):
     trained = shown("Tokenizer", tmp_path).variant("characters").tokenizer.train(["A cat", "a bat"])
     assert [trained.vocabulary[number] for number in trained.encode(["a Bat"])[0]] == ["a", " b", "a", "t"]
+
+
+def test_the_metric_of_the_pages_is_kept_for_reports(tmp_path, call, text_file):
+    (text,) = (text for text in FILES if "(Classification)" in text)
+    rows = [json.dumps({"sentence": f"text {number}", "label": int(number % 3 == 0)}) for number in range(60)]
+    for split in ("train", "validation"):
+        path = tmp_path / "mirror" / "sst2" / f"{split}.jsonl"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(rows))
+    runs = tmp_path / "runs"
+    where = ("--corpus", text_file, "--data", tmp_path / "mirror", "--scale", "smoke", "--runs", runs)
+    assert call("ablate", written(tmp_path, text), *where, "--threads", "1", "--precision", "fp32") == 0
+    found = [run for run in Store(runs).runs() if run.kind == "finetune"]
+    assert len(found) == 2
+    for run in found:
+        with numpy.load(run.path / "predictions.npz") as arrays:
+            right = arrays["prediction"] == arrays["label"]
+            by_label = [right[arrays["label"] == label].mean() for label in (0, 1)]
+            assert run.result()["metrics"]["balanced_accuracy"] == pytest.approx(100 * numpy.mean(by_label))
+            assert arrays["metric_balanced_accuracy"].mean() == pytest.approx(100 * numpy.mean(by_label))
+    del kinds.KINDS["balanced classification"]  # another process
+    assert call("report", "--runs", runs, "--out", tmp_path / "reports", "--format", "md") == 0
+    lines = pandas.read_csv(tmp_path / "reports" / "balance-summary.csv").query("variant == 'no NSP'")
+    assert {"accuracy", "balanced_accuracy"} <= {*lines.metric}
+    assert (lines.examples == 60).all()
 
 
 def test_every_public_name_is_in_the_reference():

@@ -19,6 +19,7 @@ from typing import Any, Self
 
 from bertlab.errors import BadInput
 from bertlab.recipe.identity import default_of
+from bertlab.tasks.kinds import KINDS
 
 DATA = (
     "__future__",
@@ -124,6 +125,9 @@ def place_of(error: BaseException) -> str:
 
 def written(study: Any) -> str:
     """The source of a study file that defines `study`. Raises `BadInput` for values of classes that a file defines."""
+    for each in study.measurements:
+        if (kind := KINDS.get(getattr(each.task, "kind", ""))) is not None and kind.own:
+            raise _defined(type(kind))
     names: set[str] = set()
     expression = _expression(study, names)
     return f"from bertlab import {', '.join(sorted(names))}\n\nstudy = {expression}\n"
@@ -134,10 +138,7 @@ def _expression(value: Any, names: set[str]) -> str:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         kind = type(value)
         if not kind.__module__.startswith("bertlab."):
-            raise BadInput(
-                f"{kind.__name__} is defined in {kind.__module__}, and results keep the code that they come from: "
-                "define it and the study in a file, and give its path"
-            )
+            raise _defined(kind)
         names.add(kind.__name__)
         known = ((each.name, getattr(value, each.name), default_of(each)) for each in fields(value) if each.repr)
         given = [f"{name}={_expression(item, names)}" for name, item, usual in known if item != usual]
@@ -148,6 +149,13 @@ def _expression(value: Any, names: set[str]) -> str:
         items = "".join(f"{_expression(item, names)}, " for item in value)
         return f"[{items}]" if isinstance(value, list) else f"({items})"
     return repr(value)
+
+
+def _defined(kind: type) -> BadInput:
+    return BadInput(
+        f"{kind.__name__} is defined in {kind.__module__}, and results keep the code that they come from: define it "
+        "and the study in a file, and give its path"
+    )
 
 
 def executed(path: Path) -> ModuleType:

@@ -19,7 +19,7 @@ from bertlab.report.gather import gather_all
 from bertlab.report.pages import render
 from bertlab.report.tables import Table, with_details
 from bertlab.store.runs import Run, Store
-from bertlab.tasks import kinds
+from bertlab.tasks.kinds import KINDS
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
@@ -148,7 +148,7 @@ def _evaluated(run: Run, store: Store) -> Iterator[EvalResult]:
     for (kind, task, dataset, split, method, name), values in sorted(found.items()):
         reference = Reference.parse(dataset) or Reference(dataset, task)
         yield EvalResult(
-            task_type=kinds.find(kind).hub_task,
+            task_type=KINDS.get(kind, KINDS["classification"]).hub_task,
             task_name=task,
             dataset_type=reference.repository,
             dataset_name=dataset,

@@ -7,7 +7,7 @@ from typing import Any
 
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.evidence import Evidence
-from bertlab.tasks import kinds
+from bertlab.tasks.kinds import KINDS
 from bertlab.wording import count, duration
 
 PAPERS = {
@@ -112,7 +112,7 @@ def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
         parts.append(f"{', '.join(counts)} trained parameters")
     if cell.length:
         parts.append(f"sequences of at most {cell.length} tokens")
-    if cell.kind and kinds.find(cell.kind).cased:
+    if cell.kind in KINDS and KINDS[cell.kind].cased:
         cases = {each.recipe.tokenizer.cased for each in evidence.pretrainings if each.recipe}
         text = ["cased text" if each else "lower-cased text" for each in sorted(cases)]
         contexts = {each.adaptation.context for each in measured if each.adaptation}
@@ -127,7 +127,7 @@ def _threshold(cells: Iterable[Cell]) -> str:
     if not known:
         return ""
     cell = next(iter(known.values()))
-    if cell.kind and cell.adaptation and cell.adaptation.options(kinds.find(cell.kind)):
+    if cell.kind in KINDS and cell.adaptation and cell.adaptation.options(KINDS[cell.kind]):
         return "a classifier trained with the span decides which questions are answered, at a probability of one half"
     ends = dict.fromkeys(f"{end + 0.0:.2f}" for end in (min(known), max(known)))
     examples = "the reported examples" if cell.split != "test" else "the evaluation examples"

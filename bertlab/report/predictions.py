@@ -85,8 +85,9 @@ def _read(run: Run, cell: Cell, metric: str) -> Scored | None:
     if run.result().get("split", cell.split) != cell.split:
         arrays = {name.removeprefix("test_"): each for name, each in arrays.items() if name.startswith("test_")}
     task = run.science()["task"]
+    kept = arrays.get(f"metric_{metric}")
     try:
-        found = KINDS[task["kind"]].metric(metric, arrays, task["labels"])
+        found = KINDS[task["kind"]].metric(metric, arrays, task["labels"]) if kept is None else Mean(kept)
     except (KeyError, ValueError):
         return None
     # The value differs where neither the task nor the BIO order names the tags.

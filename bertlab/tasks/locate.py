@@ -91,7 +91,8 @@ def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str 
             raise unknown("microworld task", task.microworld, catalog.WORLD)
         counterpart = catalog.WORLD[task.microworld]
         test = counterpart.test if task.test else ""
-        return Located(task=dataclasses.replace(counterpart, test=test), name=name, origin="microworld")
+        counterpart = dataclasses.replace(counterpart, kind=task.kind, test=test)
+        return Located(task=counterpart, name=name, origin="microworld")
     mirrored = machine.data / task.dataset if machine.data is not None and task.dataset else None
     if not revised and mirrored is not None and kind(mirrored, "--data") == "folder":
         test = task.test if existing(mirrored, task.test) else ""
@@ -117,12 +118,13 @@ def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Ta
     named, at, revision = substitute.partition("@")
     if named in catalog.TASKS:
         other = catalog.TASKS[named]
-        if other.kind != task.kind:
+        if kinds.find(task.kind).like != other.kind:
             kinds_of = f"{name} is {task.kind}, {substitute} is {other.kind}"
             raise BadInput(f"{name}={substitute}: {kinds_of}; name one of the same kind")
         if at and not (other.hub and revision):
             raise BadInput(f"{name}={substitute}: {named} has no copy on the Hub, or no revision follows the @")
-        return dataclasses.replace(other, hub=f"{reference_of(other).name}@{revision}") if at else other
+        hub_name = f"{reference_of(other).name}@{revision}" if at else other.hub
+        return dataclasses.replace(other, kind=task.kind, hub=hub_name)
     own = dataclasses.replace(
         task, name=substitute, dataset=substitute, hub="", path="", only={}, labels=(), microworld=""
     )

@@ -291,6 +291,7 @@ def evaluate(
     arrays = found.arrays
     if rows.groups is not None and len(np.unique(rows.groups)) < len(rows.groups):
         arrays = arrays | {"group": rows.groups}
+    arrays = arrays | kind.contributions(arrays, data.labels)
     return EvalResult(
         examples=evaluated.raw_count,
         metrics=kind.values(found.arrays, data.labels),

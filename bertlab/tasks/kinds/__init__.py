@@ -1,18 +1,14 @@
 """The kinds of tasks, one file each: `Task.kind` names one of `KINDS`."""
 
 from bertlab.errors import unknown
+from bertlab.tasks.kinds.base import KINDS as KINDS
 from bertlab.tasks.kinds.base import TaskKind
-from bertlab.tasks.kinds.classification import Classification
-from bertlab.tasks.kinds.coreference import Coreference
-from bertlab.tasks.kinds.multiple_choice import MultipleChoice
-from bertlab.tasks.kinds.regression import Regression
-from bertlab.tasks.kinds.span import Span
-from bertlab.tasks.kinds.tagging import Tagging
-
-KINDS: dict[str, TaskKind] = {
-    kind.name: kind for kind in (Classification(), Regression(), MultipleChoice(), Coreference(), Span(), Tagging())
-}
-"""Every kind by its name."""
+from bertlab.tasks.kinds.classification import Classification as Classification
+from bertlab.tasks.kinds.coreference import Coreference as Coreference
+from bertlab.tasks.kinds.multiple_choice import MultipleChoice as MultipleChoice
+from bertlab.tasks.kinds.regression import Regression as Regression
+from bertlab.tasks.kinds.span import Span as Span
+from bertlab.tasks.kinds.tagging import Tagging as Tagging
 
 
 def find(name: str, what: str = "kind of task") -> TaskKind:

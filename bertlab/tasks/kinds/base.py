@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.errors import BadInput
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import IGNORED, Examples, Floats, Integers
 from bertlab.tasks.metrics import Grouped, Mean, Metric
@@ -33,6 +34,8 @@ Arrays = Mapping[str, npt.NDArray[Any]]
 Options = Collection[str]
 """The names in `TaskKind.options` that the adaptation switches on."""
 
+KINDS: dict[str, TaskKind] = {}
+"""Every kind by its name: those of the package, and those of the study files that this process has run."""
 _floors: dict[tuple[str, ...], list[dict[str, float]]] = {}
 
 
@@ -71,6 +74,27 @@ class TaskKind(ABC):
     """Columns that it reads beside those of the task, where a source has them."""
     exchanged: ClassVar[int] = 1
     """The text column that the exchanged-text floor takes from another example."""
+    own: ClassVar[bool] = False
+    """Whether a study file defines it. Its results keep what each example contributes to each metric, since reports do
+    not run study files."""
+
+    def __init_subclass__(cls) -> None:
+        """Adds a kind to `KINDS`, or the newer version of a study file's. Raises `BadInput` for a name that is not its
+        own."""
+        super().__init_subclass__()
+        cls.own = not cls.__module__.startswith("bertlab.")
+        if cls.own and ("name" not in vars(cls) or (cls.name in KINDS and not KINDS[cls.name].own)):
+            taken = f"'{cls.name}' is bertlab's" if hasattr(cls, "name") else "it has none"
+            raise BadInput(
+                f"the kind of task {cls.__name__} needs a name of its own, and {taken}: set name in the class"
+            )
+        KINDS[cls.name] = cls()
+
+    @property
+    def like(self) -> str:
+        """The name of the package's kind that it is or extends; its own if it extends none."""
+        extended = (each for each in type(self).__mro__ if issubclass(each, TaskKind) and not each.own)
+        return next((each.name for each in extended if "name" in vars(each)), self.name)
 
     def label_columns(self, task: Task) -> tuple[str, ...]:
         """The columns that hold the answers."""
@@ -173,6 +197,25 @@ class TaskKind(ABC):
         if len(group) != found.examples:
             raise ValueError(f"{len(group)} group numbers do not fit {found.examples} examples")
         return Grouped(found, np.unique(group, return_inverse=True)[1])
+
+    def contributions(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+        """What each example contributes to each metric of a kind of a study file, `metric_<name>`; for reports.
+
+        Raises `BadInput` for a metric that is no number, or is of other examples.
+        """
+        if not self.own:
+            return {}
+        names = (*self.known(labels), *([LIKELIHOOD] if LIKELIHOOD in arrays else []))
+        found = {name: self.metric(name, arrays, labels).contributions() for name in names}
+        for name, each in found.items():
+            if len(each) != len(found[names[-1]]):
+                wrong = f"is of {len(each)} examples, and {names[-1]} of {len(found[names[-1]])}"
+            elif not np.isfinite(each).all():
+                wrong = "gives no finite number for some examples"
+            else:
+                continue
+            raise BadInput(f"metric {name} of the kind of task '{self.name}' {wrong}: correct it in the study file")
+        return {f"metric_{name}": each for name, each in found.items()}
 
     @abstractmethod
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:

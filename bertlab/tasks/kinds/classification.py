@@ -48,7 +48,7 @@ class Classification(TaskKind):
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
         """F1 is that of the second of two classes; more classes have none."""
-        return self.metrics if len(labels) in (0, 2) else ("accuracy", "matthews")
+        return tuple(each for each in self.metrics if each != "f1" or len(labels) in (0, 2))
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Accuracy; Matthews correlation of any number of classes; F1 of the second of two."""

@@ -58,7 +58,8 @@ class Tagging(TaskKind):
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Precision, recall and F1 are those of entities; other tags have accuracy only."""
-        return self.metrics if not labels or is_bio(labels) else ("accuracy",)
+        of_entities = () if not labels or is_bio(labels) else ("f1", "precision", "recall")
+        return tuple(each for each in self.metrics if each not in of_entities)
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()

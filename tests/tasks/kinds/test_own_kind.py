@@ -1,0 +1,89 @@
+"""Kinds of tasks that a study file defines."""
+
+import numpy as np
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.lab import studies
+from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.tasks import catalog, kinds
+from bertlab.tasks.kinds.classification import Classification
+from bertlab.tasks.locate import _substituted, locate
+from bertlab.tasks.metrics import Mean
+from bertlab.tasks.task import Task
+
+ARRAYS = {"prediction": np.array([0, 1, 1]), "label": np.array([0, 0, 1]), "log_likelihood": np.array([-1.0, -2, -3])}
+
+
+@pytest.fixture(autouse=True)
+def known():
+    """The kinds, which are as before after the test."""
+    yield kinds.KINDS
+    kinds.KINDS.pop("own", None)
+
+
+def own(scores):
+    """A kind with a metric `mine` that has these scores."""
+
+    class Own(Classification):
+        name = "own"
+        metrics = (*Classification.metrics, "mine")
+
+        def score(self, name, arrays, labels):
+            return Mean(scores) if name == "mine" else super().score(name, arrays, labels)
+
+    return Own()
+
+
+def test_its_metrics_are_beside_those_of_the_kind_that_it_extends(known):
+    kind = own(np.array([1.0, 2.0, 6.0]))
+    assert type(known["own"]) is type(kind)
+    assert kind.like == "classification"
+    assert kind.values(ARRAYS, ("no", "yes"))["mine"] == 3.0
+    assert kind.known(("a", "b", "c")) == ("accuracy", "matthews", "mine")
+    kept = kind.contributions(ARRAYS, ("no", "yes"))
+    assert [*kept["metric_mine"]] == [1.0, 2.0, 6.0]
+    assert [*kept["metric_log_likelihood"]] == [-1.0, -2.0, -3.0]
+    assert known["classification"].contributions(ARRAYS, ("no", "yes")) == {}
+
+
+def test_a_task_of_the_catalogue_keeps_its_synthetic_counterpart_and_takes_substitutes(machine):
+    own(np.zeros(3))
+    task = Task(kind="own", name="sst2", dataset="sst2", text=("sentence",), microworld="sentiment")
+    assert locate(task, machine=machine, world=True).task.kind == "own"
+    assert _substituted(task, "sst2", "cola", machine).kind == "own"
+    with pytest.raises(BadInput, match="sst2 is own, squad is span"):
+        locate(task, machine=machine, world=True, substitute="squad")
+    assert locate(catalog.find("sst2"), machine=machine, world=True).task.kind == "classification"
+
+
+@pytest.mark.parametrize(
+    ("scores", "wrong"),
+    [
+        (np.array([1.0, np.nan, 2.0]), "metric mine of the kind of task 'own' gives no finite number"),
+        (np.array([1.0, 2.0]), "metric mine of the kind of task 'own' is of 2 examples, and log_likelihood of 3"),
+    ],
+)
+def test_a_metric_that_is_wrong_is_named(scores, wrong):
+    with pytest.raises(BadInput, match=wrong):
+        own(scores).contributions(ARRAYS, ("no", "yes"))
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"), [("name = 'span'", "'span' is bertlab's:"), ("pass", "'classification' is bertlab's:")]
+)
+def test_a_kind_without_a_name_of_its_own_is_refused(tmp_path, line, wrong):
+    file = tmp_path / "mine.py"
+    file.write_text(
+        f"from bertlab.tasks.kinds.classification import Classification\n\nclass Mine(Classification):\n    {line}\n"
+    )
+    with pytest.raises(BadInput, match=f"the kind of task Mine needs a name of its own, and {wrong}"):
+        studies.find(str(file))
+
+
+def test_a_study_made_in_python_cannot_keep_its_code():
+    own(np.zeros(3))
+    measured = Measurement("m", task=Task(kind="own", path="somewhere", text=("sentence",)))
+    study = Study(name="s", question="?", source="me", baseline="a", variants=[Variant("a")], measurements=[measured])
+    with pytest.raises(BadInput, match="results keep the code that they come from: define it and the study in a file"):
+        studies.chosen([study])
