@@ -99,7 +99,7 @@ def _drawn(evidence: Evidence, lines: Iterable[tuple[Any, ...]]) -> list[str]:
 
 
 def _draw(evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ...]], levels: Sequence[float]) -> Figure:
-    """Draws `lines` (`_COLUMNS`) over each axis that has values and another scale, and dashed `levels`."""
+    """Draws `lines` (`_COLUMNS`) over each axis that has values, and dashed `levels`."""
     import pandas
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
@@ -117,8 +117,9 @@ def _draw(evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ..
     keys: list[Key] = [(each, label(name, 2.6)) for name, each in styles.items()]
     keys += [(level, "unigram entropy")] if levels else []
     names = {column: name for column, name in _AXES.items() if points[column].notna().any()}
+    # over tokens, curves of the same batch size would be those over steps
     batches = {round(each) for each in (points["tokens"] / points["step"]).dropna()}
-    if len(batches) == 1:  # over tokens, the curves would be those over steps
+    if len(batches) == 1:
         del names["tokens"]
         names["step"] += f" of {batches.pop():,} tokens"
     along = list(names)

@@ -1,6 +1,6 @@
 """Writes what matplotlib has drawn as a small SVG: paths, circles and text, with coordinates to a tenth of a point.
 
-Matplotlib's own file gives each mark an element with its own style, in groups with names, and is ten times as large.
+Matplotlib's own file gives each mark an element with its own style and draws text as shapes: it is ten times as large.
 """
 
 import html
@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 _SPACE = "http://www.w3.org/2000/svg"
 _FONT = "'DejaVu Sans',Verdana,sans-serif"
-"""Verdana is as wide as the font that matplotlib measures text with; it is there where that is not."""
+"""Matplotlib measures text with DejaVu Sans; Verdana, which most other systems have, is as wide."""
 _DEFAULTS = {"fill": "none", "stroke-linejoin": "round", "stroke-linecap": "butt"}
 _KNOWN = {**_DEFAULTS, "stroke-dashoffset": "0", "text-anchor": "start", "font-family": "'DejaVu Sans', sans-serif"}
 Mark = tuple[str, str, str]
@@ -63,7 +63,7 @@ def _style(element: ElementTree.Element) -> dict[str, str]:
 
 
 def _shape(path: ElementTree.Element, style: dict[str, str], right: float = 0.0, down: float = 0.0) -> Mark:
-    """A path, moved; a circle, which matplotlib draws as eight curves, as one."""
+    """A path, moved; a circle, the only shape of these figures with curves, as one."""
     data = path.get("d", "")
     if "C" in data:
         where = {"cx": _number(right), "cy": _number(down), "r": f"{float(data.split()[2]):.3g}"}
@@ -75,6 +75,8 @@ def _shape(path: ElementTree.Element, style: dict[str, str], right: float = 0.0,
         steps = ((after[0] - before[0], after[1] - before[1]) for before, after in pairwise(points))
         moves = "".join(f" {x / 10:g} {y / 10:g}" for x, y in steps if x or y).replace(" -", "-").lstrip()
         lines.append(f"M{points[0][0] / 10:g} {points[0][1] / 10:g}l{moves or '0 0'}{'z' if 'z' in line else ''}")
+    if "z" not in data:
+        style = {key: value for key, value in style.items() if key != "fill"}  # a line, which has no inside
     return "path", _attributes(style), "".join(lines)
 
 
@@ -96,8 +98,8 @@ def _elements(marks: list[Mark]) -> Iterator[str]:
     for (tag, style), group in groupby(marks, key=lambda mark: mark[:2]):
         own = [mark[2] for mark in group]
         if tag == "path":
-            yield from (f'<path{style} d="{data}"/>' for data in (own if " fill=" in style else ["".join(own)]))
-        elif len(own) == 1:
+            own = [f' d="{data}"/>' for data in (own if " fill=" in style else ["".join(own)])]
+        if len(own) == 1:
             yield f"<{tag}{style}{own[0]}"
         else:
             yield f"<g{style}>{''.join(f'<{tag}{each}' for each in own)}</g>"
