@@ -1,4 +1,4 @@
-"""What is written: the same bytes whoever runs it, ids that pictures of one page can have, few colours, no markup from names."""
+"""What is written: the same bytes whoever runs it, ids that pictures of one page can have, few colours, and no markup."""
 
 from __future__ import annotations
 
