@@ -31,6 +31,22 @@ def machine(tmp_path_factory):
     return Machine(runs=place / "runs", cache=place / "cache", threads=1, precision="fp32")
 
 
+@pytest.fixture(scope="module")
+def browser():
+    """The Chromium on the PATH, or else playwright's own, headless; the tests that use it are skipped without one."""
+    sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: install the group `tests`")
+    path = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+    flags = ("gpu", "quic", "background-networking", "component-update", "sync")
+    quiet = ["--no-sandbox", "--no-first-run", *(f"--disable-{flag}" for flag in flags)]
+    with sync_api.sync_playwright() as playwright:
+        try:
+            started = playwright.chromium.launch(executable_path=path, args=quiet)
+        except sync_api.Error as error:
+            pytest.skip(f"no Chromium that starts: {error.message.splitlines()[0]}")
+        yield started
+        started.close()
+
+
 @pytest.fixture(scope="session")
 def call():
     """Runs a command and gives its exit status."""

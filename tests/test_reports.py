@@ -35,12 +35,34 @@ def test_the_command_of_a_synthetic_study_requests_the_runs_that_are_there(confi
     assert (left["pretrainings"], left["measurements"]) == (0, 0)
 
 
-@pytest.mark.parametrize("store", STORES, ids=lambda store: store.name)
-def test_the_results_of_the_repository_give_its_tables(store, call, tmp_path):
-    assert call("report", "--runs", store, "--out", tmp_path / "pages") == 0
-    assert (tmp_path / "pages" / "index.html").is_file()
+@pytest.fixture(scope="module", params=STORES, ids=lambda store: store.name)
+def reported(request, call, tmp_path_factory):
+    """A store of the repository and the pages of it."""
+    out = tmp_path_factory.mktemp("pages")
+    assert call("report", "--runs", request.param, "--out", out) == 0
+    return request.param, out / "index.html"
+
+
+def test_the_results_of_the_repository_give_its_tables(reported, call, tmp_path):
+    store, page = reported
+    assert page.is_file()
     assert call("export", "all", tmp_path / "again", "--results", "--runs", store) == 0
     for name in ("values", "summary", "claims"):
         kept, again = (pandas.read_parquet(place / f"{name}.parquet") for place in (store, tmp_path / "again"))
         assert len(kept) > 0
         pandas.testing.assert_frame_equal(again, kept, rtol=1e-6)
+
+
+def test_a_page_of_seven_studies_is_below_900_kilobytes(reported):
+    studies = len([*reported[0].glob("studies/*.json")])
+    assert reported[1].stat().st_size < 900_000 / 7 * studies
+
+
+def test_a_page_of_seven_studies_is_below_12000_pixels_on_a_small_screen(reported, browser):
+    tab = browser.new_page(viewport={"width": 400, "height": 900})
+    tab.goto(reported[1].as_uri())
+    studies, height = tab.evaluate(
+        "[document.querySelectorAll('article').length, document.documentElement.scrollHeight]"
+    )
+    tab.close()
+    assert height < 12_000 / 7 * studies

@@ -80,6 +80,7 @@ class Builder:
         causal: bool = False,
         parameters: int = 1_234_567,
         perplexity: float = 81.5,
+        batch: int = 2048,
         **files: Any,
     ) -> str:
         """A pre-training of the record and, unless it is pending, its run."""
@@ -110,7 +111,7 @@ class Builder:
             result = {
                 "status": "done",
                 "steps": steps,
-                "tokens": steps * 2048,
+                "tokens": steps * batch,
                 "parameters": parameters,
                 "vocabulary": 4096,
                 "heldout": heldout,

@@ -122,14 +122,14 @@ def test_pages_show_it_from_two_seeds_on(builder: Any, tmp_path: Path) -> None:
     builder.record()
     page.write([], builder.root, tmp_path / "one")
     assert len((tmp_path / "one" / "masking-noise.csv").read_text().splitlines()) == 1
-    assert "noise comes from" not in (tmp_path / "one" / "masking.md").read_text()
+    assert "<summary>Noise</summary>" not in (tmp_path / "one" / "masking.md").read_text()
     other = type(builder)(tmp_path / "more")
     fill(other, {"80/10/10": 0.6, "0/0/100": 0.6}, seeds=2)
     other.record()
     page.write([], other.root, tmp_path / "two")
     for name in ("masking.md", "index.html"):
         text = (tmp_path / "two" / name).read_text()
-        assert "Where the noise comes from" in text
+        assert "<summary>Noise</summary>" in text
         assert "No measurement decides with fewer than 4 pre-training seeds" in " ".join(text.split())
         assert "removed per minute: " in text
     assert len((tmp_path / "two" / "masking-noise.csv").read_text().splitlines()) == 3

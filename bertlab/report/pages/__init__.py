@@ -139,11 +139,10 @@ def _inline(svg: bytes, label: str) -> markupsafe.Markup:
     opening, _, drawing = svg.decode().partition(">")
     # the colours that follow the page's; all others are readable on light and dark
     for ink, own in {INK: "currentColor", GRID: "var(--grid)", WHITE: "var(--ground)"}.items():
-        drawing = re.sub(ink, own, drawing, flags=re.IGNORECASE)
-    room = re.search(r'viewBox="[^"]*"', opening)
-    assert room
+        drawing = drawing.replace(f'"{ink}"', f'"{own}"')
+    opening = re.sub(r' (xmlns|width|height)="[^"]*"', "", opening)  # as wide as there is room
     label = markupsafe.escape(plain(label))
-    return markupsafe.Markup(f'<svg role="img" aria-label="{label}" {room[0]}>{drawing}')
+    return markupsafe.Markup(f'{opening} role="img" aria-label="{label}">{drawing}')
 
 
 def clusters(evidence: Evidence) -> list[str]:

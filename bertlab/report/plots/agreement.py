@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.agreement import ENDPOINTS, METRIC, Agreement
@@ -11,6 +12,7 @@ from bertlab.wording import count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+    from matplotlib.ticker import Formatter
 
 _AGREES: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "linestyle": "", "markersize": 5.5, "alpha": 0.8}
 _DIFFERS: dict[str, Any] = {**_AGREES, "color": COLOURS[3], "marker": "X", "markersize": 6}
@@ -82,9 +84,25 @@ def _curve(found: Agreement) -> tuple[Figure, str] | None:
     axes.axhline(80, **_REFERENCE, zorder=1)
     keys.append((_REFERENCE, "80 %: DataDecide, 150M to 1B parameters"))
     axes.set_xscale("log")
+    for axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
+        axis(_powers())
     axes.set_ylim(-4, 104)
     axes.set_xlabel("FLOPs of the baseline's pre-training")
     axes.set_ylabel("signs that agree (%)")
     legend(figure, keys)
     text = f"Share of signs that agree against compute, at each milestone of {count(len(sections), 'setting')}."
     return figure, text
+
+
+def _powers() -> Formatter:
+    """Names the ticks of a logarithmic axis as matplotlib does, in plain text: `10¹²` where that writes a formula."""
+    from matplotlib.ticker import LogFormatterSciNotation
+
+    class Powers(LogFormatterSciNotation):
+        def __call__(self, x: float, pos: int | None = None) -> str:
+            formula = super().__call__(x, pos).replace(r"\times", "\N{MULTIPLICATION SIGN}")
+            raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
+            formula = re.sub(r"\^\{(.*?)\}", lambda found: found[1].translate(raised), formula)
+            return re.sub(r"\$|\\mathdefault|[{}]", "", formula)
+
+    return Powers()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,8 @@ _AXES = {"step": "steps", "tokens": "tokens", "seconds": "training time (seconds
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 POINTS = 20
 """Points of a fine-tuning curve, about."""
+MARKED = 8
+"""Points of a line up to which they have markers."""
 _COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
 
 
@@ -101,29 +104,43 @@ def _draw(evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ..
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
     points = pandas.DataFrame(lines, columns=list(_COLUMNS))
+    few = points.groupby(["panel", "variant"])["step"].nunique().max() <= MARKED
     styles: dict[str, dict[str, Any]] = {}  # the baseline in ink and bold, the others in colours and dashes that differ
     for variant in variants:
         place = len(styles.keys() - {evidence.baseline})
         colour, dashes = COLOURS[place % len(COLOURS)], _DASHES[(place + place // len(COLOURS)) % len(_DASHES)]
-        styles[variant] = {"marker": "o", "markersize": 2.5, "color": colour, "linestyle": dashes, "linewidth": 1.7}
+        styles[variant] = {"color": colour, "linestyle": dashes, "linewidth": 1.7}
+        styles[variant] |= {"marker": "o", "markersize": 2.5} if few else {}
         if variant == evidence.baseline:
             styles[variant] |= {"color": INK, "linestyle": "solid", "linewidth": 2.2, "zorder": 3}
     level = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
     keys: list[Key] = [(each, label(name, 2.6)) for name, each in styles.items()]
     keys += [(level, "unigram entropy")] if levels else []
-    along = [column for column in _AXES if points[column].notna().any()]
+    names = {column: name for column, name in _AXES.items() if points[column].notna().any()}
+    # over tokens, curves of the same batch size would be those over steps
+    batches = {round(each) for each in (points["tokens"] / points["step"]).dropna()}
+    if len(batches) == 1:
+        del names["tokens"]
+        names["step"] += f" of {batches.pop():,} tokens"
+    along = list(names)
     panels = list(points.groupby("panel", sort=False))
-    figure = blank(0.55 + 2.1 * len(panels))
-    grid = figure.subplots(len(panels), len(along), sharex="col", sharey="row", squeeze=False)
-    for across, (panel, each) in zip(grid, panels, strict=True):
+    # panels of several axes below each other, of one axis in pairs, each with an axis of its own
+    beside = 2 if len(along) == 1 < len(panels) else 1
+    down = math.ceil(len(panels) / beside)
+    figure = blank(0.55 + (2.1 if beside == 1 else 2.3) * down)
+    shared: dict[str, Any] = {"sharex": "col", "sharey": "row"} if beside == 1 else {}
+    rows = figure.subplots(down, beside * len(along), **shared, squeeze=False).reshape(-1, len(along))
+    for axes in rows[len(panels) :].ravel():
+        axes.set_visible(False)
+    for across, (panel, each) in zip(rows, panels, strict=False):
         across[0].set_title(panel, loc="left")
         across[0].set_ylabel(label(each["unit"].iloc[0], 2.0, lines=2))
         for axes, column in zip(across, along, strict=True):
             _lines(axes, each.assign(along=each[column]).dropna(subset=["along"]), styles)
             for value in levels:
                 axes.axhline(value, **level, zorder=1)
-    for axes, column in zip(grid[-1], along, strict=True):
-        axes.set_xlabel(_AXES[column])
+    for axes, column in zip(rows[-1] if beside == 1 else rows.ravel(), along * len(rows), strict=False):
+        axes.set_xlabel(names[column])
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
         if column != "seconds":

@@ -9,7 +9,6 @@ from __future__ import annotations
 import hashlib
 import io
 import math
-import re
 import textwrap
 import warnings
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -21,6 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
 from bertlab.report.evidence import Evidence
+from bertlab.report.plots.drawing import compact
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -80,19 +80,12 @@ class Picture:
 
 
 def svg(figure: Figure, name: str) -> bytes:
-    """A figure as SVG, the same bytes each time; ids are unique to `name`, so that one page can hold many figures.
-
-    Text is drawn as shapes, comments and the style sheet are removed: a style sheet would hold for the whole page, and
-    matplotlib writes names from data into comments.
-    """
+    """A figure as SVG, the same bytes each time; ids are unique to `name`, so that one page can hold many figures."""
     file = io.StringIO()
     with applied():
         figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
-    text = file.getvalue()
-    text = re.sub(r"<!--.*?-->\s*|\s*<style.*?</style>", "", text[text.index("<svg") :], flags=re.DOTALL)
-    text = text.replace("<svg ", '<svg stroke-linejoin="round" stroke-linecap="butt" ', 1)
     prefix = "f" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-    return re.sub(r'\bid="|href="#|url\(#', lambda found: f"{found[0]}{prefix}-", text).encode()
+    return compact(file.getvalue(), prefix).encode()
 
 
 def label(name: str, inches: float = 2.0, lines: int = 1) -> str:

@@ -94,13 +94,15 @@ def points(evidence: Evidence) -> Picture | None:
     figure, panels = by_variant(evidence, names, variants)
     for name, axes in zip(names, panels, strict=True):
         shown: list[float] = []
-        for place, variant in enumerate(variants):
-            for seed, own in evidence.by_seed(variant, name).items():
-                y, values = place + height[seed], evidence.points(variant, name)[seed]
+        for seed in seeds:
+            for place, variant in enumerate(variants):
+                y, values = place + height[seed], evidence.points(variant, name).get(seed, [])
+                own = evidence.by_seed(variant, name).get(seed, [])
                 axes.scatter(values, [y] * len(values), s=36, color=colours[seed], linewidth=0.8, edgecolor="white")
                 crossed = [each for each, cell in zip(values, own, strict=True) if cell.status == "collapsed"]
                 axes.plot(crossed, [y] * len(crossed), **_COLLAPSED, zorder=6)
                 shown += values
+        for place, variant in enumerate(variants):
             if found := evidence.summary(variant, name):
                 axes.plot(found.mean, place, **_MEAN, zorder=5)
                 if variant == evidence.baseline:

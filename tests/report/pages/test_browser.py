@@ -1,36 +1,8 @@
 """The page of HTML in a real browser: headless Chromium, driven by playwright; skipped where there is none."""
 
-import shutil
-
 import pytest
 
 from bertlab.report import page
-
-sync_api = pytest.importorskip("playwright.sync_api", reason="no playwright: install the group `tests`")
-
-NAMES = ("chromium", "chromium-browser", "google-chrome")
-QUIET = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
-
-
-@pytest.fixture(scope="module")
-def browser():
-    """The Chromium on the PATH, or else playwright's own."""
-    path = next(filter(None, map(shutil.which, NAMES)), None)
-    with sync_api.sync_playwright() as playwright:
-        try:
-            started = playwright.chromium.launch(executable_path=path, args=QUIET)
-        except sync_api.Error as error:
-            pytest.skip(f"no Chromium that starts: {error.message.splitlines()[0]}")
-        yield started
-        started.close()
 
 
 @pytest.fixture(scope="module")
@@ -126,8 +98,9 @@ def test_without_script_everything_is_there(opened, browser, out):
     plain.close()
 
 
-def test_a_study_takes_a_seventh_of_12000_pixels(opened):
-    assert opened(1400).evaluate("document.querySelector('#study-masking').offsetHeight") < 12_000 / 7
+def test_a_small_screen_has_the_figures_folded(opened):
+    shown = "[...document.querySelectorAll('#study-masking svg')].filter(each => each.checkVisibility()).length"
+    assert [opened(width).evaluate(shown) for width in (400, 1400)] == [0, 2]
 
 
 def test_verdicts_and_differences_are_on_a_small_screen(opened):
@@ -153,6 +126,18 @@ def test_the_numbers_are_those_of_the_csv(opened, of_csv, out):
     assert len(known) == 7
     for key, (value, published, _) in known.items():
         assert found[key] == (f"{float(value):.1f}", *([published] if published else []))
+
+
+def test_it_prints_results_figures_and_the_details_that_are_open(opened):
+    tab = opened(400)
+    tab.locator("#study-masking summary", has_text="Floors").press("Enter")
+    tab.emulate_media(media="print")
+    shown = tab.evaluate(
+        """[...document.querySelectorAll('#study-masking :is(summary, table, .claims, svg)')]
+           .filter(each => each.checkVisibility())
+           .map(each => each.matches('summary') ? each.innerText.split(/\\W/)[0] : each.localName)"""
+    )
+    assert shown == ["Warning", "table", "ul", "Effects", "svg", "Learning", "svg", "Floors"]
 
 
 def test_it_prints_dark_on_light(opened):

@@ -45,7 +45,7 @@ def test_one_seed_has_no_band(builder: Any, figures: Figures) -> None:
 def test_variants_that_never_saw_mask_are_drawn_under_their_own_masking_only(builder: Any, figures: Figures) -> None:
     for variant, own in (("80/10/10", None), ("0/0/100", 4.4)):
         builder.pretrain(variant, loss=4.5 if own is None else 8, own=own)
-    fixed, _, own_masking, _ = figures()["curves"].axes
+    fixed, own_masking = figures()["curves"].axes
     # a line for each variant, and the plateau
     assert len(fixed.lines) == 2
     assert len(own_masking.lines) == 3
@@ -56,7 +56,7 @@ def test_variants_that_never_saw_mask_are_drawn_under_their_own_masking_only(bui
 def test_left_to_right_has_an_axis_of_its_own(builder: Any, figures: Figures) -> None:
     for variant, causal in (("80/10/10", False), ("left to right", True)):
         builder.pretrain(variant, causal=causal)
-    masked, _, causal_axes, _ = figures()["curves"].axes
+    masked, causal_axes = figures()["curves"].axes
     # a line for the only variant, and the plateau; equal losses have one panel
     assert [len(axes.lines) for axes in (masked, causal_axes)] == [2, 2]
     assert causal_axes.get_title("left") == "Held-out text, left to right"
@@ -66,6 +66,11 @@ def test_left_to_right_has_an_axis_of_its_own(builder: Any, figures: Figures) ->
 def test_losses_are_drawn_over_steps_tokens_and_the_time_of_the_updates(builder: Any, figures: Figures) -> None:
     for seed, seconds in enumerate((12.0, 24.0)):
         builder.pretrain("80/10/10", seed, timing=timed(*[seconds] * 10))
+    assert [each.get_xlabel() for each in figures()["curves"].axes] == [
+        "steps of 2,048 tokens",
+        "training time (seconds)",
+    ]
+    builder.pretrain("100/0/0", batch=4096)
     axes = figures()["curves"].axes
     assert [each.get_xlabel() for each in axes] == ["steps", "tokens", "training time (seconds)"]
     # 1,000 steps of 2,048 tokens; 120 and 240 seconds, evaluations not counted
@@ -79,7 +84,7 @@ def test_without_own_curves_every_variant_is_drawn_under_the_fixed_masking(build
     builder.pretrain("80/10/10", metrics=metrics)
     builder.pretrain("0/0/100", own=4.4, metrics=metrics)
     evidence = gather(Store(builder.root), [builder.record()])[0]
-    assert [len(axes.lines) for axes in figures(evidence)["curves"].axes] == [3, 3], "over steps and tokens"
+    assert [len(axes.lines) for axes in figures(evidence)["curves"].axes] == [3], "over steps"
     assert notes("times", evidence) == [], "no time was kept"
 
 

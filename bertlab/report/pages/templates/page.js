@@ -1,4 +1,7 @@
-// Sorts the table of all studies by a click on a heading, and filters it by words.
+// Folds the figures on a small screen; sorts the table of all studies by a click on a heading, and filters it by words.
+if (matchMedia("screen and (max-width: 40rem)").matches) {
+  document.querySelectorAll(".figures > details").forEach(each => { each.open = false })
+}
 const table = document.querySelector("table.studies")
 const body = table.tBodies[0]
 const key = (row, place) => row.cells[place].dataset.sort ?? row.cells[place].innerText
