@@ -68,7 +68,7 @@ def effects(evidence: Evidence) -> Picture | None:
     compared = _PUBLISHED in drawn
     alt = "Measured and published differences" if compared else "Measured differences"
     alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(found), 'measurement')}."
-    return Picture(evidence, "effects", "Effects and the paper's" if compared else "Effects", alt, figure)
+    return Picture(evidence, "effects", "Effects, measured and published" if compared else "Effects", alt, figure)
 
 
 def _style(effect: Effect) -> dict[str, Any]:
