@@ -1,4 +1,4 @@
-"""What is written: the same bytes whoever runs it, ids that pictures of one page can have, few colours, and no markup."""
+"""What is written: the same bytes for everyone, ids that pictures of one page can have, few colours, names as words."""
 
 from __future__ import annotations
 
