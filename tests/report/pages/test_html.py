@@ -154,7 +154,7 @@ def test_a_reader_of_any_kind_finds_the_way(written: Elements) -> None:
     assert len(written.all("caption")) == len(written.all("table")) == 9
     details = written.all("details")
     assert len(details) == len(written.all("summary"))
-    assert [each["text"].split()[0] for each in details if "open" in each] == ["Effects", "Learning"], "figures"
+    assert [each["text"].split()[0] for each in details if "open" in each] == ["Effects,", "Learning"], "figures"
     assert all(each.get("scope") for each in written.all("th"))
     pictures = [each for each in written.all("svg") if each.get("role") == "img"]
     assert len(pictures) == 3
