@@ -4,13 +4,23 @@ from bertlab.errors import unknown
 from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.kinds.classification import Classification
 from bertlab.tasks.kinds.coreference import Coreference
+from bertlab.tasks.kinds.coreference_resolution import CoreferenceResolution
 from bertlab.tasks.kinds.multiple_choice import MultipleChoice
 from bertlab.tasks.kinds.regression import Regression
 from bertlab.tasks.kinds.span import Span
 from bertlab.tasks.kinds.tagging import Tagging
 
 KINDS: dict[str, TaskKind] = {
-    kind.name: kind for kind in (Classification(), Regression(), MultipleChoice(), Coreference(), Span(), Tagging())
+    kind.name: kind
+    for kind in (
+        Classification(),
+        Regression(),
+        MultipleChoice(),
+        Coreference(),
+        CoreferenceResolution(),
+        Span(),
+        Tagging(),
+    )
 }
 """Every kind by its name."""
 
