@@ -76,7 +76,7 @@ class CoreferenceModel(nn.Module):
             starts, widths, rows = self._keep(first, last, sentences, kept)
         found = [self._rows(first, last, starts, widths, rows)]
         if not self.training:
-            starts, ends, gold = mentions.clamp(min=0).unbind(-1)
+            starts, ends, _ = mentions.clamp(min=0).unbind(-1)
             rows = GOLD * (mentions[..., 2] >= 0).long()
             found.append(self._rows(first, last, starts, ends - starts, rows))
         width = max(each.shape[-1] for each in found)
@@ -100,7 +100,7 @@ class CoreferenceModel(nn.Module):
             return x[:, inside]
 
         layer, hidden = cast(nn.Linear, self.mention[0]), first.shape[-1]
-        start, end, inner, width = layer.weight.split((hidden, hidden, hidden, FEATURE_SIZE), 1)
+        start, end, inner, width = torch.split(layer.weight, [hidden, hidden, hidden, FEATURE_SIZE], 1)
         scores = windows(self.attention(first)[..., 0])[:, :, None].expand(-1, -1, longest, -1)
         later = torch.ones(longest, longest, device=first.device).triu(1).bool()
         weights = scores.masked_fill(later, -torch.inf).softmax(-1)  # of the words of a span

@@ -20,9 +20,9 @@ FACTS = 3
 def coreference_resolution(sample: Sample) -> dict[str, Any]:
     """A document as `sentences`, lists of words, and `clusters`, lists of the first and last words of mentions."""
     document = _Document(sample)
+    facts = (document.act, document.use, document.habit)
     clauses = [document.introduce(0), document.introduce(1), document.gift()]
-    for _ in range(FACTS):
-        clauses.append(sample.draw.one((document.act, document.use, document.habit))())
+    clauses += [sample.draw.one(facts)() for _ in range(FACTS)]
     sentences: list[list[str]] = []
     clusters: dict[str, list[list[int]]] = {}
     start = 0
@@ -69,7 +69,7 @@ class _Document:
         return text(self.draw, _TEMPLATES["introduce"], values | {"place": place.name})
 
     def person(self, number: int, form: str = "object") -> str:
-        """A mention of a person, mostly a pronoun if the sentence before is about them, else a description or a name."""
+        """A mention of a person: most often a pronoun if the sentence before is about them."""
         being = self.people[number]
         if self.topic == number and self.draw.chance(0.75):
             words = str(getattr(being, form))

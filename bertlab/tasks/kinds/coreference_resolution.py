@@ -4,8 +4,8 @@ The document is read in segments, one after another, as in Joshi et al. 2019 (in
 scored as `model/coreference.py` says. Kind `coreference` is another task: the choice between two names for one pronoun.
 
 Data is that of e2e-coref: `sentences`, lists of words, and `clusters`, lists of mentions `[first, last]`, the places of
-their words in the document. Or it is that of CoNLL-2012 on the Hub: of each sentence its `words`, `coref_spans`
-`[cluster, first, last]` in the sentence, and `part_id`: clusters and antecedents are those of one part.
+their words in the document. Or it is that of CoNLL-2012 on the Hub, where the label is `sentences` too: of each its
+`words`, `coref_spans` `[cluster, first, last]` in the sentence, and `part_id`: clusters are those of one part.
 """
 
 from __future__ import annotations
@@ -42,6 +42,8 @@ SPAN_SHARE = 0.4
 TRAINING_SEGMENTS = 3
 """In training, longer documents become several of this many segments, so that they fit the memory of a GPU; the paper's
 code trains on a random part of this size instead."""
+CLUSTERS = "clusters"
+"""The column of e2e-coref's data that gives the clusters of a published task, where a local mirror has it."""
 LEXICAL_WORDS = 4
 """Words of the longest spans of the lexical floor."""
 STRIDE = 2**20
@@ -69,6 +71,7 @@ class CoreferenceResolution(TaskKind):
     metrics: ClassVar[tuple[str, ...]] = ("f1", *METRICS)
     hub_task = "token-classification"
     cased = True
+    beside = (CLUSTERS,)
 
     def text(self, task: Task, table: Table) -> tuple[list[list[str]], ...]:
         """The words of each document."""
@@ -77,11 +80,12 @@ class CoreferenceResolution(TaskKind):
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Annotation]:
         """The clusters of each document. Those that share a mention are one."""
         found = []
-        values = zip(table.columns[task.text[0]], table.columns[task.label], _documents(task, table), strict=True)
+        label = _label(task, table)
+        values = zip(table.columns[task.text[0]], table.columns[label], _documents(task, table), strict=True)
         for row, (given, clusters, sentences) in enumerate(values, start=1):
             counts = [len(sentence) for sentence in sentences]
-            parts, where = [0] * len(counts), f"{table.where(task.label)} row {row}"
-            if task.label == task.text[0]:
+            parts, where = [0] * len(counts), f"{table.where(label)} row {row}"
+            if label == task.text[0]:
                 parts = [sentence.get("part_id", 0) for sentence in given]
                 clusters = _of_sentences(given, counts, where)
             links = [pair for cluster in _checked(clusters, sum(counts), where) for pair in _links(cluster)]
@@ -354,19 +358,24 @@ def _by_word(pieces: list[int], of_word: list[int], most: int) -> list[list[int]
     return [[piece for _, piece in group][:most] for _, group in grouped]
 
 
+def _label(task: Task, table: Table) -> str:
+    """The column of the clusters."""
+    return CLUSTERS if task.label == task.text[0] and CLUSTERS in table.columns else task.label
+
+
 def _documents(task: Task, table: Table) -> list[list[list[str]]]:
     """The words of the sentences of each document. Raises `BadInput` that names the first row of another form."""
     column = task.text[0]
     if column not in table.columns:
         raise BadInput(f"text {shown(column)}: coreference resolution takes the name of one column")
-    found = []
+    found, marked = [], _label(task, table) == column
     for row, value in enumerate(table.columns[column], start=1):
-        sentences = value if isinstance(value, list) else [None]
-        if task.label == column:
+        sentences: list[Any] = value if isinstance(value, list) else [None]
+        if marked:
             sentences = [sentence.get("words") if isinstance(sentence, dict) else None for sentence in sentences]
         lists = all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in sentences)
         if not lists or not any(sentences):
-            form = '{"words": [...], "coref_spans": [...]}' if task.label == column else "a list of words"
+            form = '{"words": [...], "coref_spans": [...]}' if marked else "a list of words"
             raise BadInput(f"{table.where(column)} row {row} is {shown(value)}: give a list of sentences, each {form}")
         found.append([[_ENDS.get(word, word) for word in words] for words in sentences])
     return found
@@ -376,12 +385,12 @@ def _of_sentences(sentences: list[dict[str, Any]], counts: list[int], where: str
     """The clusters of a document of CoNLL-2012 on the Hub."""
     found: dict[tuple[int, int], list[list[int]]] = {}
     for sentence, start in zip(sentences, itertools.accumulate([0, *counts]), strict=False):
-        spans = sentence.get("coref_spans")
         try:
-            for number, first, last in spans or ():
+            for number, first, last in sentence["coref_spans"]:
                 found.setdefault((sentence.get("part_id", 0), number), []).append([start + first, start + last])
-        except (TypeError, ValueError):
-            raise BadInput(f"{where} has coref_spans {shown(spans)}: give [[cluster, first, last], ...]") from None
+        except (KeyError, TypeError, ValueError):
+            given = shown(sentence.get("coref_spans"))
+            raise BadInput(f"{where} has coref_spans {given}: give [[cluster, first, last], ...]") from None
     return list(found.values())
 
 
