@@ -27,7 +27,8 @@ from bertlab.tasks.kinds import KINDS, classification
 from bertlab.tasks.kinds.span import Answers
 from bertlab.tasks.task import RawExamples, TaskData
 
-METRICS = {"similarity": "pearson", "entities": "f1", "questions": "f1", "questions-unanswerable": "f1"}
+METRICS = {"similarity": "pearson"}
+METRICS |= dict.fromkeys(("entities", "questions", "questions-unanswerable", "coreference-resolution"), "f1")
 PAIRS = ("inference", "question-inference", "paraphrase", "similarity")
 METRICS |= {task: "accuracy" for task in catalog.WORLD if task not in METRICS}
 

@@ -242,21 +242,24 @@ def _resolve(reference: Reference, commit: str, listed: Files) -> dict[str, Any]
                 place.write_bytes(_fetch(reference.repository, commit, path).read_bytes())
             else:
                 place.touch()
-        builder = datasets.load_dataset_builder(str(folder), reference.configuration or None)
+        # The Hub's own conversions have no card that names configurations, but a folder for each.
+        chosen = reference.configuration or None
+        converted = chosen is not None and (folder / chosen).is_dir() and "README.md" not in listed
+        builder = datasets.load_dataset_builder(str(folder), **{"data_dir" if converted else "name": chosen})
         splits = {
             str(split): [Path(file).resolve().relative_to(folder).as_posix() for file in files]
             for split, files in (builder.config.data_files or {}).items()
         }
     usual, options = type(builder.config)(), dataclasses.fields(builder.config)
     ours = {"name", "version", "data_dir", "data_files", "description", "features"}
-    chosen = {each.name: getattr(builder.config, each.name) for each in options if each.name not in ours}
+    read = {each.name: getattr(builder.config, each.name) for each in options if each.name not in ours}
     return {
         "repository": reference.repository,
         "name": reference.name,
         "commit": commit,
         "splits": {split: {path: listed[path] for path in paths} for split, paths in splits.items()},
         "reader": type(builder).__module__.rpartition(".")[2],
-        "options": {name: value for name, value in chosen.items() if value != getattr(usual, name)},
+        "options": {name: value for name, value in read.items() if value != getattr(usual, name)},
         "features": builder.info.features.to_dict() if builder.info.features else {},
     }
 

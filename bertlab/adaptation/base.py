@@ -140,10 +140,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
 
 def tensors(batch: Batch) -> dict[str, Tensor]:
-    """The arrays of a batch as tensors, integers in 64 bits, without `lengths` if no sequence has padding."""
+    """All arrays of a batch but `slots` as tensors, integers in 64 bits; no `lengths` if no sequence has padding."""
     import torch
 
-    names = ("tokens", "segments", "positions", "targets", "lengths")
+    names = [each.name for each in dataclasses.fields(batch) if each.name != "slots"]
     parts = {name: torch.from_numpy(getattr(batch, name)) for name in names}
     parts = {name: value if value.is_floating_point() else value.long() for name, value in parts.items()}
     if (batch.lengths == batch.tokens.shape[1]).all():

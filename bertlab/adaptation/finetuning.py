@@ -35,6 +35,8 @@ class FineTuning(Adaptation):
     answerability: bool = False
     """Spans only: a jointly trained binary classifier decides whether a question has an answer (RoBERTa section 3.3),
     instead of a threshold on the score of the best span."""
+    head_lr: Annotated[float, Range(0, 1000, above=True)] = 1.0
+    """The learning rate of what is above the encoder as a multiple of `peak_lr`."""
     layer_decay: Annotated[float, Range(0, 1, above=True)] = 1.0
     """The learning rate of each layer as a fraction of the next one's; the embeddings are the lowest level, the head is
     the highest."""
@@ -58,12 +60,11 @@ class FineTuning(Adaptation):
         return RecurrentEncoder(model.encoder, keyed(*key, "recurrent")) if self.bilstm else model.encoder
 
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
-        """`layer_decay` for the last layer of the encoder, its powers below (Clark et al. 2020, appendix A).
-
-        Parameters that layers share have the rate of the last layer.
+        """`head_lr` above the encoder; `layer_decay` for its last layer, its powers below (Clark et al. 2020, appendix
+        A). Parameters that layers share have the rate of the last layer.
         """
         levels = cast("Backbone", model.encoder).levels
-        return {
+        return dict.fromkeys(model.parameters(), self.head_lr) | {
             value: self.layer_decay ** (len(levels) - place)
             for place, level in enumerate(levels)
             for value in level.parameters()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bertlab.errors import unknown
-from bertlab.synthetic import sayings, token_tasks
+from bertlab.synthetic import references, sayings, token_tasks
 from bertlab.synthetic.language import VERSION, Draw
 from bertlab.synthetic.sayings import Sample
 from bertlab.synthetic.stories import BYTES, DOCUMENTS, documents
@@ -47,6 +47,7 @@ TASKS = {
     "questions-unanswerable": Task(token_tasks.extractive, (0, 1, 1), train=2_500),
     "completion": Task(sayings.completion, range(4), train=1_000, revision=5),
     "parts-of-speech": Task(token_tasks.parts_of_speech, train=64, revision=4),  # more would saturate it
+    "coreference-resolution": Task(references.coreference_resolution, train=2_000, revision=1),
 }
 
 
@@ -62,7 +63,7 @@ def rows(task: str, split: Split) -> list[dict[str, Any]]:
     sentence, label: 0 answers it); paraphrase (sentence1, sentence2, label); similarity (the same, label 0.0 to 5.0);
     sentiment and acceptability (sentence, label); entities (tokens, ner_tags: BIO of PER, LOC, ORG, MISC); questions
     and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label); parts-of-speech (tokens,
-    upos: tags of Universal Dependencies).
+    upos: tags of Universal Dependencies); coreference-resolution (sentences, clusters of first and last words).
     """
     if task not in TASKS:
         raise unknown("synthetic task", task, TASKS)

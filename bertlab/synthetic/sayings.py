@@ -50,7 +50,7 @@ class Sample:
         """One of three or more `items` with equal probability; in training the first in more than half of the draws."""
         return items[0] if not self.rare and self.draw.chance(0.5) else self.draw.one(items)
 
-    def word(self, words: Sequence[str]) -> str:
+    def word(self, words: Sequence[T]) -> T:
         """One of the `words`; in training the first of every three."""
         return self.draw.one(words if self.rare else words[::3])
 

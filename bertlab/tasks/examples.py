@@ -47,13 +47,13 @@ class Examples:
     @cached_property
     def lengths(self) -> Integers:
         """(E,) tokens of the longest sequence of each example."""
-        lengths: Integers = _sizes(self.sequences).reshape(-1, self.choices).max(1, initial=0)
+        lengths: Integers = sizes(self.sequences).reshape(-1, self.choices).max(1, initial=0)
         return lengths
 
     @cached_property
     def counts(self) -> Integers:
         """(E,) the number of targets of each example."""
-        return _sizes(self.positions)
+        return sizes(self.positions)
 
     @cached_property
     def first_targets(self) -> Integers:
@@ -67,12 +67,12 @@ class Examples:
         """The examples at these indices as one batch, padded to the longest or up to `WIDTH_STEP` - 1 tokens more."""
         indices = (examples[:, None] * self.choices + np.arange(self.choices)).ravel()
         sequences = [self.sequences[index] for index in indices]
-        lengths, counts = _sizes(sequences), self.counts[examples]
-        tokens = _padded(sequences, lengths, _rounded(lengths, self.lengths), self.pad)
+        lengths, counts = sizes(sequences), self.counts[examples]
+        tokens = padded(sequences, lengths, rounded(lengths, self.lengths), self.pad)
         column = np.arange(tokens.shape[1])
         second = (column < lengths[:, None]) & (column >= self.second_starts[indices][:, None])
-        width = _rounded(counts, self.counts)
-        positions = _padded([self.positions[index] for index in examples], counts, width, 0)
+        width = rounded(counts, self.counts)
+        positions = padded([self.positions[index] for index in examples], counts, width, 0)
         slot = np.arange(width)
         kept = np.float32 if np.issubdtype(self.targets.dtype, np.floating) else np.int32
         slots = np.where(slot < counts[:, None], self.first_targets[examples][:, None] + slot, -1)
@@ -104,19 +104,20 @@ class Batch:
     """(B, K) int64 the index of each target among all W; -1 in an empty slot."""
 
 
-def _rounded(sizes: Integers, among: Integers) -> int:
-    """The largest of `sizes`, rounded up to a multiple of `WIDTH_STEP`, at most the largest of `among`."""
-    return min(-(-int(sizes.max()) // WIDTH_STEP) * WIDTH_STEP, int(among.max()))
+def rounded(counts: Integers, among: Integers) -> int:
+    """The largest of `counts`, rounded up to a multiple of `WIDTH_STEP`, at most the largest of `among`."""
+    return min(-(-int(counts.max()) // WIDTH_STEP) * WIDTH_STEP, int(among.max()))
 
 
-def _sizes(arrays: Sequence[Integers]) -> Integers:
+def sizes(arrays: Sequence[Integers]) -> Integers:
+    """The number of entries of each array."""
     return np.array([len(each) for each in arrays], np.int64)
 
 
-def _padded(arrays: Sequence[Integers], sizes: Integers, width: int, filling: int) -> Integers:
-    """Arrays of these sizes as the beginnings of the rows of one, int32."""
+def padded(arrays: Sequence[Integers], counts: Integers, width: int, filling: int) -> Integers:
+    """Arrays of `counts` entries as the beginnings of the rows of one, int32."""
     found = np.full((len(arrays), width), filling, np.int32)
-    found[np.arange(width) < sizes[:, None]] = np.concatenate(arrays)
+    found[np.arange(width) < counts[:, None]] = np.concatenate(arrays)
     return found
 
 
@@ -137,7 +138,7 @@ def by_length(lengths: Integers, tokens: int) -> list[Integers]:
     order: Integers = np.argsort(-lengths, kind="stable")
     batches, start = [], 0
     while start < len(order):
-        count = max(1, tokens // max(1, _rounded(lengths[order[start]][None], lengths)))
+        count = max(1, tokens // max(1, rounded(lengths[order[start]][None], lengths)))
         batches.append(order[start : start + count])
         start += count
     return batches

@@ -1,0 +1,175 @@
+"""Coreference resolution over spans: Lee et al. 2018 on an encoder's vectors, as in SpanBERT section 4.2.
+
+Each span of words is scored as a mention, the best are kept, and each kept span chooses an antecedent among those
+before it, or none. s(x, y) = s_m(x) + s_m(y) + s_c(x, y); no antecedent has the score 0.
+
+Shapes: B documents of N words, R segments of T tokens, S spans, A antecedents, G gold mentions, D hidden.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bertlab.model.initial import HEAD_STD, initialise
+from bertlab.model.layers import gather, set_dropout
+from bertlab.model.recurrent import Backbone
+
+LONGEST_SPAN = 30
+"""Words of the longest spans, as in the paper (there: word pieces)."""
+ANTECEDENTS = 50
+"""Each span chooses among at most this many: those with the best coarse scores (Lee et al. 2018, section 4)."""
+FEATURE_SIZE = 20
+"""Units of the embeddings of widths and distances."""
+FFNN_FACTOR = 3
+"""Units of the feed-forward networks as a multiple of the encoder's width: the paper's 3,000 for 1,024."""
+DISTANCES = (1, 2, 3, 4, 5, 8, 16, 32, 64)
+"""Where buckets of distances begin, counted in kept spans."""
+NONE, KEPT, GOLD = 0, 1, 2
+"""What a row of the output is: empty, a kept span, a gold mention."""
+
+
+class CoreferenceModel(nn.Module):
+    """An encoder with scores of spans as mentions, and of pairs of spans."""
+
+    def __init__(self, encoder: Backbone, dropout: float, seed: int) -> None:
+        """Takes over `encoder` and sets the dropout of all; what is new starts from `seed`."""
+        super().__init__()
+        self.encoder = encoder
+        width, units = 3 * encoder.hidden_size + FEATURE_SIZE, FFNN_FACTOR * encoder.hidden_size
+        self.attention = nn.Linear(encoder.hidden_size, 1)
+        self.widths = nn.Embedding(LONGEST_SPAN, FEATURE_SIZE)
+        self.distances = nn.Embedding(len(DISTANCES) + 1, FEATURE_SIZE)
+        self.mention = _ffnn(width, units)
+        self.coarse = nn.Linear(width, width)
+        self.pair = _ffnn(3 * width + FEATURE_SIZE, units)
+        set_dropout(self, dropout)
+        new = {name: child for name, child in self.named_children() if child is not encoder}
+        initialise(nn.ModuleDict(new), HEAD_STD, seed)
+
+    def forward(
+        self,
+        tokens: Tensor,
+        segments: Tensor,
+        lengths: Tensor | None,
+        firsts: Tensor,
+        lasts: Tensor,
+        sentences: Tensor,
+        kept: Tensor,
+        mentions: Tensor,
+    ) -> Tensor:
+        """(R, T), (R, T), (R,) and of each document the first and last tokens of its words in the R x T ones (B, N),
+        the sentences of words (B, N), -1 for padding, the number of spans to keep (B,), and gold mentions (B, G, 3):
+        first word, last word and cluster, -1 for padding.
+
+        Gives (B, S, 3 + 3 A), fp32: what a row is, its first and last word, and in turn the score, the first and the
+        last word of each antecedent; scores are minus infinity where there is none. Rows are the kept spans in their
+        order in the document and, in evaluation, behind them the gold mentions, which are their own antecedents.
+        """
+        states = self.encoder(tokens, segments, lengths).float()
+        states = states.view(1, -1, states.shape[-1])
+        first, last = (gather(states, each.view(1, -1)).view(*each.shape, -1) for each in (firsts, lasts))
+        with torch.no_grad():
+            starts, widths, rows = self._keep(first, last, sentences, kept)
+        found = [self._rows(first, last, starts, widths, rows)]
+        if not self.training:
+            starts, ends, _ = mentions.clamp(min=0).unbind(-1)
+            rows = GOLD * (mentions[..., 2] >= 0).long()
+            found.append(self._rows(first, last, starts, ends - starts, rows))
+        width = max(each.shape[-1] for each in found)
+        return torch.cat([F.pad(each, (0, width - each.shape[-1]), value=-torch.inf) for each in found], 1)
+
+    def _keep(self, first: Tensor, last: Tensor, sentences: Tensor, kept: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """The spans with the best scores as mentions: their starts and widths minus 1, and what each row is, (B, S).
+
+        The first layer of the scores is linear in the parts of a span, so it is applied to them before they are put
+        together: there are many more spans than words.
+        """
+        words = sentences.shape[1]
+        places = torch.arange(words, device=sentences.device)[:, None]
+        ends = places + torch.arange(min(LONGEST_SPAN, words), device=sentences.device)
+        inside = ends.clamp(max=words - 1)
+        valid = (ends < words) & (sentences[:, inside] == sentences[..., None]) & (sentences >= 0)[..., None]
+        valid = valid[..., : int(valid.sum(-1).max())]  # of the longest sentence
+        inside, longest = inside[:, : valid.shape[-1]], valid.shape[-1]
+
+        def windows(x: Tensor) -> Tensor:
+            return x[:, inside]
+
+        layer, hidden = cast(nn.Linear, self.mention[0]), first.shape[-1]
+        start, end, inner, width = torch.split(layer.weight, [hidden, hidden, hidden, FEATURE_SIZE], 1)
+        scores = windows(self.attention(first)[..., 0])[:, :, None].expand(-1, -1, longest, -1)
+        later = torch.ones(longest, longest, device=first.device).triu(1).bool()
+        weights = scores.masked_fill(later, -torch.inf).softmax(-1)  # of the words of a span
+        x = (
+            F.linear(first, start)[:, :, None]
+            + windows(F.linear(last, end))
+            + weights @ windows(F.linear(first, inner))
+        )
+        x = x + F.linear(self.widths.weight[:longest], width, layer.bias)
+        scores = self.mention[1:](x)[..., 0].masked_fill(~valid, -torch.inf).flatten(1)
+        best = scores.topk(int(kept.max()), 1).indices
+        used = torch.arange(best.shape[1], device=best.device) < kept[:, None]
+        best = best.masked_fill(~used, scores.shape[1]).sort(1).values  # empty rows are the last
+        used = best < scores.shape[1]
+        best = best.masked_fill(~used, 0)
+        return best // longest, best % longest, KEPT * used.long()
+
+    def _rows(self, first: Tensor, last: Tensor, starts: Tensor, widths: Tensor, rows: Tensor) -> Tensor:
+        """The output for spans (B, S) in order, of which those with `rows` 0 are empty."""
+        count = starts.shape[1]
+        spans = self._vectors(first, last, starts, widths)
+        mention = self.mention(spans)[..., 0]
+        distance = torch.arange(count, device=starts.device)[:, None] - torch.arange(count, device=starts.device)
+        allowed = (distance > 0) & (rows > 0)[:, :, None] & (rows > 0)[:, None]
+        coarse = mention[:, :, None] + mention[:, None] + self.coarse(spans) @ spans.transpose(1, 2)
+        scores, chosen = coarse.masked_fill(~allowed, -torch.inf).topk(min(ANTECEDENTS, count), -1)
+        before = gather(spans, chosen.flatten(1)).view(*chosen.shape, -1)
+        own = spans[:, :, None].expand_as(before)
+        far = torch.arange(count, device=starts.device)[:, None] - chosen
+        features = self.distances((far[..., None] >= far.new_tensor(DISTANCES)).sum(-1))
+        scores = scores + self.pair(torch.cat([own, before, own * before, features], -1))[..., 0]
+        places = torch.stack([starts, starts + widths], -1).float()
+        chosen_places = gather(places, chosen.flatten(1)).view(*chosen.shape, 2)
+        pairs = torch.cat([scores.float()[..., None], chosen_places], -1).flatten(2)
+        return torch.cat([rows.float()[..., None], places, pairs], -1)
+
+    def _vectors(self, first: Tensor, last: Tensor, starts: Tensor, widths: Tensor) -> Tensor:
+        """(B, S, 3 D + F): the first and the last token of each span, its words weighted by attention, its width."""
+        words, hidden = first.shape[1:]
+        widths = widths.clamp(max=LONGEST_SPAN - 1)
+        more = torch.arange(int(widths.max()) + 1, device=starts.device)
+        places = (starts[..., None] + more).clamp(max=words - 1)
+        inside = gather(first, places.flatten(1)).view(*places.shape, hidden)
+        scores = self.attention(inside)[..., 0].masked_fill(more > widths[..., None], -torch.inf)
+        attended = (scores.softmax(-1)[..., None] * inside).sum(2)
+        return torch.cat([gather(first, starts), gather(last, starts + widths), attended, self.widths(widths)], -1)
+
+
+def _ffnn(inputs: int, units: int) -> nn.Sequential:
+    """A feed-forward network with one hidden layer and one output."""
+    return nn.Sequential(nn.Linear(inputs, units), nn.ReLU(), nn.Dropout(), nn.Linear(units, 1))
+
+
+def log_likelihoods(rows: Tensor, mentions: Tensor) -> Tensor:
+    """(B, S) the log-likelihood of the right antecedents of each row of an output, nats: the sum of their
+    probabilities; of none for a span that is no gold mention, or whose antecedents are not among those it can choose.
+
+    `mentions` (B, G, 3) has first word, last word and cluster, -1 for padding.
+    """
+    antecedents = rows[..., 3:].reshape(*rows.shape[:2], -1, 3)
+    scores, own = antecedents[..., 0], _clusters(rows[..., 1:3], mentions)
+    same = _clusters(antecedents[..., 1:].flatten(1, 2), mentions).view(scores.shape) == own[..., None]
+    right = same & (own >= 0)[..., None] & scores.isfinite()
+    every = torch.cat([torch.zeros_like(scores[..., :1]), scores], -1)
+    right = torch.cat([~right.any(-1, keepdim=True), right], -1)
+    return every.masked_fill(~right, -torch.inf).logsumexp(-1) - every.logsumexp(-1)
+
+
+def _clusters(spans: Tensor, mentions: Tensor) -> Tensor:
+    """The cluster of each span (B, S, 2), -1 for those that are no mention."""
+    same = (spans[:, :, None] == mentions[:, None, :, :2]).all(-1)
+    return torch.where(same, mentions[:, None, :, 2], -1).amax(-1)

@@ -1,0 +1,428 @@
+"""Coreference resolution: the mentions of a document in clusters, one for each thing mentioned (Pradhan et al. 2012).
+
+The document is read in segments, one after another, as in Joshi et al. 2019 (independent segments), and its spans are
+scored as `model/coreference.py` says. Kind `coreference` is another task: the choice between two names for one pronoun.
+
+Data is that of e2e-coref: `sentences`, lists of words, and `clusters`, lists of mentions `[first, last]`, the places of
+their words in the document. Or it is that of CoNLL-2012 on the Hub, where the label is `sentences` too: of each its
+`words`, `coref_spans` `[cluster, first, last]` in the sentence, and `part_id`: clusters are those of one part.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, ClassVar, cast
+
+import numpy as np
+
+from bertlab.errors import BadInput
+from bertlab.names import shown
+from bertlab.tasks.clusters import METRICS, clusters_of, f1_of_counts
+from bertlab.tasks.examples import Batch, Examples, Floats, Integers, padded, rounded, sizes
+from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
+from bertlab.tasks.metrics import Metric, MetricOfMeans, ratio
+from bertlab.tasks.task import RawExamples, Table, Task, TaskData
+
+if TYPE_CHECKING:
+    from torch import Tensor, nn
+
+    from bertlab.model.heads import Pooler
+    from bertlab.model.recurrent import Backbone
+    from bertlab.text.tokenizers.base import TrainedTokenizer
+
+Mention = tuple[int, int]
+"""The first and the last word of a mention, from 0."""
+
+SPAN_SHARE = 0.4
+"""Spans that are kept, as a fraction of the words of a document: lambda of Lee et al. 2018."""
+TRAINING_SEGMENTS = 3
+"""In training, longer documents become several of this many segments, so that they fit the memory of a GPU; the paper's
+code trains on a random part of this size instead."""
+CLUSTERS = "clusters"
+"""The column of e2e-coref's data that gives the clusters of a published task, where a local mirror has it."""
+LEXICAL_WORDS = 4
+"""Words of the longest spans of the lexical floor."""
+STRIDE = 2**20
+"""More than the tokens of any segment."""
+_ENDS = {"/.": ".", "/?": "?"}
+"""How OntoNotes spells some ends of sentences; e2e-coref undoes it, too."""
+
+
+@dataclass(frozen=True)
+class Annotation:
+    """The clusters of a document, and its sentences."""
+
+    clusters: list[list[Mention]]
+    sentences: list[int]
+    """The number of words of each sentence."""
+    parts: list[int]
+    """The part that each sentence belongs to."""
+
+
+class CoreferenceResolution(TaskKind):
+    """The clusters of mentions in a document."""
+
+    name = "coreference-resolution"
+    columns = range(1, 2)
+    metrics: ClassVar[tuple[str, ...]] = ("f1", *METRICS)
+    hub_task = "token-classification"
+    cased = True
+    beside = (CLUSTERS,)
+
+    def text(self, task: Task, table: Table) -> tuple[list[list[str]], ...]:
+        """The words of each document."""
+        return ([list(itertools.chain.from_iterable(sentences)) for sentences in _documents(task, table)],)
+
+    def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Annotation]:
+        """The clusters of each document. Those that share a mention are one."""
+        found = []
+        label = _label(task, table)
+        values = zip(table.columns[task.text[0]], table.columns[label], _documents(task, table), strict=True)
+        for row, (given, clusters, sentences) in enumerate(values, start=1):
+            counts = [len(sentence) for sentence in sentences]
+            parts, where = [0] * len(counts), f"{table.where(label)} row {row}"
+            if label == task.text[0]:
+                parts = [sentence.get("part_id", 0) for sentence in given]
+                clusters = _of_sentences(given, counts, where)
+            links = [pair for cluster in _checked(clusters, sum(counts), where) for pair in _links(cluster)]
+            found.append(Annotation(cast("list[list[Mention]]", clusters_of(links)), counts, parts))
+        return found
+
+    def encode(
+        self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
+    ) -> Documents:
+        """Encodes the parts of documents as segments [CLS] sentences [SEP] of at most `length` tokens; only sentences
+        that are longer are divided, between words. An example is a part; for `training` it has at most
+        `TRAINING_SEGMENTS`, and clusters are cut between examples."""
+        sentences = []
+        for words, annotation in zip(raw.text[0], raw.labels, strict=True):
+            ends = np.cumsum(annotation.sentences)
+            sentences += [words[end - count : end] for end, count in zip(ends, annotation.sentences, strict=True)]
+        encoded = iter(tokenizer.encode_words(sentences))
+        parts: list[_Part] = []
+        for number, annotation in enumerate(raw.labels):
+            pieces = [_by_word(*next(encoded), length - 2) for _ in annotation.sentences]
+            parts += _divided(number, pieces, annotation.parts, length - 2, TRAINING_SEGMENTS if training else 0)
+        mentions = [part.mentions(raw.labels[part.document].clusters) for part in parts]
+        kept = np.array([max(1, int(SPAN_SHARE * len(part.sentences))) for part in parts])
+        counts = kept + sizes(mentions)
+        sequences: list[Integers] = [
+            np.array([tokenizer.cls, *segment, tokenizer.sep], np.int32) for part in parts for segment in part.segments
+        ]
+        return Documents(
+            sequences=sequences,
+            second_starts=sizes(sequences),
+            positions=[np.array(part.firsts) for part in parts],
+            targets=np.zeros(counts.sum(), np.int64),
+            owners=np.repeat([part.document for part in parts], counts),
+            pad=tokenizer.pad,
+            raw_count=len(raw),
+            lasts=[np.array(part.lasts) for part in parts],
+            sentences=[np.array(part.sentences) for part in parts],
+            mentions=mentions,
+            kept=kept,
+            starts=np.array([part.start for part in parts]),
+            opens=np.cumsum([0, *(len(part.segments) for part in parts)]),
+        )
+
+    def head(
+        self, encoder: Backbone, pooler: Pooler, labels: Sequence[str], dropout: float, seed: int, options: Options = ()
+    ) -> nn.Module:
+        """Scores of mentions and of their antecedents."""
+        from bertlab.model.coreference import CoreferenceModel
+
+        return CoreferenceModel(encoder, dropout, seed)
+
+    def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
+        """Kept spans and their antecedents, as `CoreferenceModel` gives them."""
+        names = ("positions", "lasts", "sentences", "kept", "targets")
+        found: Tensor = model(
+            batch["tokens"], batch["segments"], batch.get("lengths"), *(batch[name] for name in names)
+        )
+        return found
+
+    def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
+        """The negative log-likelihood of the right antecedents of the kept spans, summed over a document, as the mean
+        over documents, nats; `targets` (B, G, 3) has the gold mentions."""
+        from bertlab.model.coreference import KEPT, log_likelihoods
+
+        return -(log_likelihoods(logits, targets) * (logits[..., 0] == KEPT)).sum() / len(targets)
+
+    def predict(
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
+    ) -> Predicted:
+        """The clusters that the best antecedents of kept spans give, and the log-likelihood of the right antecedents of
+        the gold mentions of each document, among gold mentions."""
+        import torch
+
+        from bertlab.model.coreference import log_likelihoods
+
+        parts = cast(Documents, examples)
+        likelihood = np.zeros(len(raw))
+        links: list[list[tuple[Mention, Mention]]] = [[] for _ in range(len(raw))]
+        for at, (first, kept) in enumerate(zip(parts.first_targets, parts.kept, strict=True)):
+            document, rows = parts.owners[first], scores[first : first + parts.counts[at]]
+            spans = rows[:kept, 1:3].astype(np.int64) + parts.starts[at]
+            antecedents = rows[:kept, 3:].reshape(kept, -1, 3)
+            best = antecedents[np.arange(kept), antecedents[..., 0].argmax(1)]
+            for span, (score, *antecedent) in zip(spans, best, strict=True):
+                if score > 0:
+                    one, two = (tuple(int(each) for each in place) for place in (antecedent + parts.starts[at], span))
+                    links[document].append((cast(Mention, one), cast(Mention, two)))
+            gold = torch.from_numpy(rows[None, kept:])
+            likelihood[document] += float(log_likelihoods(gold, torch.from_numpy(parts.mentions[at][None])).sum())
+        predicted = [clusters_of(each) for each in links]
+        return Predicted(arrays=_scores(predicted, raw) | {LIKELIHOOD: likelihood}, collapsed=not any(links))
+
+    def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
+        """No clusters at all."""
+        return _scores([[] for _ in range(len(raw))], raw)
+
+    def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
+        """Links spans with the same last word: those whose words are a mention in most of the places of the training
+        examples where they occur. Names that the training examples lack are all alike."""
+        known = {word for words in train.text[0] for word in words if not word[:1].isupper()}
+
+        def key(words: Sequence[str]) -> tuple[str, ...]:
+            return tuple(word.lower() if word.lower() in known else "Name" for word in words)
+
+        occurs, mentioned = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
+        for words, annotation in zip(train.text[0], train.labels, strict=True):
+            keys = key(words)
+            occurs.update(keys[first : last + 1] for first, last in _spans(annotation))
+            gold = (mention for cluster in annotation.clusters for mention in cluster)
+            mentioned.update(keys[first : last + 1] for first, last in gold)
+
+        def clusters(words: Sequence[str], annotation: Annotation) -> list[list[Any]]:
+            keys, after = key(words), -1
+            of_head: dict[str, list[Mention]] = {}
+            for first, last in _spans(annotation):  # of those that start at a word, the longest first
+                found = keys[first : last + 1]
+                if first > after and 2 * mentioned[found] > occurs[found]:
+                    of_head.setdefault(words[last].lower(), []).append((first, last))
+                    after = last
+            return [cluster for cluster in of_head.values() if len(cluster) > 1]
+
+        return lambda raw: _scores([clusters(*pair) for pair in zip(raw.text[0], raw.labels, strict=True)], raw)
+
+    def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
+        """The F1 of each metric over all documents, and their mean."""
+        counts = [arrays[each] for each in (METRICS if name == "f1" else (name,))]
+        return MetricOfMeans(np.concatenate(counts, -1).astype(np.float64), f1_of_counts)
+
+    def likelihood(self, arrays: Arrays) -> Metric:
+        """The mean over gold mentions."""
+        mentions = arrays["b_cubed"][:, 3]
+        return MetricOfMeans(np.stack([arrays[LIKELIHOOD], mentions], -1).astype(np.float64), ratio)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Documents(Examples):
+    """E documents, or parts of them; each has one or several segments, and N words. `positions` and `lasts` have the
+    first and the last token of each word, counted from the first segment as if all had `stride` tokens. `targets` are
+    not labels: each stands for a row of the output, first the kept spans of a document, then its gold mentions."""
+
+    lasts: list[Integers]
+    sentences: list[Integers]
+    """For each document the sentence of each word."""
+    mentions: list[Integers]
+    """For each document the gold mentions, (G, 3): first word, last word, cluster."""
+    kept: Integers
+    """(E,) the number of spans to keep."""
+    starts: Integers
+    """(E,) the first word, in its raw example."""
+    opens: Integers
+    """(E + 1,) the first segment of each document, and the end."""
+
+    @cached_property
+    def lengths(self) -> Integers:
+        """(E,) tokens of all segments of each document."""
+        return np.add.reduceat(sizes(self.sequences), self.opens[:-1])
+
+    @cached_property
+    def counts(self) -> Integers:
+        """(E,) the number of rows of each document."""
+        return self.kept + sizes(self.mentions)
+
+    def batch(self, examples: Integers) -> DocumentBatch:
+        """The documents at these indices."""
+        segments = [np.arange(self.opens[each], self.opens[each + 1]) for each in examples]
+        sequences = [self.sequences[row] for row in np.concatenate(segments)]
+        lengths, words = sizes(sequences), sizes([self.positions[each] for each in examples])
+        tokens = padded(sequences, lengths, rounded(lengths, sizes(self.sequences)), self.pad)
+        before = np.cumsum([0, *map(len, segments)])
+
+        def places(of_words: list[Integers]) -> Integers:
+            """Tokens of words, counted over all segments of the batch."""
+            found: list[Integers] = []
+            for begin, each in zip(before[:-1], examples, strict=True):
+                row, column = np.divmod(of_words[each], STRIDE)
+                found.append((begin + row) * tokens.shape[1] + column)
+            return padded(found, words, int(words.max()), 0)
+
+        kept, gold = self.kept[examples], sizes([self.mentions[each] for each in examples])
+        most = int(kept.max())
+        mentions = np.full((len(examples), max(1, int(gold.max())), 3), -1, np.int32)
+        column = np.arange(most + mentions.shape[1])
+        slots = np.where(column < most, column, column - most + kept[:, None])
+        used = np.where(column < most, column < kept[:, None], column - most < gold[:, None])
+        for row, each in enumerate(examples):
+            mentions[row, : gold[row]] = self.mentions[each]
+        return DocumentBatch(
+            tokens=tokens,
+            segments=np.zeros_like(tokens),
+            lengths=lengths.astype(np.int32),
+            positions=places(self.positions),
+            targets=mentions,
+            slots=np.where(used, self.first_targets[examples][:, None] + slots, -1),
+            lasts=places(self.lasts),
+            sentences=padded([self.sentences[each] for each in examples], words, int(words.max()), -1),
+            kept=kept.astype(np.int32),
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class DocumentBatch(Batch):
+    """B documents of R segments in all. `positions` and `lasts` (B, N) are the first and the last tokens of words among
+    the R x T tokens, `targets` (B, G, 3) the gold mentions, -1 for padding."""
+
+    lasts: Integers
+    sentences: Integers
+    """(B, N) the sentence of each word, -1 for padding."""
+    kept: Integers
+    """(B,) the number of spans to keep."""
+
+
+@dataclass
+class _Part:
+    """A part of a document: its segments and, of each word, its first and last token and its sentence."""
+
+    document: int
+    start: int
+    """Its first word in the document."""
+    segments: list[list[int]] = field(default_factory=lambda: [[]])
+    firsts: list[int] = field(default_factory=list)
+    lasts: list[int] = field(default_factory=list)
+    sentences: list[int] = field(default_factory=list)
+
+    def add(self, pieces: list[int], sentence: int) -> None:
+        """Adds a word to the last segment, behind its [CLS]."""
+        begin = (len(self.segments) - 1) * STRIDE + len(self.segments[-1]) + 1
+        self.segments[-1] += pieces
+        self.firsts.append(begin)
+        self.lasts.append(begin + len(pieces) - 1)
+        self.sentences.append(sentence)
+
+    def mentions(self, clusters: list[list[Mention]]) -> Integers:
+        """(G, 3) the mentions of a document that are in this part: first word, last word, cluster."""
+        end = self.start + len(self.sentences)
+        found = sorted(
+            (first - self.start, last - self.start, number)
+            for number, cluster in enumerate(clusters)
+            for first, last in cluster
+            if self.start <= first and last < end
+        )
+        return np.array(found, np.int64).reshape(-1, 3)
+
+
+def _divided(
+    document: int, sentences: list[list[list[int]]], of_part: list[int], budget: int, most: int
+) -> Iterator[_Part]:
+    """The parts of a document, given the pieces of each word of its sentences: segments have at most `budget` pieces,
+    parts at most `most` segments; any number for 0."""
+    part, start, before = _Part(document, 0), 0, of_part[0]
+    for number, (words, own) in enumerate(zip(sentences, of_part, strict=True)):
+        whole = sum(map(len, words))
+        for at, pieces in enumerate(words):
+            needed = whole if at == 0 else len(pieces)
+            other = own != before and bool(part.sentences)
+            if other or (part.segments[-1] and len(part.segments[-1]) + needed > budget):
+                if other or len(part.segments) == most:
+                    yield part
+                    part = _Part(document, start)
+                else:
+                    part.segments.append([])
+            before = own
+            part.add(pieces, number)
+            start += 1
+    yield part
+
+
+def _by_word(pieces: list[int], of_word: list[int], most: int) -> list[list[int]]:
+    """The pieces of each word of a sentence, of each at most `most`."""
+    grouped = itertools.groupby(zip(of_word, pieces, strict=True), key=lambda pair: pair[0])
+    return [[piece for _, piece in group][:most] for _, group in grouped]
+
+
+def _label(task: Task, table: Table) -> str:
+    """The column of the clusters."""
+    return CLUSTERS if task.label == task.text[0] and CLUSTERS in table.columns else task.label
+
+
+def _documents(task: Task, table: Table) -> list[list[list[str]]]:
+    """The words of the sentences of each document. Raises `BadInput` that names the first row of another form."""
+    column = task.text[0]
+    if column not in table.columns:
+        raise BadInput(f"text {shown(column)}: coreference resolution takes the name of one column")
+    found, marked = [], _label(task, table) == column
+    for row, value in enumerate(table.columns[column], start=1):
+        sentences: list[Any] = value if isinstance(value, list) else [None]
+        if marked:
+            sentences = [sentence.get("words") if isinstance(sentence, dict) else None for sentence in sentences]
+        lists = all(isinstance(words, list) and all(isinstance(word, str) for word in words) for words in sentences)
+        if not lists or not any(sentences):
+            form = '{"words": [...], "coref_spans": [...]}' if marked else "a list of words"
+            raise BadInput(f"{table.where(column)} row {row} is {shown(value)}: give a list of sentences, each {form}")
+        found.append([[_ENDS.get(word, word) for word in words] for words in sentences])
+    return found
+
+
+def _of_sentences(sentences: list[dict[str, Any]], counts: list[int], where: str) -> list[list[list[int]]]:
+    """The clusters of a document of CoNLL-2012 on the Hub."""
+    found: dict[tuple[int, int], list[list[int]]] = {}
+    for sentence, start in zip(sentences, itertools.accumulate([0, *counts]), strict=False):
+        try:
+            for number, first, last in sentence["coref_spans"]:
+                found.setdefault((sentence.get("part_id", 0), number), []).append([start + first, start + last])
+        except (KeyError, TypeError, ValueError):
+            given = shown(sentence.get("coref_spans"))
+            raise BadInput(f"{where} has coref_spans {given}: give [[cluster, first, last], ...]") from None
+    return list(found.values())
+
+
+def _checked(clusters: Any, words: int, where: str) -> list[list[Mention]]:
+    """The clusters of a document of `words` words. Raises `BadInput` for another form and for false positions."""
+    try:
+        found = [[(first, last) for first, last in cluster] for cluster in clusters]
+    except (TypeError, ValueError):
+        raise BadInput(f"{where} is {shown(clusters)}: give a list of clusters, each [[first, last], ...]") from None
+    for first, last in itertools.chain.from_iterable(found):
+        if not (isinstance(first, int) and isinstance(last, int) and 0 <= first <= last < words):
+            has = f"{where} has the mention [{shown(first)}, {shown(last)}]"
+            raise BadInput(f"{has}: give the positions of its first and last word, of 0 to {words - 1}")
+    return found
+
+
+def _links(cluster: list[Mention]) -> Iterator[tuple[Mention, Mention]]:
+    """Links that give this cluster."""
+    return zip(cluster, [*cluster[1:], *cluster[:1]], strict=True)
+
+
+def _spans(annotation: Annotation) -> Iterator[Mention]:
+    """All spans of at most `LEXICAL_WORDS` words in a sentence, the longest first of those that start at a word."""
+    start = 0
+    for count in annotation.sentences:
+        for first in range(start, start + count):
+            last = min(first + LEXICAL_WORDS, start + count) - 1
+            yield from ((first, end) for end in range(last, first - 1, -1))
+        start += count
+
+
+def _scores(predicted: Sequence[Sequence[Any]], raw: RawExamples) -> dict[str, Floats]:
+    """The counts of each metric, (E, 4) each."""
+    pairs = [(clusters, annotation.clusters) for clusters, annotation in zip(predicted, raw.labels, strict=True)]
+    return {name: np.array([metric(*pair) for pair in pairs], np.float64) for name, metric in METRICS.items()}
