@@ -98,6 +98,10 @@ def test_without_script_everything_is_there(opened, browser, out):
     plain.close()
 
 
+def test_a_study_takes_a_seventh_of_12000_pixels(opened):
+    assert opened(1400).evaluate("document.querySelector('#study-masking').offsetHeight") < 12_000 / 7
+
+
 def test_a_small_screen_has_the_figures_folded(opened):
     shown = "[...document.querySelectorAll('#study-masking svg')].filter(each => each.checkVisibility()).length"
     assert [opened(width).evaluate(shown) for width in (400, 1400)] == [0, 2]
