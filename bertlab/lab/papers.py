@@ -52,10 +52,10 @@ COREFERENCE = Measurement("Coreference", task="ontonotes", metric="f1")
 COREFERENCE_NOTE = (
     "Coreference is that of OntoNotes as CoNLL-2012 has it, here of the development set; the paper does not say which "
     "set its ablations measure. The model is that of section 4.2, with the coarse scores of Lee et al. 2018. It lacks "
-    "what else the released code has: features of speaker, genre and segment, and second-order inference. Dropout above "
-    "the encoder is 0.1 in place of 0.3. Spans begin and end with words, and those that are kept, 0.4 per word (released "
-    "code: per word piece), may cross. In training, a document of more than three segments is several; the released "
-    "code trains on a random part of it."
+    "features of speaker, genre and segment and second-order inference, which the released code has, and above the "
+    "encoder its dropout is 0.1 in place of 0.3. Spans begin and end with words, and those that are kept, 0.4 per word "
+    "(released code: per word piece), may cross. In training, a document of more than three segments is several; the "
+    "released code trains on a random part of it."
 )
 """What this column of SpanBERT's tables has of its own."""
 GLUE = [

@@ -19,6 +19,8 @@ study = Study(
         Measurement("choices", task=Task(kind="multiple-choice", path="choices", text=("start", "endings"))),
         Measurement("numbers", task=Task(kind="regression", path="numbers", text=("sentence1", "sentence2")),
                     metric="pearson"),
+        Measurement("clusters", task=Task(kind="coreference-resolution", path="clusters", text=("sentences",),
+                    label="clusters"), metric="f1"),
     ],
 )
 """
@@ -34,6 +36,7 @@ def rows(split):
         "spans": microworld.rows("questions-unanswerable", split)[:70],
         "choices": completion,
         "numbers": microworld.rows("similarity", split)[:70],
+        "clusters": microworld.rows("coreference-resolution", split)[:70],
     }
 
 
@@ -57,15 +60,16 @@ def test_every_kind_is_measured_and_its_predictions_kept(call, folder):
     assert ablate(call, folder / "runs") == 0
     runs = {run.result()["task"]: run for run in Store(folder / "runs").runs() if run.kind == "finetune"}
     metrics = {task: set(run.result()["metrics"]) for task, run in runs.items()}
+    assert metrics.pop("clusters") == {"f1", "muc", "b_cubed", "ceaf_e"}
     assert metrics == {"spans": {"exact", "f1"}, "choices": {"accuracy"}, "numbers": {"pearson", "spearman"}}
     for task, run in runs.items():
         result = run.result()
-        assert set(result["majority"]) == metrics[task]
+        assert set(result["majority"]) == set(result["metrics"])
         assert result["rows"] == {"train": 64, "evaluation": 64}
         assert ("threshold" in result) is (task == "spans")
         with np.load(run.path / "predictions.npz", allow_pickle=False) as kept:
             assert {len(values) for values in kept.values()} == {64}
-            assert ("label" in kept.files) is (task != "spans")
+            assert ("label" in kept.files) is (task in ("choices", "numbers"))
     assert call("report", "--runs", folder / "runs", "--out", folder / "reports") == 0
     page = (folder / "reports" / "own.md").read_text()
     assert all(task in page for task in runs)
