@@ -127,14 +127,21 @@ class CoreferenceModel(nn.Module):
         allowed = (distance > 0) & (rows > 0)[:, :, None] & (rows > 0)[:, None]
         coarse = mention[:, :, None] + mention[:, None] + self.coarse(spans) @ spans.transpose(1, 2)
         scores, chosen = coarse.masked_fill(~allowed, -torch.inf).topk(min(ANTECEDENTS, count), -1)
-        before = gather(spans, chosen.flatten(1)).view(*chosen.shape, -1)
-        own = spans[:, :, None].expand_as(before)
         far = torch.arange(count, device=starts.device)[:, None] - chosen
-        features = self.distances((far[..., None] >= far.new_tensor(DISTANCES)).sum(-1))
-        scores = scores + self.pair(torch.cat([own, before, own * before, features], -1))[..., 0]
+        buckets = (far[..., None] >= far.new_tensor(DISTANCES)).sum(-1)
+
+        def of_chosen(x: Tensor) -> Tensor:
+            return gather(x, chosen.flatten(1)).view(*chosen.shape, -1)
+
+        # As above, the first layer is applied to the parts of a pair: x, y, their product, their distance.
+        layer, width = cast(nn.Linear, self.pair[0]), spans.shape[-1]
+        own, before, both, distant = torch.split(layer.weight, [width, width, width, FEATURE_SIZE], 1)
+        x = F.linear(spans, own)[:, :, None] + of_chosen(F.linear(spans, before))
+        x = x + F.linear(spans[:, :, None] * of_chosen(spans), both)
+        x = x + F.embedding(buckets, F.linear(self.distances.weight, distant, layer.bias))
+        scores = scores + self.pair[1:](x)[..., 0]
         places = torch.stack([starts, starts + widths], -1).float()
-        chosen_places = gather(places, chosen.flatten(1)).view(*chosen.shape, 2)
-        pairs = torch.cat([scores.float()[..., None], chosen_places], -1).flatten(2)
+        pairs = torch.cat([scores.float()[..., None], of_chosen(places)], -1).flatten(2)
         return torch.cat([rows.float()[..., None], places, pairs], -1)
 
     def _vectors(self, first: Tensor, last: Tensor, starts: Tensor, widths: Tensor) -> Tensor:

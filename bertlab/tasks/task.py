@@ -45,15 +45,17 @@ class Task(Checked, group="task "):
     text: tuple[str, ...] = ()
     """Text columns: one or two for classification and regression; question and context for spans; context and endings
     (or one column of lists of endings, which one of questions may precede) for multiple choice; one column of tokens
-    for tagging; context, pronoun, its position in characters and two names for coreference. A text may also join
-    columns, named in braces: `{premise} What was the {question}?`; lists of texts, such as the turns of a dialogue, are
-    joined with spaces."""
+    for tagging; context, pronoun, its position in characters and two names for coreference; one column of sentences,
+    each a list of words, for coreference resolution. A text may also join columns, named in braces: `{premise} What was
+    the {question}?`; lists of texts, such as the turns of a dialogue, are joined with spaces."""
     label: str = "label"
     """The target column: a label for classification, a number for regression, the index, the text or the name of the
     right ending for multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...],
     "answer_start": [...]}` in characters of the context, with empty lists if the question has no answer, or MRQA's list
     of accepted texts, whose places in the context the column `detected_answers` has; two columns in braces for
-    coreference, `{A-coref} {B-coref}`: whether the pronoun means the first name, and the second."""
+    coreference, `{A-coref} {B-coref}`: whether the pronoun means the first name, and the second; for coreference
+    resolution clusters, lists of the first and last words of mentions, or the column of sentences itself, if these have
+    `words`, `part_id` and `coref_spans` as CoNLL-2012 on the Hub."""
     labels: tuple[str, ...] = ()
     """Names of the labels, in the order of their integers; empty to read them from the data."""
     group: tuple[str, ...] = ()
@@ -133,9 +135,10 @@ class RawExamples:
     """Examples of one split, before they are encoded."""
 
     text: tuple[list[Any], ...]
-    """Columns of text; for tagging, one column of lists of words."""
+    """Columns of text; for tagging and coreference resolution, one column of lists of words."""
     labels: Sequence[Any]
-    """The answer of each example: a label, a number, a `span.Answers`; for tagging, an array of tags per word."""
+    """The answer of each example: a label, a number, a `span.Answers`; for tagging, an array of tags per word; for
+    coreference resolution, an `Annotation`."""
     groups: Integers | None = None
     """(E,) the group of each example; None if examples are independent."""
     split: RawExamples | None = None

@@ -421,6 +421,7 @@ def test_at_the_papers_scale_fine_tunings_are_the_papers():
             ("span", "squad"),
             ("span", "squad_v2"),
             ("multiple-choice", "swag"),
+            ("coreference-resolution", "ontonotes"),
         )
         if (each := paper.finetuning(kind, task))
     }
@@ -429,6 +430,7 @@ def test_at_the_papers_scale_fine_tunings_are_the_papers():
         ("span", "squad"): (32, 3.0, 5e-5, 384, 0.1),
         ("span", "squad_v2"): (48, 2.0, 5e-5, 384, 0.1),
         ("multiple-choice", "swag"): (16, 3.0, 2e-5, 128, 0.1),
+        ("coreference-resolution", "ontonotes"): (1, 20.0, 1e-5, 384, 0.1),
     }
     assert paper.grid == {"batch_size": (16, 32), "peak_lr": (5e-5, 3e-5, 2e-5), "epochs": (2, 3, 4)}
 

@@ -329,6 +329,13 @@ def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings():
         assert decayed == {id(value) for value in model.parameters() if value.dim() >= 2}
 
 
+def test_what_is_above_the_encoder_has_a_rate_of_its_own():
+    model = ClassificationModel(Encoder(Model(layers=1, hidden=8, heads=2), 20, 16), Pooler(8), 2, 0.0, 0)
+    rates = FineTuning(head_lr=10.0).lr_multipliers(model)
+    found = {name.partition(".")[0]: rates[value] for name, value in model.named_parameters()}
+    assert found == {"encoder": 1.0, "pooler": 10.0, "output": 10.0}
+
+
 def test_parameters_that_layers_share_have_the_rate_of_the_last_layer():
     model = ClassificationModel(
         Encoder(Model(layers=3, hidden=8, heads=2, sharing="all"), 20, 16), Pooler(8), 2, 0.0, 0

@@ -46,7 +46,7 @@ FLOATS = [
         for group in (*TUNED, "features")
         for path in below(group, "epochs", "peak_lr", "warmup", "dropout", "weight_decay")
     ),
-    *(f"{group}.layer_decay" for group in TUNED),
+    *(path for group in TUNED for path in below(group, "layer_decay", "head_lr")),
 ]
 WRONG = ("nan", "inf", "-inf", "-1", "1e30", "1e400", "abc", "")
 """No number of a recipe can be any of these."""
@@ -70,6 +70,7 @@ EDGES = [
     "features.layers=",
     "finetune.layer_decay=0",
     "finetune.layer_decay=1.01",
+    "finetune.head_lr=0",
     "finetune.peak_lr=0",
     "finetune.batch_size=0",
     "finetune.epochs=0",

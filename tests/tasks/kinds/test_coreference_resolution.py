@@ -195,3 +195,40 @@ def test_documents_are_resampled_as_a_whole():
     weights = np.array([[1.0, 1], [0, 1], [2, 0]])
     found = KIND.metric("f1", counts).weighted(weights)
     assert found == pytest.approx([100 * 2 * 0.8 * (4 / 7) / (0.8 + 4 / 7), 100, 100 * 2 * 0.5 * 0.25 / 0.75])
+
+
+def test_a_small_model_learns_who_is_who(monkeypatch):
+    """Twelve documents in which `a` is `b` if `c` is in between, else `d`."""
+    import torch
+
+    from bertlab.adaptation.base import tensors
+    from bertlab.model.encoder import Encoder
+    from bertlab.recipe import Model
+    from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
+
+    monkeypatch.setattr("bertlab.tasks.kinds.coreference_resolution.SPAN_SHARE", 1.0)
+    tokenizer = TrainedWordPiece(["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh"])
+    documents = []
+    for number in range(12):
+        between = ["c" if number % 2 else "e", *"fgh"[: 1 + number % 3]]
+        sentences = [["b", "g"], ["d", "h"], [*between, "a"]]
+        place = [(0, 0) if number % 2 else (2, 2), (4 + len(between),) * 2]
+        documents.append(([sentences], [place]))
+    examples = raw(*documents)
+    encoded = KIND.encode(examples, tokenizer, 8, training=True)
+    batch = tensors(encoded.batch(np.arange(len(encoded))))
+    encoder = Encoder(Model(layers=1, hidden=32, heads=2, positions="rotary", dropout=0.0), tokenizer.size, 8)
+    model = KIND.head(encoder, None, (), 0.0, 0)
+    optimizer = torch.optim.Adam(model.parameters(), 3e-3)
+    for _ in range(150):
+        optimizer.zero_grad()
+        KIND.loss(KIND.logits(model, batch), batch["targets"]).backward()
+        optimizer.step()
+    with torch.no_grad():
+        rows = KIND.logits(model.eval(), batch).numpy()
+    slots = encoded.batch(np.arange(len(encoded))).slots
+    scores = np.full((len(encoded.targets), rows.shape[-1]), -np.inf, np.float32)
+    scores[slots[slots >= 0]] = rows[slots >= 0]
+    arrays = KIND.predict(None, examples, encoded, scores).arrays
+    assert KIND.values(arrays, ())["f1"] == 100
+    assert KIND.metric("log_likelihood", arrays).value > -0.1
