@@ -13,8 +13,7 @@ from __future__ import annotations
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cached_property
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
@@ -22,7 +21,8 @@ import numpy as np
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks.clusters import METRICS, clusters_of, f1_of_counts
-from bertlab.tasks.examples import Batch, Examples, Floats, Integers, padded, rounded, sizes
+from bertlab.tasks.documents import Documents, Part, by_word, divided
+from bertlab.tasks.examples import Examples, Floats, Integers, sizes
 from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
 from bertlab.tasks.metrics import Metric, MetricOfMeans, ratio
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
@@ -46,8 +46,6 @@ CLUSTERS = "clusters"
 """The column of e2e-coref's data that gives the clusters of a published task, where a local mirror has it."""
 LEXICAL_WORDS = 4
 """Words of the longest spans of the lexical floor."""
-STRIDE = 2**20
-"""More than the tokens of any segment."""
 _ENDS = {"/.": ".", "/?": "?"}
 """How OntoNotes spells some ends of sentences; e2e-coref undoes it, too."""
 
@@ -103,10 +101,10 @@ class CoreferenceResolution(TaskKind):
             ends = np.cumsum(annotation.sentences)
             sentences += [words[end - count : end] for end, count in zip(ends, annotation.sentences, strict=True)]
         encoded = iter(tokenizer.encode_words(sentences))
-        parts: list[_Part] = []
+        parts: list[Part] = []
         for number, annotation in enumerate(raw.labels):
-            pieces = [_by_word(*next(encoded), length - 2) for _ in annotation.sentences]
-            parts += _divided(number, pieces, annotation.parts, length - 2, TRAINING_SEGMENTS if training else 0)
+            pieces = [by_word(*next(encoded), length - 2) for _ in annotation.sentences]
+            parts += divided(number, pieces, annotation.parts, length - 2, TRAINING_SEGMENTS if training else 0)
         mentions = [part.mentions(raw.labels[part.document].clusters) for part in parts]
         kept = np.array([max(1, int(SPAN_SHARE * len(part.sentences))) for part in parts])
         counts = kept + sizes(mentions)
@@ -218,144 +216,6 @@ class CoreferenceResolution(TaskKind):
         """The mean over gold mentions."""
         mentions = arrays["b_cubed"][:, 3]
         return MetricOfMeans(np.stack([arrays[LIKELIHOOD], mentions], -1).astype(np.float64), ratio)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Documents(Examples):
-    """E documents, or parts of them; each has one or several segments, and N words. `positions` and `lasts` have the
-    first and the last token of each word, counted from the first segment as if all had `stride` tokens. `targets` are
-    not labels: each stands for a row of the output, first the kept spans of a document, then its gold mentions."""
-
-    lasts: list[Integers]
-    sentences: list[Integers]
-    """For each document the sentence of each word."""
-    mentions: list[Integers]
-    """For each document the gold mentions, (G, 3): first word, last word, cluster."""
-    kept: Integers
-    """(E,) the number of spans to keep."""
-    starts: Integers
-    """(E,) the first word, in its raw example."""
-    opens: Integers
-    """(E + 1,) the first segment of each document, and the end."""
-
-    @cached_property
-    def lengths(self) -> Integers:
-        """(E,) tokens of all segments of each document."""
-        return np.add.reduceat(sizes(self.sequences), self.opens[:-1])
-
-    @cached_property
-    def counts(self) -> Integers:
-        """(E,) the number of rows of each document."""
-        return self.kept + sizes(self.mentions)
-
-    def batch(self, examples: Integers) -> DocumentBatch:
-        """The documents at these indices."""
-        segments = [np.arange(self.opens[each], self.opens[each + 1]) for each in examples]
-        sequences = [self.sequences[row] for row in np.concatenate(segments)]
-        lengths, words = sizes(sequences), sizes([self.positions[each] for each in examples])
-        tokens = padded(sequences, lengths, rounded(lengths, sizes(self.sequences)), self.pad)
-        before = np.cumsum([0, *map(len, segments)])
-
-        def places(of_words: list[Integers]) -> Integers:
-            """Tokens of words, counted over all segments of the batch."""
-            found: list[Integers] = []
-            for begin, each in zip(before[:-1], examples, strict=True):
-                row, column = np.divmod(of_words[each], STRIDE)
-                found.append((begin + row) * tokens.shape[1] + column)
-            return padded(found, words, int(words.max()), 0)
-
-        kept, gold = self.kept[examples], sizes([self.mentions[each] for each in examples])
-        most = int(kept.max())
-        mentions = np.full((len(examples), max(1, int(gold.max())), 3), -1, np.int32)
-        column = np.arange(most + mentions.shape[1])
-        slots = np.where(column < most, column, column - most + kept[:, None])
-        used = np.where(column < most, column < kept[:, None], column - most < gold[:, None])
-        for row, each in enumerate(examples):
-            mentions[row, : gold[row]] = self.mentions[each]
-        return DocumentBatch(
-            tokens=tokens,
-            segments=np.zeros_like(tokens),
-            lengths=lengths.astype(np.int32),
-            positions=places(self.positions),
-            targets=mentions,
-            slots=np.where(used, self.first_targets[examples][:, None] + slots, -1),
-            lasts=places(self.lasts),
-            sentences=padded([self.sentences[each] for each in examples], words, int(words.max()), -1),
-            kept=kept.astype(np.int32),
-        )
-
-
-@dataclass(frozen=True, kw_only=True)
-class DocumentBatch(Batch):
-    """B documents of R segments in all. `positions` and `lasts` (B, N) are the first and the last tokens of words among
-    the R x T tokens, `targets` (B, G, 3) the gold mentions, -1 for padding."""
-
-    lasts: Integers
-    sentences: Integers
-    """(B, N) the sentence of each word, -1 for padding."""
-    kept: Integers
-    """(B,) the number of spans to keep."""
-
-
-@dataclass
-class _Part:
-    """A part of a document: its segments and, of each word, its first and last token and its sentence."""
-
-    document: int
-    start: int
-    """Its first word in the document."""
-    segments: list[list[int]] = field(default_factory=lambda: [[]])
-    firsts: list[int] = field(default_factory=list)
-    lasts: list[int] = field(default_factory=list)
-    sentences: list[int] = field(default_factory=list)
-
-    def add(self, pieces: list[int], sentence: int) -> None:
-        """Adds a word to the last segment, behind its [CLS]."""
-        begin = (len(self.segments) - 1) * STRIDE + len(self.segments[-1]) + 1
-        self.segments[-1] += pieces
-        self.firsts.append(begin)
-        self.lasts.append(begin + len(pieces) - 1)
-        self.sentences.append(sentence)
-
-    def mentions(self, clusters: list[list[Mention]]) -> Integers:
-        """(G, 3) the mentions of a document that are in this part: first word, last word, cluster."""
-        end = self.start + len(self.sentences)
-        found = sorted(
-            (first - self.start, last - self.start, number)
-            for number, cluster in enumerate(clusters)
-            for first, last in cluster
-            if self.start <= first and last < end
-        )
-        return np.array(found, np.int64).reshape(-1, 3)
-
-
-def _divided(
-    document: int, sentences: list[list[list[int]]], of_part: list[int], budget: int, most: int
-) -> Iterator[_Part]:
-    """The parts of a document, given the pieces of each word of its sentences: segments have at most `budget` pieces,
-    parts at most `most` segments; any number for 0."""
-    part, start, before = _Part(document, 0), 0, of_part[0]
-    for number, (words, own) in enumerate(zip(sentences, of_part, strict=True)):
-        whole = sum(map(len, words))
-        for at, pieces in enumerate(words):
-            needed = whole if at == 0 else len(pieces)
-            other = own != before and bool(part.sentences)
-            if other or (part.segments[-1] and len(part.segments[-1]) + needed > budget):
-                if other or len(part.segments) == most:
-                    yield part
-                    part = _Part(document, start)
-                else:
-                    part.segments.append([])
-            before = own
-            part.add(pieces, number)
-            start += 1
-    yield part
-
-
-def _by_word(pieces: list[int], of_word: list[int], most: int) -> list[list[int]]:
-    """The pieces of each word of a sentence, of each at most `most`."""
-    grouped = itertools.groupby(zip(of_word, pieces, strict=True), key=lambda pair: pair[0])
-    return [[piece for _, piece in group][:most] for _, group in grouped]
 
 
 def _label(task: Task, table: Table) -> str:
