@@ -119,7 +119,7 @@ class CoreferenceModel(nn.Module):
         return best // longest, best % longest, KEPT * used.long()
 
     def _rows(self, first: Tensor, last: Tensor, starts: Tensor, widths: Tensor, rows: Tensor) -> Tensor:
-        """The output for spans (B, S) in order, of which those with `rows` 0 are empty."""
+        """The output for spans (B, S) in order; those with `rows` 0 are empty."""
         count = starts.shape[1]
         spans = self._vectors(first, last, starts, widths)
         mention = self.mention(spans)[..., 0]

@@ -47,7 +47,7 @@ def write_sources(folder: Path, stem: str, sources: Iterable[Mapping[str, str]])
         path = folder / stem / name
         if Path(name).is_absolute() or ".." in Path(name).parts or path.suffix != ".py":
             continue
-        with suppress(UnicodeEncodeError):
+        with suppress(ValueError):  # of characters that no file or file name can have
             content = source.encode()
             path.parent.mkdir(parents=True, exist_ok=True)
             if not path.is_file() or path.read_bytes() != content:
