@@ -30,6 +30,8 @@ ABOVE, BELOW, NO_FLOOR = "baseline above every floor", "baseline not above every
 """Measurements by the mean of the baseline beside the points that take no understanding (`FLOORS`)."""
 MATCHED = f"{METRIC} with {LIKELIHOOD}"
 """The paper's metric on the pairs that have a log-likelihood too."""
+LEARNED = f"{METRIC} above floors"
+"""The paper's metric without the measurements on which the baseline is not above every floor."""
 _ROUNDING = 1e-9
 """A mean this close to zero is zero: means of equal predictions differ by some 1e-13."""
 Key = TypeVar("Key")
@@ -159,9 +161,10 @@ class Agreement:
 
     @cached_property
     def overall(self) -> Mapping[str, tuple[Share, Interval | None]]:
-        """The share of all final comparisons on each endpoint and `MATCHED`, with its 95 % interval."""
+        """The share of the final comparisons on each endpoint, `LEARNED` and `MATCHED`, with its 95 % interval."""
         known = {each.pair for each in self.on(LIKELIHOOD)}
         pairs = {endpoint: self.on(endpoint) for endpoint in ENDPOINTS}
+        pairs[LEARNED] = [each for each in self.on(METRIC) if each.floors != BELOW]
         pairs[MATCHED] = [each for each in self.on(METRIC) if each.pair in known]
         return {name: (Share.of(own), interval(own)) for name, own in pairs.items()}
 

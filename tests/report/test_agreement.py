@@ -17,6 +17,7 @@ from bertlab.report.agreement import (
     ABOVE,
     BELOW,
     LARGEST,
+    LEARNED,
     MATCHED,
     METRIC,
     NO_FLOOR,
@@ -28,7 +29,7 @@ from bertlab.report.agreement import (
 )
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages.agreement import notes, summary
+from bertlab.report.pages.agreement import notes, overall, summary
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Interval
 from bertlab.store.runs import Store
@@ -88,8 +89,17 @@ def test_pairs_by_what_the_baseline_has_learned(builder: Any) -> None:
     assert agreement([dataclasses.replace(evidence, cells=without)]).groups["floors"].keys() == {NO_FLOOR}
     of = {"MNLI": {"majority guess": 33.0, "lexical baseline": 61.5}, "NER": {"majority guess": 49.5}}
     cells = [dataclasses.replace(cell, floors=of[cell.measurement]) for cell in evidence.cells]
-    found = agreement([dataclasses.replace(evidence, cells=cells)]).groups["floors"]
-    assert {name: shares[METRIC] for name, shares in found.items()} == {BELOW: Share(2, 3, 0), ABOVE: Share(1, 2, 0)}
+    found = agreement([dataclasses.replace(evidence, cells=cells)])
+    shares = {name: shares[METRIC] for name, shares in found.groups["floors"].items()}
+    assert shares == {BELOW: Share(2, 3, 0), ABOVE: Share(1, 2, 0)}
+    assert found.overall[LEARNED][0] == shares[ABOVE]
+    assert summary(found).endswith(
+        " Where the baseline is above every floor, or none is known: 1 of 2, 50 % (0 to 50 %)."
+    )
+    assert [line[:2] for line in overall(found).rows] == [
+        ("paper's metric", "5"),
+        (f"paper's metric, {ABOVE} or none known", "2"),
+    ]
 
 
 def test_the_baseline_is_a_variant_like_the_others(builder: Any) -> None:
@@ -295,9 +305,9 @@ def test_json_has_the_same_numbers(builder: Any, tmp_path: Path, call: Callable[
     measured(builder, POINTS, claims=[claim])
     assert call("report", "--runs", builder.root, "--out", tmp_path / "out", "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    overall = found["agreement"]["overall"]["metric"]
-    assert (overall["agreed"], overall["pairs"], overall["share"]) == (3, 5, 0.6)
-    assert overall["interval"][0] <= 0.6 <= overall["interval"][1]
+    share = found["agreement"]["overall"]["metric"]
+    assert (share["agreed"], share["pairs"], share["share"]) == (3, 5, 0.6)
+    assert share["interval"][0] <= 0.6 <= share["interval"][1]
     assert found["agreement"]["by"]["measurement"]["NER"]["metric"]["share"] == 0.5
     (finding,) = found["findings"]
     assert (finding["claim"], finding["verdict"], finding["effect"]) == ("Random tokens hurt", "undecided", 1.0)

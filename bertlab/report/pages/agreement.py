@@ -3,7 +3,7 @@
 import sys
 from collections.abc import Collection, Iterator
 
-from bertlab.report.agreement import ABOVE, BELOW, ENDPOINTS, MATCHED, METRIC, Agreement, Share, Shares
+from bertlab.report.agreement import ABOVE, BELOW, ENDPOINTS, LEARNED, MATCHED, METRIC, Agreement, Share, Shares
 from bertlab.report.pages import latex, render
 from bertlab.report.plots.agreement import figures
 from bertlab.report.predictions import LIKELIHOOD
@@ -28,7 +28,7 @@ def files(found: Agreement, formats: Collection[str]) -> Iterator[tuple[str, str
 
 
 def summary(found: Agreement) -> str:
-    """The overall share on the paper's metric with its interval, in one sentence."""
+    """The overall share on the paper's metric with its interval, and that where the baseline is above every floor."""
     share, ends = found.overall[METRIC]
     seeds = count(found.seeds, "seed")
     if found.studies == 1:
@@ -39,7 +39,12 @@ def summary(found: Agreement) -> str:
     known = f"{_ends(ends)} {over}" if ends else f"{over}; an interval needs {VERDICT_MIN_SEEDS}"
     pairs = count(share.pairs, "measured difference")
     have = "has" if share.pairs == 1 else "have"
-    return f"{share.agreed:,} of {pairs} {have} the published sign: {_percent(share)} ({known})."
+    text = f"{share.agreed:,} of {pairs} {have} the published sign: {_percent(share)} ({known})."
+    learned, ends = found.overall[LEARNED]
+    if not learned.pairs or learned.pairs == share.pairs:
+        return text
+    shown = f"{learned.agreed:,} of {learned.pairs:,}, {_percent(learned)}{f' ({_ends(ends)})' if ends else ''}"
+    return f"{text} Where the baseline is above every floor, or none is known: {shown}."
 
 
 def notes(found: Agreement) -> list[str]:
@@ -57,7 +62,8 @@ def notes(found: Agreement) -> list[str]:
     if {ABOVE, BELOW} & found.groups["floors"].keys():
         lines.append(
             "Floors are points that take no understanding of the text, such as those of a majority guess or of a "
-            "linear model of words. Where the baseline is not above all of them, signs are closer to guesses."
+            "linear model of words. Where the baseline is not above all of them, its models may have learned nothing "
+            "of the task, and signs are closer to guesses. Measurements on the pre-training itself have no floor."
         )
     if any(ends for _, ends in found.overall.values()):
         lines.append(
@@ -75,11 +81,13 @@ def notes(found: Agreement) -> list[str]:
 
 
 def overall(found: Agreement) -> Table:
-    """A line for each endpoint, and for the paper's metric on the pairs of the log-likelihood if these are fewer."""
-    names = {METRIC: ENDPOINTS[METRIC], MATCHED: f"{ENDPOINTS[METRIC]}, pairs with a log-likelihood"}
+    """A line for each endpoint, and for the paper's metric on those parts of the pairs that are not all."""
+    names = {METRIC: ENDPOINTS[METRIC], LEARNED: f"{ENDPOINTS[METRIC]}, {ABOVE} or none known"}
+    names[MATCHED] = f"{ENDPOINTS[METRIC]}, pairs with a log-likelihood"
     names |= {LIKELIHOOD: f"{ENDPOINTS[LIKELIHOOD]} of the right answers"}
-    if found.overall[MATCHED][0].pairs in (0, found.overall[METRIC][0].pairs):
-        del names[MATCHED]
+    for name in (LEARNED, MATCHED):
+        if found.overall[name][0].pairs in (0, found.overall[METRIC][0].pairs):
+            del names[name]
     rows = []
     for name, text in names.items():
         share, ends = found.overall[name]
