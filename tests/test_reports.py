@@ -8,8 +8,6 @@ from pathlib import Path
 import pandas
 import pytest
 
-from bertlab.lab import studies
-
 REPORTS = Path(__file__).parents[1] / "reports"
 STORES = sorted(path.parent for path in REPORTS.glob("*/studies"))
 
@@ -31,10 +29,6 @@ CONFIGS = sorted(path for path in REPORTS.glob("*/studies/*.toml") if "corpus" n
 
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
 def test_the_command_of_a_synthetic_study_requests_the_runs_that_are_there(config, call, tmp_path, capsys):
-    recorded = json.loads(config.with_suffix(".json").read_text(encoding="utf-8"))
-    now = {each.name for each in studies.find(recorded["study"]).measurements}
-    if newer := now - recorded["definition"]["measurements"].keys():
-        pytest.skip(f"these results have no column {', '.join(newer)} yet")
     store = shutil.copytree(config.parents[1], tmp_path / "runs")
     assert call("ablate", "--config", config, "--runs", store, "--dry-run", "--json") == 0
     left = json.loads(capsys.readouterr().out)["to_do"]
