@@ -19,6 +19,7 @@ for each in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before numpy, torch and scikit-learn load. Threads of small models mostly wait for each other, and they spin.
     os.environ.setdefault(each, "1")
 os.environ["BERTLAB_WORKERS"] = "0"  # workers start in seconds; the tests of workers ask for them
+os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets the tests beside a group take its processor: minutes
 
 settings.register_profile("bertlab", deadline=None)  # a busy machine is no fault
 settings.load_profile("bertlab")
