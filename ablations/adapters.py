@@ -37,13 +37,15 @@ study = Study(
         Measurement(MRPC, task="mrpc"),
         Measurement(SQUAD, task="squad", metric="f1"),
     ],
-    claims=[
-        Claim(f"Adapters match fine-tuning on {on}", better="fine-tuning", worse="adapters 64", on=on, within=0.4)
-        for on in (MNLI, SST2, MRPC)
+    claims=[  # with adapters of 64, the paper's own figures of MNLI and SST-2 are further from fine-tuning
+        Claim("Adapters match fine-tuning on MRPC", better="fine-tuning", worse="adapters 64", on=MRPC, within=0.4,
+              or_better=True)
     ],
+    unlike=["BERT base (paper: large)", "development sets (paper: test sets)"],
     notes=[
-        "0.4 points is the abstract's margin (0.8 in that of the proceedings): a mean over GLUE's test sets with BERT "
-        "large, the size of the adapters chosen for each task. Here each size is a variant, on development sets.",
+        "0.4 points is the abstract's margin (0.8 in that of the proceedings): a mean over GLUE, the size of the adapters "
+        "chosen for each task. Here each size is a variant. With adapters of 64, the paper's own figures of MNLI and SST-2 "
+        "are further than that from fine-tuning, so these tasks have no claim.",
         "Adapters have ten times the learning rate of fine-tuning; the head on a frozen encoder has that of fine-tuning.",
     ],
 )  # fmt: skip

@@ -38,16 +38,15 @@ study = Study(
     ],
     published=table((SQUAD_2, MNLI, SST2), {"static, ten copies": (78.3, 84.3, 92.5), "dynamic": (78.7, 84.0, 92.9)}),
     claims=[
-        *(
-            Claim(f"Dynamic masking is slightly better on {on}", better="dynamic", worse="static, ten copies", on=on)
-            for on in (SQUAD_2, SST2)
-        ),
-        Claim("Dynamic and static are alike on MNLI", better="dynamic", worse="static, ten copies", on=MNLI, within=1.0),
+        Claim(f"Dynamic masking is comparable or slightly better on {on}", better="dynamic", worse="static, ten copies",
+              on=on, within=1.0, or_better=True)
+        for on in (SQUAD_2, MNLI, SST2)
     ],
     summary="median",
     at_paper=ROBERTA | ROBERTA_SPANS,
     notes=[
         "The published figures are medians of five runs, whose peak learning rates and warm-ups the paper tuned and does "
-        "not print; here all rows have BERT's. `static, one mask` was not published.",
+        "not print; here all rows have BERT's. `static, one mask` was not published. The margin of one point is chosen "
+        "here.",
     ],
 )  # fmt: skip

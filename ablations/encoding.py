@@ -46,10 +46,11 @@ study = Study(
         )
         for on in (SQUAD, MNLI, SST2)
     ],
+    unlike=["tasks and recipe chosen here (paper: not printed)"],
     at_paper=ROBERTA | {"span.bias_correction": "true", "tagging.bias_correction": "true"},
     notes=[
-        "The paper prints no figures and names neither the tasks on which byte-level BPE was slightly worse nor the recipe "
-        "of these experiments: the tasks, BERT's recipe and the margin of one point are choices made here.",
+        "The paper prints no figures and does not name the tasks on which byte-level BPE was slightly worse. The margin of "
+        "one point is chosen here.",
         "The vocabulary of byte-level BPE has 50,265/30,522 times the entries of the others, as in the paper, and with "
         "them more parameters (15M at scale paper). Cased WordPiece is not among the paper's encodings, and has as many "
         "entries as lower-case WordPiece (Google's cased BERT: 28,996).",

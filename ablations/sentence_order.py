@@ -58,6 +58,7 @@ study = Study(
         "from NSP in the loss alone. The paper does not say what its own were.",
         "NSP and SOP are accuracies of the head that the variant was trained with: without a sentence task there is none "
         "to score. The paper does not say how it scored one; its 52.4 and 53.3 are next to chance, which is 50.",
+        "The margin of three points around chance is chosen here.",
         "A pair whose form would tell its order (a lone sentence, an end within a sentence) has no SOP label.",
     ],
 )  # fmt: skip

@@ -7,8 +7,8 @@
 | single sequence + SBO |         86.8 |      74.1 |        80.3 |           79.0 |   87.6 | 93.9 | 84.0 |
 
 Development sets; geometric spans of whole words, 15 % of the tokens, in each variant. A single sequence is one stretch of
-a document, up to the full length; batches have as many tokens as those of two segments. SBO predicts each token of a span
-from the vectors of the two tokens beside it. Run it: `bertlab ablate span-boundary`.
+a document, up to the full length; batches have as many tokens as those of sentences packed across documents. SBO predicts
+each token of a span from the vectors of the two tokens beside it. Run it: `bertlab ablate span-boundary`.
 """
 
 from bertlab import (
@@ -25,7 +25,7 @@ from bertlab import (
     Variant,
     table,
 )
-from bertlab.lab.papers import COREFERENCE, COREFERENCE_NOTE, GLUE, GLUE_AVERAGE, GLUE_NOTE, SPANBERT
+from bertlab.lab.papers import COREFERENCE, COREFERENCE_NOTE, GLUE, GLUE_AVERAGE, GLUE_NOTE, SPANBERT, SPANBERT_UNLIKE
 
 SQUAD_2 = "SQuAD 2.0"
 NEWSQA = "NewsQA"
@@ -74,6 +74,7 @@ study = Study(
         ),
     ],
     at_paper=SPANBERT,  # sections 4.2 and 6.2
+    unlike=SPANBERT_UNLIKE,
     notes=[
         COREFERENCE_NOTE,
         GLUE_NOTE,
@@ -81,9 +82,10 @@ study = Study(
         "of it is measured. In training, the answer of a window is the first one in it; the released code takes the first one "
         "in the whole context, and has windows without it answer nothing. On synthetic text, both columns are the same "
         "runs: the first one counts.",
-        "The published figures are of checkpoints after 1.2 of 2.4 million steps, when the learning rate was half its "
-        "peak; here 1.2 million steps are the whole schedule. The paper chose batch size and learning rate for each "
-        "task, and its code keeps the best of several checkpoints on the development set.",
+        "The paper chose batch size and learning rate for each task, and its code keeps the best of several checkpoints on "
+        "the development set.",
+        "Where documents are short, so are pairs of segments: on the synthetic text, single sequences see 1.2 times as many "
+        "tokens at scale tiny, and 0.95 times as many at scale micro.",
         "SBO predicts all tokens of a span; the paper's released code leaves out those beyond the first 15, and spans at "
         "the ends of a sequence. Sentences longer than a sequence are cut here and left out there.",
     ],

@@ -30,7 +30,7 @@ from bertlab import (
     WholeWords,
     table,
 )
-from bertlab.lab.papers import COREFERENCE, COREFERENCE_NOTE, GLUE, GLUE_AVERAGE, GLUE_NOTE, SPANBERT
+from bertlab.lab.papers import COREFERENCE, COREFERENCE_NOTE, GLUE, GLUE_AVERAGE, GLUE_NOTE, SPANBERT, SPANBERT_UNLIKE
 
 SQUAD_2 = "SQuAD 2.0"
 NEWSQA = "NewsQA"
@@ -79,6 +79,7 @@ study = Study(
               worse=("whole words", "named entities", "noun phrases", "geometric spans"), on=COREFERENCE.name),
     ],
     at_paper=SPANBERT,  # sections 4.2 and 6.1
+    unlike=SPANBERT_UNLIKE,
     notes=[
         COREFERENCE_NOTE,
         GLUE_NOTE,
@@ -89,9 +90,8 @@ study = Study(
         "of it is measured. In training, the answer of a window is the first one in it; the released code takes the first one "
         "in the whole context, and has windows without it answer nothing. On synthetic text, both columns are the same "
         "runs: the first one counts.",
-        "The published figures are of checkpoints after 1.2 of 2.4 million steps, when the learning rate was half its "
-        "peak; here 1.2 million steps are the whole schedule. The paper chose batch size and learning rate for each "
-        "task, and its code keeps the best of several checkpoints on the development set.",
+        "The paper chose batch size and learning rate for each task, and its code keeps the best of several checkpoints on "
+        "the development set.",
         "Where the budget would split a word or cut a span, whole words are kept here and in the paper's text; its "
         "released code cuts the last word. What is shown for a whole word is drawn piece by piece, as in Google's code; "
         "the paper does not say.",

@@ -71,7 +71,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     bias_correction: bool = True
     """Whether Adam corrects the bias of its moments; Google's released optimiser does not."""
     context: bool = False
-    """Tagging only: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3)."""
+    """Tagging only: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3); of
+    the whole split if nothing marks documents, as in the Hub's CoNLL-2003."""
 
     @property
     @abstractmethod

@@ -45,6 +45,7 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     places += [(each.name, 100) for each in study.averages]
     published = [(name, at) for name, at in places if any(study.figure(each.name, name, at) for each in study.variants)]
     measurements, groups = [], set()
+    of_tasks: dict[str, Any] = {}
     for measurement in study.measurements:
         found: dict[str, Any] = {"name": measurement.name, "metric": measurement.metric}
         if measurement.task:
@@ -52,6 +53,9 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
             kind = kinds.find(task.kind)
             adapted = [study.adaptation(each, measurement, scale, task.kind, task.name) for each in study.variants]
             groups |= {each.group(kind) for each in adapted}
+            settings = scale.finetuning(task.kind, task.name)
+            own = {**scale.tasks.get(task.name, {}), **scale.given.get(task.name, {})}
+            of_tasks |= {f"tasks.{task.name}.{field}": getattr(settings, field) for field in own}
             found |= {
                 "task": task.name,
                 "kind": task.kind,
@@ -65,6 +69,7 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     recipe = leaves(baseline)
     for group in sorted(groups):
         recipe |= leaves(getattr(scale, group), f"{group}.")
+    recipe |= of_tasks
     fixed = study.fixed()
     return {
         "name": study.name,

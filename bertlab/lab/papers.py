@@ -47,6 +47,12 @@ SPANBERT = ONE_LENGTH | {
 }
 """SpanBERT (Joshi et al. 2020), sections 4.2 and 6: the model of BERT large, and the Adam of fairseq."""
 
+SPANBERT_UNLIKE = [
+    "1.2 million steps are the whole schedule (paper: the first half of one)",
+    "coreference without speakers, genres and segments, dropout of 0.1 above the encoder (paper: with them, 0.3)",
+]
+"""What keeps a study from being SpanBERT's own setting."""
+
 COREFERENCE = Measurement("Coreference", task="ontonotes", metric="f1")
 """OntoNotes, whose score is the mean F1 of MUC, B-cubed and CEAF-e."""
 COREFERENCE_NOTE = (
@@ -94,8 +100,36 @@ ALBERT = ONE_LENGTH | {
     "schedule.peak_lr": "1.76e-3",
     "schedule.warmup": "0.025",
     "optimizer": "lamb",
+    # appendix A.4: epochs are those that the steps take
+    "tasks.mnli.peak_lr": "3e-5",
+    "tasks.mnli.batch_size": "128",
+    "tasks.mnli.epochs": "4",
+    "tasks.mnli.max_steps": "10000",
+    "tasks.mnli.length": "512",
+    "tasks.mnli.dropout": "0",
+    "tasks.sst2.peak_lr": "1e-5",
+    "tasks.sst2.epochs": "10",
+    "tasks.sst2.max_steps": "20935",
+    "tasks.sst2.warmup": "0.06",
+    "tasks.sst2.length": "512",
+    "tasks.sst2.dropout": "0",
+    "tasks.squad.batch_size": "48",
+    "tasks.squad.epochs": "2",
+    "tasks.squad.max_steps": "3649",
+    "tasks.squad.dropout": "0",
+    "tasks.squad_v2.peak_lr": "3e-5",
+    "tasks.squad_v2.epochs": "3",
+    "tasks.squad_v2.max_steps": "8144",
+    "tasks.squad_v2.length": "512",
+    "tasks.squad_v2.dropout": "0",
+    "tasks.race.peak_lr": "2e-5",
+    "tasks.race.batch_size": "32",
+    "tasks.race.epochs": "5",
+    "tasks.race.max_steps": "12000",
+    "tasks.race.warmup": "0.0833333",
 }
-"""ALBERT (Lan et al. 2020), sections 4.1 and 4.2. LAMB has no bias correction, as in the released code."""
+"""ALBERT (Lan et al. 2020), sections 4.1 and 4.2 and appendix A.4. LAMB has no bias correction, as in the released
+code."""
 
 ALBERT_LOSSES = {"objective": "masked_lm,sentence_order"}
 """Its objective, section 3.1."""
@@ -107,6 +141,7 @@ ALBERT_UNLIKE = [
     "queries, keys and values are one matrix to LAMB (paper: three)",
     "single tokens are masked (paper: n-grams of up to 3)",
     "WordPiece (paper: SentencePiece)",
+    "fine-tuning without dropout before the classifier, too (paper: 0.1 there)",
 ]
 """What keeps a study from being ALBERT's own setting."""
 

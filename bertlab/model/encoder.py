@@ -26,8 +26,8 @@ from bertlab.model.layers import (
 )
 from bertlab.model.sharing import share
 
-Sight = tuple[Tensor | None, Rotation | None]
-"""What a layer knows of the tokens around each: the bias of its attention scores, and the rotation of positions."""
+AttentionInputs = tuple[Tensor | None, Rotation | None]
+"""The bias of a layer's attention scores, and the rotary angles of its positions."""
 
 
 class Stack(nn.Module, ABC):
@@ -50,8 +50,8 @@ class Stack(nn.Module, ABC):
         self.heads = model.heads
 
     @abstractmethod
-    def sights(self, x: Tensor, lengths: Tensor | None) -> list[Sight]:
-        """What each layer knows of the tokens around each, for the embeddings `x` (B, T, D)."""
+    def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
+        """The attention bias and rotary angles of each layer, for the embeddings `x` (B, T, D)."""
 
     @property
     def levels(self) -> list[nn.Module]:
@@ -78,14 +78,14 @@ class Stack(nn.Module, ABC):
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """As `forward`, from the embeddings `x` (B, T, D)."""
-        *below, of_last = self.sights(x, lengths)
+        *below, of_last = self.attention_inputs(x, lengths)
         real, later = None, None
         if self.training and self.over_tokens:
             real = None if lengths is None else real_tokens(lengths, x.shape[1])
             positions, later = None, positions
         *lower, last = self.layers
-        for layer, sight in zip(lower, below, strict=True):
-            x = layer(x, *sight, None, real)
+        for layer, own in zip(lower, below, strict=True):
+            x = layer(x, *own, None, real)
         x = last(x, *of_last, positions, real)
         if self.final_norm is not None:
             x = self.final_norm(x, real)
@@ -95,8 +95,8 @@ class Stack(nn.Module, ABC):
         """The vectors (B, T, D) of the embeddings and of each layer; under pre-norm, only the last are normalised."""
         x = self.embeddings(tokens, segments)
         states = [x]
-        for layer, sight in zip(self.layers, self.sights(x, lengths), strict=True):
-            states.append(layer(states[-1], *sight))
+        for layer, own in zip(self.layers, self.attention_inputs(x, lengths), strict=True):
+            states.append(layer(states[-1], *own))
         if self.final_norm is not None:
             states[-1] = self.final_norm(states[-1])
         return states
@@ -115,7 +115,7 @@ class Encoder(Stack):
         self.over_tokens = any(norm.over_tokens for norm in self.norms)
         self.rotary = Rotary(positions, model.hidden // model.heads) if model.positions == "rotary" else None
 
-    def sights(self, x: Tensor, lengths: Tensor | None) -> list[Sight]:
+    def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
         """The same in all layers: a bias for padding, or causal, and the rotation."""
         tokens = x.shape[1]
         rotation = None if self.rotary is None else (self.rotary.cosine[:tokens], self.rotary.sine[:tokens])

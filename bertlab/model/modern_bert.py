@@ -12,7 +12,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.model.encoder import Sight, Stack
+from bertlab.model.encoder import AttentionInputs, Stack
 from bertlab.model.kernels.attention import attention
 from bertlab.model.layers import (
     APPROXIMATE,
@@ -40,13 +40,13 @@ class ModernEncoder(Stack):
         self.global_rotary = ModernRotary(positions, size, model.global_base)
         self.local_rotary = ModernRotary(positions, size, model.local_base)
 
-    def sights(self, x: Tensor, lengths: Tensor | None) -> list[Sight]:
+    def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
         """All tokens for the first of every `global_every` layers, a window for the others."""
         tokens = x.shape[1]
         everywhere = causal_bias(tokens, x) if self.causal else padding_bias(lengths, tokens, x.dtype)
         nearby = everywhere if tokens <= self.reach + 1 else window_bias(everywhere, self.reach, x)
-        of_global: Sight = everywhere, self.global_rotary(tokens)
-        of_local: Sight = nearby, self.local_rotary(tokens)
+        of_global: AttentionInputs = everywhere, self.global_rotary(tokens)
+        of_local: AttentionInputs = nearby, self.local_rotary(tokens)
         return [of_local if place % self.global_every else of_global for place in range(self.num_layers)]
 
 

@@ -29,7 +29,7 @@ Annotator = Callable[[Sequence[str]], Iterable[Iterable[Span]]]
 ENTITIES, NOUN_PHRASES = 0, 1
 """The kinds of spans."""
 CONTINUES, BEGINS = 1, 2
-"""The marks of a token that begins a span, and of each other one in it."""
+"""The marks of each token of a span after the first one, and of the first one."""
 
 NUMERICAL = ("CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIME")
 """Labels of spaCy's entities that are numbers; they are left out."""

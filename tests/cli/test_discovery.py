@@ -283,6 +283,15 @@ def test_show_names_the_fields_that_set_sets(name, call, capsys):
             plan.make(dataclasses.replace(request, scale=scale.set([f"{path}={spelled[path]}"])), machine)
 
 
+@pytest.mark.parametrize(("options", "epochs"), [((), 5), (("--set", "tasks.mnli.epochs=2"), 2)])
+def test_show_has_the_settings_of_single_tasks(call, capsys, options, epochs):
+    (shown,) = json_of(call, capsys, "show", "masking", "--scale", "micro", *options)
+    assert shown["recipe"]["tasks.mnli.epochs"] == epochs
+    assert "tasks.mnli.epochs" in shown["set"]
+    assert shown["recipe"]["finetune.epochs"] == 8
+    assert not any(path.startswith("tasks.ontonotes") for path in shown["recipe"])
+
+
 def test_show_prints_tables(call, capsys):
     assert call("show", "convergence", "--set", "schedule.steps=77") == 0
     text = capsys.readouterr().out

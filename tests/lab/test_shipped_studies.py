@@ -117,6 +117,23 @@ def test_rows_of_albert_are_the_papers_at_its_scale_and_differ_at_all_others(nam
         assert (model.sharing == "none") == (sharing == "not shared")
 
 
+@pytest.mark.parametrize(
+    ("task", "kind", "examples", "row"),
+    [  # ALBERT Table 14: learning rate, batch, dropout of the encoder, steps, warm-up steps, length
+        ("sst2", "classification", 67_349, (1e-5, 32, 0.0, 20_935, 1256, 512)),
+        ("mnli", "classification", 392_702, (3e-5, 128, 0.0, 10_000, 1000, 512)),
+        ("squad", "span", 87_599, (5e-5, 48, 0.0, 3649, 365, 384)),
+        ("squad_v2", "span", 130_319, (3e-5, 48, 0.0, 8144, 814, 512)),
+        ("race", "multiple-choice", 87_866, (2e-5, 32, 0.1, 12_000, 1000, 512)),
+    ],
+)
+def test_tasks_of_albert_are_fine_tuned_as_in_its_appendix(task, kind, examples, row):
+    for study in (each for each in studies.chosen(["all"]) if each.source.startswith("Lan et al.")):
+        ours = scales.find("paper").following(study.at_paper).finetuning(kind, task)
+        steps = ours.steps(examples)
+        assert (ours.peak_lr, ours.batch_size, ours.dropout, steps, round(ours.warmup * steps), ours.length) == row
+
+
 def test_encodings_have_the_vocabularies_of_the_papers_and_keep_their_ratio():
     table = studies.find("encoding")
     sizes = [

@@ -53,7 +53,8 @@ def test_local_layers_see_a_window_and_global_ones_everything():
     assert changed_by_last_token(model) == list(range(TOKENS))
     assert [each.attention_norm is None for each in model.layers] == [True, False, False]
     _, *local = model.layers
-    model.layers, model.sights = torch.nn.ModuleList(local), lambda *given: ModernEncoder.sights(model, *given)[1:]
+    model.layers = torch.nn.ModuleList(local)
+    model.attention_inputs = lambda *given: ModernEncoder.attention_inputs(model, *given)[1:]
     assert changed_by_last_token(model) == [7, 8, 9, 10, 11]
 
 

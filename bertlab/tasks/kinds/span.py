@@ -84,13 +84,14 @@ class Span(TaskKind):
     ) -> Windows:
         """Encodes questions and contexts as windows of at most `length` tokens; the target is the first answer.
 
-        Questions are truncated to a third of the length, after which the next window starts (128 of 384 tokens in
-        BERT's released code). For `training`, a keyed sample of `SPARE_WINDOWS` windows without the answer is kept.
+        The next window starts 128 tokens later, and questions are truncated to 64, as in BERT's released code; to a
+        third of the length if that is less. For `training`, a keyed sample of `SPARE_WINDOWS` windows without the
+        answer is kept.
         """
         questions, contexts = raw.text
         answerability = ANSWERABILITY in options
-        stride = length // 3
-        queries = [query[:stride] for query in tokenizer.encode(questions)]
+        stride, longest = min(128, length // 3), min(64, length // 3)
+        queries = [query[:longest] for query in tokenizer.encode(questions)]
         distinct = list(dict.fromkeys(contexts))  # a context has several questions
         encoded = {
             context: (pieces, np.array(places, np.int32).reshape(-1, 2))
@@ -151,7 +152,7 @@ class Span(TaskKind):
 
         encoded, contexts, right = cast(Windows, examples), raw.text[1], raw.labels
         places, margins = best(encoded, scores)
-        if encoded.turns == 3:  # the classifier answers at a probability above one half
+        if encoded.targets_per_window == 3:  # the classifier answers at a probability above one half
             threshold = 0.0
         if threshold is None and not all(each.texts for each in (*data.train.labels, *right)):
             answered = _scores(_cut(contexts, places), right)["f1"]
@@ -251,14 +252,14 @@ class Windows(Examples):
     """(R, T, 2) the start and end of each token in its context, in characters; -1 for tokens outside of the context."""
 
     @property
-    def turns(self) -> int:
+    def targets_per_window(self) -> int:
         """The number of targets per window: 2, or 3 with answerability."""
         return len(self.owners) // len(self)
 
     @property
     def questions(self) -> Integers:
         """(R,) the index of the question of each window."""
-        return self.owners[:: self.turns]
+        return self.owners[:: self.targets_per_window]
 
 
 def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:
@@ -280,14 +281,14 @@ def best(windows: Windows, scores: Floats) -> tuple[Integers, Floats]:
     """The best spans of at most `LONGEST_ANSWER` tokens of Q questions, (Q, 2) in characters, and their margins, (Q,).
 
     A margin is the score of the span, S.T_i + E.T_j, minus the lowest score of no answer in any window, S.C + E.C.
-    `scores` (turns R, T) has the logits of each window, start and end alternating, minus infinity on padding. With
-    answerability it also has those of no and yes: windows classified as no give no span, and a margin is the highest
-    log-odds (nats) of any window that it contains an answer.
+    `scores` (N R, T) are the logits of the N targets of each window, minus infinity on padding. With answerability, the
+    third are those of no and yes: windows classified as no give no span, and a margin is the highest log-odds (nats) of
+    any window that it contains an answer.
     """
-    context, turns = windows.spans[..., 0] >= 0, windows.turns
+    context, per_window = windows.spans[..., 0] >= 0, windows.targets_per_window
     width = context.shape[1]
-    starts, ends = (np.where(context, scores[turn::turns, :width], -np.inf) for turn in (0, 1))
-    none = scores[0::turns, 0] + scores[1::turns, 0]
+    starts, ends = (np.where(context, scores[target::per_window, :width], -np.inf) for target in (0, 1))
+    none = scores[0::per_window, 0] + scores[1::per_window, 0]
     score = np.full(len(windows), -np.inf)
     first, last = np.zeros((2, len(windows)), np.int64)
     for more in range(min(LONGEST_ANSWER, width)):  # spans of 1, 2, ... tokens, all windows at once
@@ -301,21 +302,21 @@ def best(windows: Windows, scores: Floats) -> tuple[Integers, Floats]:
     score = np.where(nothing, none, score)
     opens = np.flatnonzero(np.diff(windows.questions, prepend=-1))  # the first window of each question
     lowest = np.minimum.reduceat(none, opens)
-    if turns == 3:
-        odds = scores[2::turns, 1] - scores[2::turns, 0]
+    if per_window == 3:
+        odds = scores[2::per_window, 1] - scores[2::per_window, 0]
         score = np.where(odds > 0, score, -np.inf)
     chosen = np.lexsort((score, windows.questions))[np.append(opens[1:], len(windows)) - 1]
     places = np.stack([windows.spans[chosen, first[chosen], 0], windows.spans[chosen, last[chosen], 1]], axis=1)
-    margins = np.maximum.reduceat(odds, opens) if turns == 3 else score[chosen] - lowest
+    margins = np.maximum.reduceat(odds, opens) if per_window == 3 else score[chosen] - lowest
     return np.where(nothing[chosen, None], 0, places), margins
 
 
 def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilities: Floats) -> Floats:
     """(Q,) the log-likelihood (nats) of the most probable right span of each question, over all windows; if none
-    contains an answer, that of [CLS] in the window that gives it the lowest probability. `log_probabilities` (turns R,
-    T) are those of start and end; the answerability classifier has no influence."""
+    contains an answer, that of [CLS] in the window that gives it the lowest probability. `log_probabilities` (N R, T)
+    are those of the N targets of each window; the answerability classifier has no influence."""
     found, none = np.full(windows.raw_count, -np.inf), np.full(windows.raw_count, np.inf)
-    starts, ends = log_probabilities[0 :: windows.turns], log_probabilities[1 :: windows.turns]
+    starts, ends = (log_probabilities[target :: windows.targets_per_window] for target in (0, 1))
     for question, span, start, end in zip(windows.questions, windows.spans, starts, ends, strict=True):
         none[question] = min(none[question], start[0] + end[0])
         places = tokens_of(right[question], span)

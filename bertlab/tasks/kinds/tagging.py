@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from bertlab.text.tokenizers.base import TrainedTokenizer
 
 CONTEXT = "context"
+"""The option that neighbouring sentences of the document fill a sequence."""
 DOCUMENT_START = "-DOCSTART-"
 """The first word of a sentence that begins a document, in CoNLL's files."""
-"""The option that neighbouring sentences of the document fill a sequence."""
 
 _BIO = re.compile(r"O|[BI]-.+")
 

@@ -25,7 +25,7 @@ SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "vocab.json", "merges.txt")
 """The files of a tokenizer in the format of `transformers`; no others are read."""
 LONGEST_WORD = 100
-"""Characters; in BERT's released code a longer word is [UNK]."""
+"""Characters; a longer word is [UNK], as in `transformers` (in Google's code beyond 200)."""
 
 
 class TrainedTokenizer:

@@ -73,6 +73,14 @@ def test_windows_cover_every_token_and_overlap(tokenizer, contexts, question, le
         assert covered == [at for at, letter in enumerate(context) if letter.strip()]
 
 
+def test_windows_are_those_of_the_released_code(tokenizer):
+    """max_query_length is 64 and doc_stride 128, at a length of 384."""
+    windows = encode([["a " * 100], ["b " * 600]], [Answers()], tokenizer, 384)
+    assert set(windows.second_starts) == {64 + 2}
+    starts = [int(next(place for place in span[:, 0] if place >= 0)) // 2 for span in windows.spans]
+    assert starts == [0, 128, 256, 384]  # the rest of the context, 600 - 384, fits into the 317 tokens left
+
+
 def test_arrays_of_a_question(tokenizer):
     windows = encode(
         [["ab"], ["c dEf g"]], [Answers(("dEf", "g"), (2, 6))], tokenizer, 16
@@ -188,7 +196,7 @@ def test_with_a_classifier_the_windows_that_it_accepts_answer(tokenizer):
     right = [Answers(("g",), (10,)), Answers()]
     windows = encode([["a", "a"], contexts], right, tokenizer, 8, options=("answerability",))
     plain = encode([["a", "a"], contexts], right, tokenizer, 8)
-    assert (windows.turns, plain.turns) == (3, 2)
+    assert (windows.targets_per_window, plain.targets_per_window) == (3, 2)
     assert windows.questions.tolist() == plain.questions.tolist() == [0, 0, 0, 1]
     targets = windows.targets.reshape(-1, 3)
     assert targets[:, :2].tolist() == plain.targets.reshape(-1, 2).tolist()
