@@ -6,7 +6,7 @@ from collections import defaultdict
 from bertlab.lab import plan as planning
 from bertlab.lab.plan import Plan, Request
 from bertlab.lab.record import differences
-from bertlab.lab.study import GUESS, Claim, Study
+from bertlab.lab.study import GUESS, RANDOM_INIT, Claim, Study
 from bertlab.machine import Machine
 
 
@@ -49,7 +49,7 @@ def make(request: Request, machine: Machine) -> Plan:
         (study.name, *value, claim.on)
         for study in request.studies
         for claim in decidable(whole, study)
-        for value in compared(study, claim)
+        for value in (*compared(study, claim), (RANDOM_INIT, 100))  # which shows whether pre-training helps there
     }
     cells = [
         cell
@@ -57,5 +57,5 @@ def make(request: Request, machine: Machine) -> Plan:
         if cell.pretrain.seed in request.seeds
         or (cell.study.name, cell.variant, cell.milestone, cell.measurement.name) in needed
     ]
-    jobs = planning.in_order([cell.job for cell in cells])
+    jobs = planning.jobs_of(request, [cell.job for cell in cells])
     return dataclasses.replace(whole, request=request, cells=tuple(cells), jobs=jobs)

@@ -22,7 +22,7 @@ class Ablation:
 
     @property
     def values(self) -> pandas.DataFrame:
-        """A line for each measured value in points, with the columns of a report's `<study>.csv`."""
+        """A line for each planned value, in its unit, with the columns of a report's `<study>.csv`."""
         from bertlab.report import tidy
 
         return tidy.values(self.evidence)

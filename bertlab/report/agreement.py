@@ -174,9 +174,10 @@ class Agreement:
         return len({each.study for each in self.final})
 
     @property
-    def seeds(self) -> int:
-        """The most seeds of any section."""
-        return _most_seeds(self.final)
+    def seeds(self) -> tuple[int, int]:
+        """The numbers of seeds of the pairs with the fewest and the most; zeros without pairs."""
+        numbers = [len(each.by_seed) for each in self.final]
+        return (min(numbers), max(numbers)) if numbers else (0, 0)
 
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Shares]]:
@@ -281,14 +282,15 @@ def _flops(evidence: Evidence) -> float | None:
 def interval(comparisons: Sequence[Comparison], resamples: int = RESAMPLES) -> Interval | None:
     """The 95 % interval of a share over studies and seeds; None for one study with few seeds, and without pairs.
 
-    With four seeds of one study it covers about 85 %, with two 60 %: below `VERDICT_MIN_SEEDS` it would mislead.
+    With four seeds of one study it covers about 85 %, with two 60 %: it would mislead where a pair has fewer than
+    `VERDICT_MIN_SEEDS`.
 
     A cluster bootstrap: each resample draws as many studies as there are, and within each drawn study as many seeds as
-    each of its sections has, which all pairs of the section share; signs are those of the means over the drawn seeds. A
-    pair that has none of the drawn seeds is left out of the resample.
+    its pairs have; pairs of a section with the same seeds share the draw. Signs are those of the means over the drawn
+    seeds.
     """
     studies = _grouped(comparisons, lambda each: each.study)
-    if not studies or (len(studies) == 1 and _most_seeds(comparisons) < VERDICT_MIN_SEEDS):
+    if not studies or (len(studies) == 1 and min(len(each.by_seed) for each in comparisons) < VERDICT_MIN_SEEDS):
         return None
     numbers = np.arange(len(studies))
     key = keyed.key("agreement", "studies")
@@ -296,31 +298,24 @@ def interval(comparisons: Sequence[Comparison], resamples: int = RESAMPLES) -> I
     agreed, counted = np.zeros(resamples), np.zeros(resamples)
     for draw, (number, own) in itertools.product(numbers, enumerate(studies.values())):
         drawn = which[:, draw] == number
-        for section, pairs in _grouped(own, lambda each: each.section).items():
+        for (section, seeds), pairs in _grouped(own, lambda each: (each.section, tuple(sorted(each.by_seed)))).items():
             # a study that is drawn twice draws its seeds twice
-            agrees, known = _resampled(pairs, np.flatnonzero(drawn), keyed.key("agreement", int(draw), *section))
-            agreed[drawn] += agrees
-            counted[drawn] += known
-    shares = agreed[counted > 0] / counted[counted > 0]
-    low, high = np.quantile(shares, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2])
+            key = keyed.key("agreement", int(draw), *section, *seeds)
+            agreed[drawn] += _agreeing(pairs, np.flatnonzero(drawn), key)
+            counted[drawn] += len(pairs)
+    low, high = np.quantile(agreed / counted, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2])
     return Interval(float(low), float(high))
 
 
-def _resampled(pairs: Sequence[Comparison], resamples: keyed.Numbers, key: int) -> tuple[Floats, Floats]:
-    """The numbers of pairs that agree and of pairs with a drawn seed, in each of these resamples: (B,) each."""
-    seeds = sorted({seed for each in pairs for seed in each.by_seed})
-    differences = np.array([[each.by_seed.get(seed, 0.0) for seed in seeds] for each in pairs])  # (P, S)
-    present = np.array([[seed in each.by_seed for seed in seeds] for each in pairs], dtype=np.float64)
+def _agreeing(pairs: Sequence[Comparison], resamples: keyed.Numbers, key: int) -> Floats:
+    """How many pairs with the same seeds agree in each of these resamples: (B,)."""
+    seeds = sorted(pairs[0].by_seed)
+    differences = np.array([[each.by_seed[seed] for seed in seeds] for each in pairs])  # (P, S)
     draws = keyed.integers(len(seeds), key, resamples[:, None], np.arange(len(seeds))[None])  # (B, S)
     weights = (draws[:, :, None] == np.arange(len(seeds))).sum(1).astype(np.float64)  # (B, S)
     signs = np.sign([each.published for each in pairs])
-    agrees = (weights @ differences.T) * signs > _ROUNDING
-    return agrees.sum(1), (weights @ present.T > 0).sum(1)
-
-
-def _most_seeds(comparisons: Sequence[Comparison]) -> int:
-    sections = _grouped(comparisons, lambda each: each.section).values()
-    return max((len({seed for each in own for seed in each.by_seed}) for own in sections), default=0)
+    found: Floats = ((weights @ differences.T) * signs > _ROUNDING).sum(1)
+    return found
 
 
 def _grouped(comparisons: Iterable[Comparison], key: Callable[[Comparison], Key]) -> dict[Key, list[Comparison]]:

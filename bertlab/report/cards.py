@@ -13,7 +13,7 @@ from bertlab.adaptation import Adaptation
 from bertlab.hub import Reference
 from bertlab.names import plain
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import canonical, science
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import render
@@ -135,17 +135,18 @@ def _evaluated(run: Run, store: Store) -> Iterator[EvalResult]:
     """Each metric of each task, split and method at the end of a pre-training: the mean over fine-tuning seeds."""
     from huggingface_hub import EvalResult
 
-    found: dict[tuple[str, ...], list[float]] = {}
+    found: dict[tuple[str, ...], list[float]] = {}  # what other settings gave is another result
     for each in store.runs():
         result = each.result()
         if result.get("pretrain_id") != run.id or result.get("milestone") != 100:
             continue
         kind = str(each.science().get("task", {}).get("kind", "classification"))
+        setting = canonical({name: value for name, value in each.science().items() if name != "finetune_seed"})
         for split, _, metrics in _splits(result):
             for name, value in metrics.items():
                 key = (kind, result["task"], result["dataset"], split, _method(result), name)
-                found.setdefault(tuple(map(plain, key)), []).append(value)
-    for (kind, task, dataset, split, method, name), values in sorted(found.items()):
+                found.setdefault((*map(plain, key), setting), []).append(value)
+    for (kind, task, dataset, split, method, name, _), values in sorted(found.items()):
         reference = Reference.parse(dataset) or Reference(dataset, task)
         yield EvalResult(
             task_type=KINDS.get(kind, KINDS["classification"]).hub_task,

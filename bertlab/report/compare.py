@@ -1,10 +1,11 @@
 """`bertlab report --compare OLD`: what changed since another store, by the tidy tables of the two.
 
 Values are matched by `COLUMN` and both seeds; one without a counterpart was added or removed. Another run id means
-another recipe, code or data version.
+another recipe, code or data version. Where a store has several recipes in one setting, each is matched with itself.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 import pandas
@@ -14,7 +15,7 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.tables import Table
 from bertlab.wording import count
 
-COLUMN = ["study", "scale", "setting", "variant", "measurement", "dataset", "split", "metric", "milestone"]
+COLUMN = ["study", "scale", "setting", "key", "variant", "measurement", "dataset", "split", "metric", "milestone"]
 """The columns that identify a mean."""
 CLAIM = ["study", "scale", "setting", "claim", "measurement", "at", "since"]
 
@@ -35,7 +36,8 @@ class Changes:
 
 def compare(old: Sequence[Evidence], new: Sequence[Evidence], since: str) -> Changes:
     """The values, means and verdicts of `new` that differ from those of `old`, a store named `since`."""
-    before, after = tidy.values(old), tidy.values(new)
+    several = {place for store in (old, new) for place, number in Counter(map(_place, store)).items() if number > 1}
+    before, after = (_values(store, several) for store in (old, new))
     values = _differing(before, after, [*COLUMN, "pretrain_seed", "finetune_seed"], ["run_id", "status", "value"])
     means = _table(_differing(_means(before), _means(after), COLUMN, ["value"]), "variant", "value")
     verdicts = _table(_differing(tidy.claims(old), tidy.claims(new), CLAIM, ["verdict"]), "claim", "verdict")
@@ -44,10 +46,20 @@ def compare(old: Sequence[Evidence], new: Sequence[Evidence], since: str) -> Cha
     return Changes(since, values, means, verdicts, summary)
 
 
+def _place(evidence: Evidence) -> tuple[str, str, str]:
+    return evidence.study, evidence.scale, evidence.setting
+
+
+def _values(store: Sequence[Evidence], several: Container[tuple[str, str, str]]) -> pandas.DataFrame:
+    """The values of a store, with the key of their section in the settings that have several."""
+    found = [tidy.values([each]).assign(key=each.key if _place(each) in several else "") for each in store]
+    return pandas.concat(found or [tidy.values([]).assign(key="")], ignore_index=True)
+
+
 def _differing(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], values: list[str]) -> pandas.DataFrame:
     """The lines of two tables, joined by `key`, in which one of the `values` differs; in the order of `new`.
 
-    Where several lines share a key (one setting with two recipes), they are joined in their order.
+    Where several lines share a key, they are joined in their order.
     """
     numbered = [each.assign(place=each.groupby(key, dropna=False).cumcount()) for each in (old, new)]
     older, newer = (each[[*key, "place", *values]] for each in numbered)

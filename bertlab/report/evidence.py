@@ -221,7 +221,9 @@ class Evidence:
         cells = self.at(variant, measurement, at)
         if variant == GUESS and variant not in self.variants:
             guesses = [cell for cell in self.column(measurement, at) if GUESS in cell.floors]
-            by_seed = {self.seed_of(cell): replace(cell, value=cell.floors[GUESS], run_id="") for cell in guesses}
+            by_seed = {
+                self.seed_of(cell): replace(cell, value=cell.floors[GUESS], run_id="", seconds=0.0) for cell in guesses
+            }
             cells = list(by_seed.values())
         found: dict[int, list[Cell]] = {}
         for cell in cells:
@@ -340,30 +342,35 @@ class Evidence:
             return ""
         if gain <= 0:
             return "pre-training does not help there"
-        reaches = other.interval is not None and other.interval.high >= 0
+        reaches = other.interval is None or other.interval.high >= 0  # one seed shows no gain
         return "the gain by pre-training cannot be distinguished from 0 there" if reaches else ""
 
     @cached_property
     def numerics_mismatch(self) -> dict[str, str]:
-        """Variants whose `NUMERICS` differ from the baseline's or among their own runs, with what differs.
+        """Variants with a seed whose `NUMERICS` differ from the baseline's or among its own runs, with what differs.
 
         What a run does not record, as those of earlier versions their instructions, does not count.
         """
-        known = {}
+        reference, found = self._numerics(self.baseline), {}
         for variant in self.variants:
-            runs = [*self.of(variant), *(cell for cell in self.cells if cell.variant == variant)]
-            values = {name: {each.numerics[name] for each in runs if name in each.numerics} for name in NUMERICS}
-            known[variant] = {name: sorted(each) for name, each in values.items() if each}
-        reference = known.get(self.baseline, {})
-        found = {
-            variant: [
-                f"{name} {' and '.join(values)}"
-                for name, values in own.items()
-                if len(values) > 1 or values != reference.get(name, values)
-            ]
-            for variant, own in known.items()
-        }
-        return {variant: ", ".join(parts) for variant, parts in found.items() if parts}
+            own, parts = self._numerics(variant), []
+            for name in NUMERICS:
+                by_seed = {seed: each for (seed, what), each in own.items() if what == name}
+                if any(len(each) > 1 or each != reference.get((seed, name), each) for seed, each in by_seed.items()):
+                    parts.append(f"{name} {' and '.join(sorted(set().union(*by_seed.values())))}")
+            if parts:
+                found[variant] = ", ".join(parts)
+        return found
+
+    def _numerics(self, variant: str) -> dict[tuple[int, str], set[str]]:
+        """The values of each of `NUMERICS` in the runs of a variant, by pre-training seed."""
+        found: dict[tuple[int, str], set[str]] = {}
+        runs = [(each.seed, each.numerics) for each in self.of(variant)]
+        runs += [(cell.pretrain_seed, cell.numerics) for cell in self.cells if cell.variant == variant]
+        for seed, numerics in runs:
+            for name in numerics.keys() & {*NUMERICS}:
+                found.setdefault((seed, name), set()).add(numerics[name])
+        return found
 
 
 def _first_of_equals(members: Mapping[str, Iterable[str]]) -> dict[str, str]:

@@ -6,8 +6,8 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bertlab.errors import unknown
-from bertlab.names import filename
+from bertlab.errors import BadInput, unknown
+from bertlab.names import ALL, filename
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report import cards, tidy
@@ -44,8 +44,10 @@ def results(store: Store, study: str, directory: Path) -> str:
 
     Raises `BadInput` for a study that was never run.
     """
-    records = store.records(needed=None if study == "all" else [study])
-    chosen = {name: record for name, record in records.items() if study in ("all", record["study"])}
+    records = store.records(needed=None if study == ALL else [study])
+    chosen = {name: record for name, record in records.items() if study in (ALL, record["study"])}
+    if not records:
+        raise BadInput(f"no study has results in '{store.root}': run `bertlab ablate` first, or give --runs")
     if not chosen:
         raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))
     (directory / "studies").mkdir()

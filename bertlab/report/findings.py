@@ -85,7 +85,7 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
             effect=mean,
             interval=interval,
             half=half,
-            published="" if pair.published is None else signed(pair.published, 1),
+            published="" if pair.published is None else signed(pair.published),
             n=str(pair.effect.n) if pair.effect else "",
             hint=_hint(evidence, trial),
             likely=(second := likely.get(claim)),
@@ -223,13 +223,16 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
         left = pair.without.n if pair.without else 0
         if left < VERDICT_MIN_SEEDS:
             return f"{count(left, what[:-1])} without a collapse, a verdict needs {VERDICT_MIN_SEEDS}"
-        if trial.p == 1.0:
+        if pair.p(trial.claim.margin) == 1.0:
             return f"the difference comes from the {what} that collapsed"
     if trial.need is None:
-        few = pair.effect is None or pair.effect.n < VERDICT_MIN_SEEDS
-        least = f"{VERDICT_MIN_SEEDS} {what}{_cost(evidence, trial.claim, VERDICT_MIN_SEEDS)}"
-        return f"needs at least {least}" if few else ""
+        if pair.effect is None or pair.effect.n < VERDICT_MIN_SEEDS:
+            least = f"{VERDICT_MIN_SEEDS} {what}{_cost(evidence, trial.claim, VERDICT_MIN_SEEDS)}"
+            return f"needs at least {least}"
+        return f"all differences are {signed(pair.effect.mean)}, which gives no p-value" if trial.p is None else ""
     seeds, true = trial.need
+    if pair.effect is not None and seeds <= pair.effect.n:
+        return f"these {what} would have decided an effect of {signed(true)}: the measured one is too small"
     if math.isinf(seeds):
         return f"if the effect is {signed(true)}, no number of {what} decides on these examples"
     needed = math.ceil(seeds)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bertlab.errors import BadInput, Unwritable, unknown
+from bertlab.names import ALL
 from bertlab.report.agreement import Agreement, agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
@@ -49,7 +50,7 @@ def write(
     formats: Collection[str] = DEFAULT,
     since: Path | None = None,
 ) -> Report:
-    """Writes `studies` (all if none is named) from the store `runs` into `out`: CSV files, figures, and pages.
+    """Writes `studies`, or all, from the store `runs` into `out`: CSV files, figures, and pages.
 
     The pages `index` and `agreement` are of all studies of the store; there is no page `agreement` without a pair of
     variants with a published difference.
@@ -60,6 +61,8 @@ def write(
     for name in formats:
         if name not in FORMATS:
             raise unknown("format", name, FORMATS)
+    if ALL in studies:
+        studies = ()
     store = Store(runs, lenient=True) if isinstance(runs, Path) else runs
     everything = gather_all(store)
     for name in studies:

@@ -118,7 +118,7 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             **{each: getattr(evidence, each) for each in PLACE},
             **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
             **{"within": claim.within, "or_better": claim.or_better, "better": pair.better, "worse": pair.worse},
-            **{"published": pair.published},
+            **{"published": None if pair.published is None else float(pair.published)},
             **{"p": each.trial.p, "adjusted_p": each.trial.adjusted},
             **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
         }

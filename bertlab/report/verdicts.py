@@ -13,6 +13,7 @@ from bisect import bisect_left
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
@@ -36,7 +37,7 @@ class Pair:
     worse: str
     effect: Effect | None
     """The first minus the second, above 0 if the first is better; None without a shared seed."""
-    published: float | None
+    published: Decimal | None
     """The difference in the paper."""
     true: float | None = None
     """The effect that the estimate of needed seeds assumes: the paper's where sizes compare, else the measured."""
@@ -161,9 +162,9 @@ def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> lis
             if not metric and evidence.less_is_more(claim.on):
                 variant, other, at = worse, better, (claim.before, claim.at)
             difference = evidence.published_difference(variant, claim.on, other, at)
-            published = None if metric or difference is None else float(difference)
+            published = None if metric else difference
             effect = evidence.effect(variant, other, claim.on, metric=metric, at=at)
-            true = published if evidence.comparable(claim.on) else None
+            true = float(published) if published is not None and evidence.comparable(claim.on) else None
             collapsed = evidence.collapsed(variant, claim.on, at[0]) + evidence.collapsed(other, claim.on, at[1])
             seeds = frozenset(map(evidence.seed_of, collapsed))
             rest = evidence.effect(variant, other, claim.on, metric=metric, at=at, without=seeds)

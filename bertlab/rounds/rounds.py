@@ -21,9 +21,9 @@ from bertlab.estimates.estimate import Seconds
 from bertlab.estimates.times import Recorded, Trials
 from bertlab.lab import plan as planning
 from bertlab.lab.claims import compared, decidable
-from bertlab.lab.plan import RANDOM_INIT, Cell, Plan, Request
+from bertlab.lab.plan import Cell, Plan, Request
 from bertlab.lab.record import records
-from bertlab.lab.study import Claim, Study
+from bertlab.lab.study import RANDOM_INIT, Claim, Study
 from bertlab.machine import Machine
 from bertlab.names import plain
 from bertlab.report.evidence import Evidence
@@ -110,7 +110,9 @@ class Rounds:
         """The plan of these places."""
         whole = self.plan({seed for *_, seed in places})
         cells = [cell for cell in whole.cells if _place(cell) in places]
-        return dataclasses.replace(whole, cells=tuple(cells), jobs=planning.in_order([cell.job for cell in cells]))
+        return dataclasses.replace(
+            whole, cells=tuple(cells), jobs=planning.jobs_of(self.request, [cell.job for cell in cells])
+        )
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -347,7 +349,7 @@ def _entries(state: State, claims: Collection[Claim]) -> Iterator[dict[str, Any]
     judged, likely = state.endpoints
     texts = {(plain(claim.text), claim.on) for claim in claims}
     for metric, family in (("", judged), (LIKELIHOOD, [*likely.values()])):
-        undecided = sum(each.outcome == "undecided" for each in family)
+        undecided = sum(each.testable and each.outcome == "undecided" for each in family)
         for trial in family:
             claim, looked, effect = trial.claim, trial.looked, trial.pair.effect
             if (claim.text, claim.on) not in texts or trial.p is None or looked is None or effect is None:

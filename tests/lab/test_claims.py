@@ -43,6 +43,12 @@ def test_more_seeds_go_to_the_claims_that_this_setting_can_decide(machine):
     assert {job.id for job in alone.jobs} < {job.id for job in made.jobs}
 
 
+def test_an_untrained_variant_has_the_seeds_of_the_claims(machine):
+    made = claims.make(request(claim_seeds=(0, 1, 2, 3), random_init=True), machine)
+    untrained = {each for each in beyond(made, 0) if each[0] == plan.RANDOM_INIT}
+    assert untrained == {(plan.RANDOM_INIT, on, seed) for on in (MNLI, FEATURES) for seed in (1, 2, 3)}
+
+
 def test_claims_over_pretraining_need_seeds_only_at_the_milestones_that_they_compare(machine):
     study = studies.find("convergence")
     made = claims.make(request(studies=(study,), scale=scales.find("micro"), claim_seeds=(0, 1)), machine)
@@ -88,7 +94,14 @@ def test_without_claims_to_decide_all_cells_have_the_same_seeds(machine):
 )
 def test_the_options_and_the_command_in_the_record_ask_for_the_same(machine, given, seeds, of_claims):
     def asked(**given):
-        usual = {"scale": "micro", "seeds": None, "claim_seeds": None, "random_init": False, "from_": None}
+        usual = {
+            "scale": "micro",
+            "seeds": None,
+            "claim_seeds": None,
+            "random_init": False,
+            "from_": None,
+            "only": None,
+        }
         options = SimpleNamespace(study=["masking"], runs=machine.runs, **(usual | given))
         options.request = lambda studies, **more: request(scale=scales.find(options.scale), **more)
         return StudyOptions.study_request(options, machine)

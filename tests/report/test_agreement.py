@@ -189,7 +189,7 @@ def test_one_study_with_one_seed_has_no_interval(builder: Any) -> None:
     assert interval([]) is None
     assert interval([compared(1.0), compared(-1.0)]) is None
     found = agreement([measured(builder, {name: {"MNLI": each["MNLI"][:1]} for name, each in POINTS.items()})])
-    assert summary(found).endswith("67 % (over 1 seed of one study; an interval needs 4).")
+    assert summary(found).endswith("67 % (over 1 seed of one study; an interval needs 4 of each pair).")
     assert "`bertlab ablate STUDY --seeds 4`" in notes(found)[-1]
 
 
@@ -216,10 +216,16 @@ def test_pairs_of_a_section_share_the_drawn_seeds() -> None:
     pairs = [compared(3.0, -1.0, 3.0, -1.0)] * 50
     assert Share.of(pairs).value == 1.0
     assert interval(pairs[:1]) == interval(pairs) == Interval(0.0, 1.0), "independent draws would give 0.8 to 0.95"
-    # a draw without any seed of a pair leaves the pair out
-    apart = [compared(0.0, by_seed={seed: 1.0, seed + 1: 1.0}) for seed in (0, 2)]
+    apart = [compared(0.0, by_seed=dict.fromkeys(range(seed, seed + 4), 1.0)) for seed in (0, 2)]
     assert interval(apart) == Interval(1.0, 1.0)
     assert interval([compared(3.0, -1.0, 3.0)]) is None, "too few seeds"
+
+
+def test_pairs_of_few_seeds_count_in_every_resample() -> None:
+    few, many = [compared(-1.0)] * 3, [compared(1.0, 1.0, 1.0, 1.0)]
+    assert interval([*few, *many]) is None, "of one study, an interval needs four seeds of each pair"
+    others = [dataclasses.replace(each, study="other") for each in (*few, *many)]
+    assert interval([*few, *many, *others]) == Interval(0.25, 0.25)
 
 
 @pytest.fixture
@@ -248,9 +254,7 @@ def test_the_curve_is_of_the_same_pairs_at_all_milestones(milestones: Evidence) 
 def test_the_page_and_its_data(builder: Any, milestones: Evidence, tmp_path: Path) -> None:
     out = tmp_path / "out"
     written = page.write([], builder.root, out, page.FORMATS)
-    sentence = (
-        "2 of 3 measured differences have the published sign: 67 % (over 1 seed of one study; an interval needs 4)."
-    )
+    sentence = "2 of 3 measured differences have the published sign: 67 % (over 1 seed of one study; an interval"
     for name in ("index", "agreement"):
         for form in ("md", "html"):
             assert sentence in (out / f"{name}.{form}").read_text(encoding="utf-8")

@@ -59,6 +59,23 @@ def test_more_seeds_move_a_mean(stores: tuple[Any, Any]) -> None:
     assert found.summary == "1 value changed; 1 mean moved, 0 verdicts changed."
 
 
+def test_recipes_of_one_setting_are_compared_each_with_itself(stores: tuple[Any, Any]) -> None:
+    new = stores[1]
+    for store in stores:
+        put(store, [60.0])
+        store.record()
+    new.cells.clear()
+    new.rows.clear()
+    put(new, [80.0], mark="b")
+    new.record("other")
+    sections = [gather_all(Store(each.root)) for each in stores]
+    assert [len(each) for each in sections] == [1, 2]
+    assert len({(each.study, each.scale, each.setting) for each in sections[1]}) == 1
+    found = compare(*sections, "old")
+    assert found.means.rows == ((f"masking, tiny: {BASELINE}", "MNLI", "", "80.00"),)
+    assert found.summary == "1 value changed; 1 mean moved, 0 verdicts changed."
+
+
 def test_what_became_of_each_value(stores: tuple[Any, Any]) -> None:
     old, new = stores
     put(old, [50.0, 60.0])

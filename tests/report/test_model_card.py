@@ -41,6 +41,24 @@ def test_a_measurement_names_its_adaptation_with_the_fields_of_its_own(builder, 
     assert "accuracy 51" not in shown_card, "measured on another pre-training"
 
 
+def test_results_of_two_settings_are_no_seeds_of_one(builder):
+    pretrained = builder.pretrain("80/10/10")
+    for number, (peak_lr, seed) in enumerate(((1e-5, 0), (1e-4, 0), (1e-4, 1))):
+        settings = science(FineTuning(peak_lr=peak_lr))
+        result = {
+            **{"status": "done", "task": "mnli", "dataset": "microworld", "split": "validation", "finetune_seed": seed},
+            **{"metrics": {"accuracy": 50.0 + 10 * number}, "rows": {"evaluation": 10}, "milestone": 100},
+            **{"method": "finetune", "settings": settings, "pretrain_id": pretrained},
+        }
+        builder.run("finetune", f"f00{number}", result, {"settings": settings, "finetune_seed": seed})
+    store = Store(builder.root)
+    (run,) = (each for each in store.runs() if each.id == pretrained)
+    (run.path / "vocab.txt").write_text("\n".join(SPECIALS))
+    evaluated = ModelCard(model(run, Recipe(), store)).data.eval_results
+    found = {(each.metric_value, each.metric_name) for each in evaluated if each.task_name == "mnli"}
+    assert found == {(50.0, "accuracy, finetune"), (65.0, "accuracy, finetune, mean of 2 fine-tuning seeds")}
+
+
 def test_metadata_hold_any_name(builder, hostile_names):
     pretrained = builder.pretrain("80/10/10")
     for number, name in enumerate(hostile_names):

@@ -219,6 +219,16 @@ def test_variants_of_other_numerics_are_marked(builder: Any, tmp_path: Path) -> 
     assert "80/10/10 (baseline) †" not in text
 
 
+def test_seeds_of_two_machines_are_compared_with_the_same_seeds(builder: Any, tmp_path: Path) -> None:
+    for seed, instructions in enumerate(("AMX", "AVX512")):
+        numerics = {"device": "cpu", "precision": "bf16", "threads": 2, "torch": "2.13.0", "instructions": instructions}
+        for variant, value in (("80/10/10", 50.0), ("100/0/0", 51.0)):
+            run_id = builder.pretrain(variant, seed, environment={"numerics": numerics})
+            builder.cell(variant, "MNLI", value, seed, pretrain_id=run_id)
+    builder.record()
+    assert "†" not in written(builder, tmp_path / "out")
+
+
 def test_numerics_that_no_run_recorded_mark_nothing(builder: Any, tmp_path: Path) -> None:
     baseline(builder)
     numerics = {"torch": "2.13.0", "device": "cpu", "precision": "bf16", "threads": 2, "instructions": "AMX"}

@@ -30,13 +30,14 @@ def files(found: Agreement, formats: Collection[str]) -> Iterator[tuple[str, str
 def summary(found: Agreement) -> str:
     """The overall share on the paper's metric with its interval, and that where the baseline is above every floor."""
     share, ends = found.overall[METRIC]
-    seeds = count(found.seeds, "seed")
+    fewest, most = found.seeds
+    seeds = count(most, "seed") if fewest == most else f"{fewest} to {count(most, 'seed')}"
     if found.studies == 1:
         over = f"over {seeds} of one study"
     else:
         over = f"over {found.studies} studies"
-        over += f" and {seeds}" if found.seeds > 1 else " with one seed each"
-    known = f"{_ends(ends)} {over}" if ends else f"{over}; an interval needs {VERDICT_MIN_SEEDS}"
+        over += f" and {seeds}" if most > 1 else " with one seed each"
+    known = f"{_ends(ends)} {over}" if ends else f"{over}; an interval needs {VERDICT_MIN_SEEDS} of each pair"
     pairs = count(share.pairs, "measured difference")
     have = "has" if share.pairs == 1 else "have"
     text = f"{share.agreed:,} of {pairs} {have} the published sign: {_percent(share)} ({known})."
@@ -67,7 +68,7 @@ def notes(found: Agreement) -> list[str]:
         )
     if any(ends for _, ends in found.overall.values()):
         lines.append(
-            "Interval: a bootstrap that draws studies, and seeds within each study, with replacement. The drawn seeds "
+            "Interval: a bootstrap that draws studies, and seeds of their pairs, with replacement. The drawn seeds "
             "are noisier than all seeds together, so it reaches further towards 50 %. A few studies or seeds do not "
             "show how far others may lie: it is then too narrow (with four seeds of one study it covers about 85 %)."
         )

@@ -23,7 +23,7 @@ def study(chapter: Chapter) -> str:
     for section in chapter.sections:
         evidence = section.evidence
         every = (
-            ("results", tables.results(evidence), "Mean (sd, n)."),
+            ("results", tables.results(evidence), f"{'Median' if evidence.medians else 'Mean'} (sd, n)."),
             ("differences", tables.differences(evidence), "Difference to the baseline with its 95 % interval."),
             ("claims", findings.table(section.findings), "Claims."),
         )
