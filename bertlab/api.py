@@ -5,20 +5,24 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import io
+import json
+import shutil
 import signal
 from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bertlab.errors import unknown
+from bertlab.errors import BadInput, unknown
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus, Recipe
+from bertlab.store.files import read_json, write_json
 from bertlab.store.runs import PRETRAINED, Store
 
 if TYPE_CHECKING:
     import pandas
 
+    from bertlab.lab.jobs import PrepareCorpus
     from bertlab.lab.study import Study
     from bertlab.report.ablation import Ablation
     from bertlab.text.tokens import TokenisedCorpus
@@ -40,20 +44,41 @@ def prepare_corpus(
 ) -> TokenisedCorpus:
     """The tokenised corpus in `directory`, which is built first if there is none, with the recipe's tokenizer.
 
-    `text` names files, folders or data sets of the Hub, whose documents are in `column`, or the synthetic corpus.
-    Raises `BadInput` for text that cannot be used.
+    `text` names files, folders or data sets of the Hub, whose documents are in `column`, or the synthetic corpus. It
+    may be removed afterwards. Raises `BadInput` for text that cannot be used, and for a directory that has something
+    else in it, such as the corpus of another text.
     """
-    from bertlab.text import annotation, sources, tokens
+    from bertlab.text import tokens
 
     directory = Path(directory)
-    if not (directory / "corpus.json").exists():
-        directory.mkdir(parents=True, exist_ok=True)
-        machine = Machine()
-        located = [sources.resolve(name, machine=machine, column=column) for name in text]
-        annotator = annotation.resolve(recipe.corpus.annotator, located) if recipe.annotated else ""
-        corpus = Corpus(sources=tuple(each.source for each in located), annotator=annotator)
-        tokens.prepare(corpus, recipe.tokenizer, located, directory, workers=machine.num_threads, progress=silent)
+    kept = directory / "recipe.json"
+    if directory.exists() and any(directory.iterdir()):
+        made = read_json(kept, {"text?": [str], "science": dict})
+        try:
+            same = made["science"] == json.loads(json.dumps(_corpus(recipe, text, column).science()))
+        except BadInput:
+            if not (same := made.get("text") == [*text]):  # what is no longer there cannot be compared
+                raise
+        if not same:
+            raise BadInput(f"'{directory}' has the corpus of another text or tokenizer: give a new directory")
+        return tokens.open_corpus(directory, recipe.tokenizer)
+    job, part = _corpus(recipe, text, column), directory.with_name(f".{directory.name}.part")
+    shutil.rmtree(part, ignore_errors=True)  # of a call that was interrupted
+    part.mkdir(parents=True)
+    job.run(part, Store(part), Machine(), silent)
+    write_json(part / kept.name, {"text": [*text], "science": job.science()})
+    part.rename(directory)
     return tokens.open_corpus(directory, recipe.tokenizer)
+
+
+def _corpus(recipe: Recipe, text: Sequence[str], column: str) -> PrepareCorpus:
+    from bertlab.lab.jobs import PrepareCorpus
+    from bertlab.text import annotation, sources
+
+    located = tuple(sources.resolve(name, machine=Machine(), column=column) for name in text)
+    annotator = annotation.resolve(recipe.corpus.annotator, located) if recipe.annotated else ""
+    corpus = Corpus(sources=tuple(each.source for each in located), annotator=annotator)
+    return PrepareCorpus(corpus, recipe.tokenizer, located)
 
 
 def open_run(store: str | Path, name: str) -> Pretrained:
@@ -111,7 +136,10 @@ def ablate(
         "from_": str,
         "vocab": Path,
     }
-    given = {name: texts[name](value) if name in texts else value for name, value in options.items()}
+    named = {name: value for name, value in options.items() if value is not None}
+    if "set_" in named:
+        raise BadInput("set_ is the option --set, which is settings={...} here: leave set_ out")
+    given = {name: texts[name](value) if name in texts else value for name, value in named.items()}
     given |= {
         "scale": scale,
         "set_": _texts(settings or {}),

@@ -21,11 +21,25 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bertlab.errors import BadInput, Unwritable, unknown, unusable
 from bertlab.store.files import content, digest, write_json
+from bertlab.store.forms import misfit
 
 if TYPE_CHECKING:
     from datasets import IterableDataset
 
 Kind = Literal["dataset", "model"]
+ANSWERS = {
+    "dataset": {
+        "repository": str,
+        "name": str,
+        "commit": str,
+        "splits": {"*": {"*": str}},
+        "reader": str,
+        "options": dict,
+        "features": dict,
+    },
+    "model": {"commit": str, "files": {"*": str}},
+}
+"""The forms of answers that are kept."""
 Files = Mapping[str, str]
 """The hash of each file by its path: `sha256:...` of the bytes of a large file, else `git:...`, the id of its blob."""
 
@@ -114,7 +128,8 @@ class Dataset:
 
 def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Dataset:
     """The data set of a name, from the Hub or an earlier answer. Raises `BadInput` with `what` and `advice`."""
-    return Dataset(**_answer("dataset", reference, cache, what, advice))
+    found = _answer("dataset", reference, cache, what, advice)
+    return Dataset(**{name: found[name] for name in ANSWERS["dataset"]})
 
 
 def checkpoint(
@@ -131,6 +146,8 @@ def _answer(kind: Kind, reference: Reference, cache: Path, what: str, advice: st
 
     index = Index(cache)
     known = index.entries.get(f"{kind} {reference.full_name}")
+    if misfit(known, ANSWERS[kind]) is not None:  # of another version
+        known = None
     if known is not None and re.fullmatch(r"[0-9a-f]{40}", reference.revision):
         return dict(known)  # a commit never changes
     try:

@@ -71,6 +71,9 @@ class Machine:
             )
         for name in self.loggers:
             trackers.check(name)
+        for name in ("threads", "gpus", "gpus_per_run", "workers", "micro_batch"):
+            if getattr(self, name) < 0:
+                raise BadInput(f"--{name.replace('_', '-')} is {getattr(self, name)}: use 0 or more")
         cores = os.cpu_count() or 1
         if self.threads > cores:
             raise BadInput(f"--threads is {self.threads}: this machine has {cores} cores, so use at most {cores}")

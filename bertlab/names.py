@@ -5,6 +5,9 @@ import re
 import unicodedata
 from typing import Any
 
+ALL = "all"
+"""All studies, where commands take the names of studies."""
+
 
 def visible(text: str) -> str:
     """`text` without control characters (except line feeds), direction marks and surrogates."""

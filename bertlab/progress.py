@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 import threading
 import time
 from collections.abc import Iterator
@@ -86,6 +88,8 @@ def signals_as_flags() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
             signal.raise_signal(number)
         _received.append(number)
+        if sys.stderr is not None and sys.stderr.isatty():  # not through `rich`, whose lock the signal may interrupt
+            os.write(2, b"\nstopping after this step; a second signal ends at once\n")
 
     before = {number: signal.signal(number, note) for number in SIGNALS}
     try:

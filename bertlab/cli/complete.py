@@ -13,6 +13,7 @@ from typing import Any
 import typer
 
 from bertlab.lab import shipped
+from bertlab.names import ALL
 from bertlab.store import addresses
 
 Completer = Callable[[typer.Context, str], list[str]]
@@ -62,8 +63,8 @@ def _tables(path: str) -> dict[str, Any]:
 
 def _variants(ctx: typer.Context) -> Iterator[str]:
     """The names in `Variant("...")` of the files of the chosen studies, or of all of bertlab's own."""
-    given = ctx.params.get("study") or ctx.args or ["all"]  # after an option without its value, words stay in `args`
-    for study in shipped.names() if "all" in given else given:
+    given = ctx.params.get("study") or ctx.args or [ALL]  # after an option without its value, words stay in `args`
+    for study in shipped.names() if ALL in given else given:
         path = Path(study) if study.endswith(".py") else shipped.path(study)
         for node in ast.walk(ast.parse(path.read_bytes())):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Variant" and node.args:
@@ -89,13 +90,13 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
     return find
 
 
-STUDIES = _completer(lambda ctx: [*shipped.names(), "all"])
+STUDIES = _completer(lambda ctx: [*shipped.names(), ALL])
 SCALES = _completer(lambda ctx: _tables("lab/scales.toml"))
 TASKS = _completer(lambda ctx: [name for table in _tables("tasks/catalog.toml").values() for name in table])
 TASK_PAIRS = _completer(lambda ctx: [f"{name}=" for name in _tables("tasks/catalog.toml")["published"]])
 VARIANTS = _completer(_variants)
 PRETRAINED = _completer(_runs("pretrain", "import"))
 EXPORTED = _completer(
-    lambda ctx: [*shipped.names(), "all"] if ctx.params.get("results") else _runs("pretrain", "import")(ctx)
+    lambda ctx: [*shipped.names(), ALL] if ctx.params.get("results") else _runs("pretrain", "import")(ctx)
 )
 RUNS = _completer(_runs("corpus", "pretrain", "import", "finetune", "features"))

@@ -9,7 +9,7 @@ import inspect
 import os
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
@@ -18,7 +18,7 @@ import typer
 
 from bertlab.cli import complete, config
 from bertlab.cli.console import json_alone
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, warn
 
 if TYPE_CHECKING:
     from bertlab.lab.plan import Request
@@ -51,6 +51,10 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def wrapped(**given: Any) -> Any:
         context = given.pop("context")
+        for each in context.command.params:  # a shell variable that is not set
+            empty = each.param_type_name == "option" and given.get(each.name) == ""
+            if empty and context.get_parameter_source(each.name).name == "COMMANDLINE":
+                raise BadInput(f"{each.opts[0]} is empty: give it a value, or leave it out")
         if "set_" in given:
             given["set_"] = config.joined_fields(context, given["set_"])
         del given["config"]
@@ -255,7 +259,11 @@ class StudyOptions(TaskOptions, AuditOptions):
         from bertlab.store.runs import Store
 
         pretrained = find_pretrained(self.from_, Store(self.runs), machine) if self.from_ is not None else None
-        made = self.request(studies.chosen(self.study), random_init=self.random_init, pretrained=pretrained)
+        made = self.request(
+            with_variants(studies.chosen(self.study), () if self.random_init else self.only or ()),
+            random_init=self.random_init,
+            pretrained=pretrained,
+        )
         usual = str(made.scale.claim_seeds) if self.seeds is None and pretrained is None else ""
         chosen = () if (given := self.claim_seeds or usual) in ("", "1") else seeds(given, "--claim-seeds")
         return dataclasses.replace(made, seeds=seeds(self.seeds or "1"), claim_seeds=chosen)
@@ -333,6 +341,16 @@ class ClusterOptions(TrainingOptions):
             workers, threads = (fit, threads) if fit > 1 else (0, threads or 1)
         chosen = dataclasses.replace(self, workers=workers or 0, threads=threads)
         return DeviceOptions.machine(chosen, store, loggers)
+
+
+def with_variants(studies: tuple[Study, ...], names: Sequence[str]) -> tuple[Study, ...]:
+    """The studies that have a variant with one of these names; all if there is no name, or no study has one."""
+    from bertlab.lab.study import RANDOM_INIT
+
+    found = tuple(study for study in studies if {*names} & {RANDOM_INIT, *(each.name for each in study.variants)})
+    if found and (others := [study.name for study in studies if study not in found]):
+        warn(f"--only names no variant of {', '.join(others)}: left out")
+    return found or studies
 
 
 def seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:

@@ -9,6 +9,7 @@ from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, RUNS, Names, option
 from bertlab.cli.table import print_table
 from bertlab.errors import BadInput, unknown
+from bertlab.names import ALL
 
 COLUMNS = ("id", "kind", "label", "status", "reason")
 """Of the JSON, with `path`, `recipe` and `addresses`. The table has the address of a run, else its label."""
@@ -77,7 +78,7 @@ def runs(
         status, label = "running" if active else "interrupted", record.get("label", "")
         rows.append((run_id, kind, label, status, reason, str(path), record.get("science", {})))
     records = store.records(needed=()).values()
-    if study:
+    if study and ALL not in study:
         for name in study:
             if name not in (names := {record["study"] for record in records}):
                 raise unknown("study with runs", name, names)
@@ -85,7 +86,7 @@ def runs(
         rows = [row for row in rows if row[0] in wanted]
     known = addresses.of_runs(records)
     named = known
-    if study:
+    if study and ALL not in study:
         own = tuple(f"{name}{mark}" for name in study for mark in "/@")
         named = {run_id: [each for each in found if each.startswith(own)] for run_id, found in known.items()}
     if json:

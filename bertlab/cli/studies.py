@@ -6,6 +6,7 @@ from bertlab.cli import complete
 from bertlab.cli.console import print_json
 from bertlab.cli.options import JSON, Names, argument
 from bertlab.cli.table import print_table
+from bertlab.names import ALL
 
 
 def studies(
@@ -26,7 +27,7 @@ def studies(
             "variants": [variant.name for variant in each.variants],
             "measurements": [measurement.name for measurement in each.measurements],
         }
-        for each in chosen(study or ["all"])
+        for each in chosen(study or [ALL])
     ]
     if json:
         print_json(listed)

@@ -45,7 +45,11 @@ def submit(
     asked = on_slurm.Nodes(
         number=nodes, gpus=gpus, cpus=cpus, minutes=_minutes(time), options=_options(sbatch), setup=setup or ()
     )
-    given = any(re.match(r"--gpus(=|$)", word) for word in command)
+    if place == "local" and (setup or sbatch or cpus):
+        raise BadInput("--setup, --sbatch and --cpus-per-node are for SLURM: leave them out with --on local")
+    given = re.search(r"(?:^| )--gpus(?:=| )(\d+)", " ".join(command))
+    if given and int(given[1]) > gpus:
+        raise BadInput(f"the command has --gpus {given[1]}, and --gpus-per-node is {gpus}: ask for as many")
     arguments = [*command, *(["--gpus", str(gpus)] if gpus and not given else [])]
     script = on_slurm.script(asked, logs)
     # --json leaves standard output to the document

@@ -73,6 +73,7 @@ class Schedule:
         self.store, self.observer = store, observer
         self.done = {run.id for run in store.runs()}
         self.todo = [job for job in jobs if job.id not in self.done]
+        self.planned = {job.id for job in jobs}
         self.total, self.begun = len(self.todo), Counter[str]()
         self.lost: list[Job] = []
 
@@ -121,7 +122,7 @@ class Schedule:
         elif how.status in ("claimed", "stopped"):  # by another command; by a signal, which the loop checks next
             self.begun[job.id] -= 1
             self.todo.append(job)
-        elif not how.final and self.begun[job.id] < TRIES:
+        elif not how.final and self.begun[job.id] < TRIES and not self._lacks(job):
             for need in needs(job):  # again too if their runs are gone: damaged ones are set aside before use
                 if self.store.get(need.id) is None and need.id in self.done:
                     self.done.remove(need.id)
@@ -133,6 +134,10 @@ class Schedule:
             self.store.fail({**facts, "status": how.status, "reason": how.reason, "log": how.log})
             self.lost.append(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=False)
+
+    def _lacks(self, job: Job) -> bool:
+        """Whether a run that a job needs is gone and not of this plan, such as the model of `--from`."""
+        return any(need.id not in self.planned and self.store.get(need.id) is None for need in needs(job))
 
     def _give_up(self) -> None:
         """Removes the jobs that can have no result: those that diverged before or need a lost job."""

@@ -15,7 +15,7 @@ from bertlab.errors import BadInput, unknown, warn
 from bertlab.lab import scales
 from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, read_task
 from bertlab.lab.scales import Scale
-from bertlab.lab.study import DEFAULT_METRIC, Measurement, Study, Variant
+from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Recipe
 from bertlab.recipe.identity import canonical, put
@@ -28,8 +28,6 @@ from bertlab.text import annotation, sources
 
 MOST = 100_000
 """The largest number of values of one study in a plan."""
-RANDOM_INIT = "no pre-training"
-"""The name of the variant that `--random-init` adds."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -150,11 +148,9 @@ def make(request: Request, machine: Machine) -> Plan:
         isinstance(each, Pretrain) and each.recipe.annotated for each in models
     ):
         raise BadInput("--set corpus.annotator has no effect: no variant reads linguistic spans, leave it out")
-    jobs = in_order([cell.job for cell in cells])
+    jobs = jobs_of(request, [cell.job for cell in cells])
     if not request.held_back:  # a trial of settings measures only the baseline
         _check_used(planner, machine, [job for job in jobs if isinstance(job, Measure)])
-    if isinstance(request.pretrained, Pretrain):  # it has finished, and so has its corpus
-        jobs = tuple(job for job in jobs if isinstance(job, Measure))
     return Plan(
         request=request,
         corpora=tuple(each.source.name for each in planner.located),
@@ -386,8 +382,13 @@ def _check_metrics(data: LocatedTask, study: Study, measurement: Measurement, la
             raise BadInput(f"{task} has no metric {named}: choose metric= from {', '.join(found)}")
 
 
-def in_order(jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """The jobs and those that they need: corpora first, then each pre-training followed by its measurements."""
+def jobs_of(request: Request, jobs: Sequence[Job]) -> tuple[Job, ...]:
+    """The jobs and those that they need: corpora first, then each pre-training followed by its measurements.
+
+    A finished pre-training that a request measures is not among them, nor is its corpus.
+    """
+    if isinstance(request.pretrained, Pretrain):
+        return tuple({job.id: job for job in jobs if isinstance(job, Measure)}.values())
     found: dict[str, tuple[int, Job]] = {}
     for number, job in enumerate(jobs):
         pretrain = job.pretrain if isinstance(job, Measure) else job

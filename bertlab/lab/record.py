@@ -9,9 +9,9 @@ from typing import Any
 
 from bertlab.lab import scales
 from bertlab.lab.jobs import ImportCheckpoint, Measure, Pretrain
-from bertlab.lab.plan import RANDOM_INIT, Cell, Plan
+from bertlab.lab.plan import Cell, Plan
 from bertlab.lab.scales import Scale
-from bertlab.lab.study import Measurement, Study
+from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.recipe.identity import by_kind, identity, leaves, science
 from bertlab.store import union
 from bertlab.tasks import kinds

@@ -75,6 +75,10 @@ class Scale:
             group, _, name = path.rpartition(".") if path.startswith("tasks.") else path.partition(".")
             if group == "tasks":
                 raise BadInput(f"--set '{assignment}': write tasks.TASK.FIELD=VALUE, such as tasks.squad_v2.epochs=2")
+            if (task := group.removeprefix("tasks.")) != group and task in GROUPS:
+                raise BadInput(
+                    f"--set '{assignment}': {task} is a kind of setting and no task, write {task}.{name}={text}"
+                )
             if not (name and (group in GROUPS or path.startswith("tasks."))):
                 group, name = "recipe", path
             texts.setdefault(group, {})[name] = text

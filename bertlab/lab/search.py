@@ -77,5 +77,5 @@ def make(request: Request, machine: Machine) -> Search:
                 seen.add(task)
     if not tries:
         raise BadInput("--search has no effect: no study fine-tunes its baseline on a task, leave it out")
-    jobs = planning.in_order([job for found in tries.values() for _, job, _ in found])
+    jobs = planning.jobs_of(request, [job for found in tries.values() for _, job, _ in found])
     return Search(request, dataclasses.replace(plan, cells=(), jobs=jobs), tries)

@@ -5,6 +5,7 @@ import os
 import signal
 import threading
 import traceback
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from bertlab.lab import shipped
 from bertlab.lab.shipped import names as names
 from bertlab.lab.study import Study
 from bertlab.lab.study_file import StudyFile, executed, written
+from bertlab.names import ALL
 from bertlab.progress import Interrupted
 from bertlab.store.files import kind
 from bertlab.tasks.task import Task
@@ -64,7 +66,7 @@ def find(name: str) -> Study:
         if name not in names():
             if os.path.isfile(f"{name}.py"):  # false for what no path can be, too
                 raise BadInput(f"unknown study '{name}': a study file is given by its path, here {name}.py")
-            raise unknown("study", name, [*names(), "all"])
+            raise unknown("study", name, [*names(), ALL])
         path = shipped.path(name)
     elif (found := kind(path, "study file")) != "file":
         wrong = "is a folder" if found else "does not exist"
@@ -105,12 +107,18 @@ def find(name: str) -> Study:
 def chosen(given: Sequence[str | Study]) -> tuple[Study, ...]:
     """The studies of a command line, each once, or those of Python; `all` stands for bertlab's own.
 
-    A study that was made in Python gets a study file of its own, which the records of its results keep.
+    A study that was made in Python gets a study file of its own, which the records of its results keep. Raises
+    `BadInput` for two studies with one name.
     """
-    if "all" in given:
-        return tuple(map(find, names()))
-    found = [each for place, each in enumerate(given) if each not in given[:place]]
-    return tuple(find(each) if isinstance(each, str) else _kept(each) for each in found)
+    each_one = [one for each in given for one in (names() if each == ALL else [each])]
+    wanted = [each for place, each in enumerate(each_one) if each not in each_one[:place]]
+    found = tuple(find(each) if isinstance(each, str) else _kept(each) for each in wanted)
+    if not found:
+        raise BadInput(f"no study is given: give a name, {ALL}, or a study file")
+    named = Counter(each.name for each in found)
+    if twice := next((name for name, number in named.items() if number > 1), ""):
+        raise BadInput(f"two studies are named '{twice}': give each study once, and your own another name")
+    return found
 
 
 def _kept(study: Study) -> Study:

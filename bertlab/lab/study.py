@@ -14,7 +14,7 @@ from bertlab.adaptation import Adaptation, FineTuning
 from bertlab.errors import BadInput, unknown
 from bertlab.lab import scales
 from bertlab.lab.study_file import StudyFile
-from bertlab.names import plain
+from bertlab.names import ALL, plain
 from bertlab.recipe import OPTIONS, Inputs, Loss, Optimizer, Recipe, Schedule, Tokenizer, Transformer
 from bertlab.recipe.identity import by_kind, default_of, field_paths, leaves, put, science, set_fields
 from bertlab.recipe.ranges import Checked, Range, arms
@@ -24,6 +24,8 @@ from bertlab.tasks.task import Task
 Split = Literal["evaluation", "test"]
 GUESS = "majority guess"
 """The most frequent label for every example: in a claim, in place of a variant."""
+RANDOM_INIT = "no pre-training"
+"""The name of the variant that `--random-init` adds."""
 DEFAULT_METRIC = "accuracy"
 """Of a measurement of a task."""
 Place = tuple[str, str] | tuple[str, str, int]
@@ -262,6 +264,8 @@ class Study(Checked, group="study "):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_name("study", self.name)
+        if self.name == ALL:
+            raise BadInput(f"a study is named '{ALL}', which stands for all studies: give it another name")
         where = f"study '{self.name}'"
         columns = [each.name for each in self.measurements] + [each.name for each in self.averages]
         for what, names in (("variant", [each.name for each in self.variants]), ("measurement", columns)):
@@ -269,6 +273,8 @@ class Study(Checked, group="study "):
                 raise BadInput(f"{where} has no {what}s: add at least one")
             for name in names:
                 _check_name(f"{what} of {where}", name)
+                if name == RANDOM_INIT and what == "variant":
+                    raise BadInput(f"{where} has a variant named '{name}', as --random-init adds one: rename it")
                 if names.count(name) > 1:
                     raise BadInput(f"{where} has two {what}s named '{name}': give each its own name")
         for measurement in self.measurements:

@@ -67,10 +67,11 @@ def claimed(path: Path, **facts: Any) -> Iterator[Claim | None]:
 
 def is_claimed(path: Path) -> bool:
     """Whether a process holds the lock of `path` now."""
-    if not path.exists():
+    try:
+        with path.open("r", encoding="utf-8") as file:
+            return not _lock(file.fileno(), fcntl.LOCK_SH)  # a shared lock needs no write access on any file system
+    except FileNotFoundError:  # the lock of an ended process may be removed at any time
         return False
-    with path.open("r", encoding="utf-8") as file:
-        return not _lock(file.fileno(), fcntl.LOCK_SH)  # a shared lock needs no write access on any file system
 
 
 def record(path: Path) -> dict[str, Any]:

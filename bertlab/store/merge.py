@@ -178,6 +178,7 @@ def _copy(run: Run, target: Store) -> None:
             lesser = target.get(run.id)
             if lesser is not None:
                 target.remove([lesser])
+            target.set_aside(run.kind, run.id)  # a damaged copy
             beside.rename(folder / run.path.name)
         finally:
             shutil.rmtree(beside, ignore_errors=True)

@@ -380,13 +380,17 @@ class Store:
                 sync(folder)
             facts = {each: {"bytes": each.stat().st_size, "sha256": digest(each)} for each in files}
             write_json(work / "manifest.json", {each.relative_to(work).as_posix(): facts[each] for each in files})
-            for path in (self.root / kind).glob(f"{run_id}--*"):
-                self._set_aside(path)
+            self.set_aside(kind, run_id)
             work.rename(final)
             sync(final.parent)
             shutil.rmtree(final / CHECKPOINT, ignore_errors=True)
         self.clear_failure(run_id)
         return Run(run_id, kind, label(name), final)
+
+    def set_aside(self, kind: str, run_id: str) -> None:
+        """Hides what there is of a run from all commands, for the user to look at."""
+        for path in (self.root / kind).glob(f"{run_id}--*"):
+            self._set_aside(path)
 
     def discard(self, kind: str, run_id: str) -> None:
         """Removes the working directory of a run."""

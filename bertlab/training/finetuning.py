@@ -148,10 +148,15 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{directory} is no pre-training that can be read ({error}): name a finished run") from None
     science = load(recipe.Recipe, record)
+    step = science.schedule.milestone(milestone)
+    weights = directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors")
+    if not weights.exists():
+        raise BadInput(
+            f"'{directory}' has no weights, which `export --results` leaves out: use the store in which it was trained"
+        )
     tokenizer = science.tokenizer.load(directory / science.tokenizer.file)
     model = PretrainingModel.of(science, tokenizer.size)
-    step = science.schedule.milestone(milestone)
-    model.load(directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors"))
+    model.load(weights)
     return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.max_positions)
 
 

@@ -157,6 +157,16 @@ def test_without_the_hub_the_environment_says_so_and_what_is_cached_is_used(push
     assert not hub.asked
 
 
+def test_an_answer_of_another_form_is_asked_for_again(pushed, hub, tmp_path):
+    machine = Machine(cache=tmp_path / "cache")
+    first = data.load(catalog.find("mnli"), machine=machine, world=False)
+    index = machine.cache / "hashes.json"
+    entries = json.loads(index.read_text())
+    index.write_text(json.dumps({name: {"files": {}} for name in entries if name.startswith("dataset ")}))
+    assert len(data.load(catalog.find("mnli"), machine=machine, world=False).train) == len(first.train)
+    assert {name: json.loads(index.read_text())[name] for name in entries} == entries
+
+
 def test_a_new_card_changes_no_id_of_a_study_and_new_rows_change_theirs(pushed, hub, tmp_path):
     """Corpus and tasks of the Hub: the plan is the same after somebody has edited the cards."""
     from bertlab.lab import plan, scales, studies

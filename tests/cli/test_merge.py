@@ -196,6 +196,15 @@ def test_what_is_damaged_or_lies_elsewhere_is_refused_before_anything_is_written
     assert sorted(path.name for path in tmp_path.iterdir()) == before
 
 
+def test_a_damaged_copy_is_replaced(call, halves, tmp_path):
+    into = shutil.copytree(halves[0], tmp_path / "into")
+    (run, *_) = (each for each in Store(into).runs() if each.kind == "pretrain")
+    (run.path / "manifest.json").write_text("{")
+    assert call("merge", halves[0], "--into", into) == 0
+    assert Store(into).get(run.id).damage() is None
+    assert [path.name for path in run.path.parent.glob(".*.damaged")] == [f".{run.path.name}.damaged"]
+
+
 @pytest.mark.parametrize("kind", ["nowhere", "empty", "file", "another study", "into"])
 def test_stores_that_do_not_go_together(call, halves, tmp_path, kind, capsys):
     into = tmp_path / "all"

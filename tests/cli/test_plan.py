@@ -85,3 +85,22 @@ def test_bad_input_is_told_in_one_line(call, capsys, tmp_path, arguments, said):
     printed = capsys.readouterr().err
     assert said in printed
     assert printed.count("\n") == 1
+
+
+def test_a_study_without_a_chosen_variant_is_left_out(call, tmp_path, capsys):
+    command = (
+        "plan",
+        "masking",
+        "nsp",
+        "--scale",
+        "smoke",
+        "--only",
+        "80/10/10",
+        "--json",
+        "--runs",
+        tmp_path / "runs",
+    )
+    assert call(*command) == 0
+    printed = capsys.readouterr()
+    assert "--only names no variant of nsp" in printed.err
+    assert '"nsp' not in printed.out

@@ -54,6 +54,32 @@ def test_a_corpus_that_is_there_is_opened_as_it_is(tmp_path):
     assert again.facts == made.facts
 
 
+def test_a_corpus_of_another_text_or_tokenizer_is_no_corpus(tmp_path, monkeypatch):
+    for name in ("one", "two"):
+        lines = "".join(f'{{"text": "Sentence {number} of {name}. And another."}}\n' for number in range(200))
+        (tmp_path / f"{name}.jsonl").write_text(lines)
+    recipe, there = bertlab.make_recipe("smoke"), tmp_path / "corpus"
+
+    def made(text, **changes):
+        fields = {"tokenizer": dataclasses.replace(recipe.tokenizer, **changes)}
+        return bertlab.prepare_corpus(there, dataclasses.replace(recipe, **fields), [str(tmp_path / f"{text}.jsonl")])
+
+    def interrupted(corpus, tokenizer, located, directory, **more):
+        (directory / "train").mkdir()
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("bertlab.text.tokens.prepare", interrupted)
+        with pytest.raises(KeyboardInterrupt):
+            made("one")
+    first = made("one")
+    for text, changes in (("two", {}), ("one", {"vocabulary": 600}), ("nowhere", {})):
+        with pytest.raises(BadInput, match=r"another text or tokenizer|nowhere"):
+            made(text, **changes)
+    assert made("one").facts == first.facts
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["corpus", "one.jsonl", "two.jsonl"]
+
+
 def test_what_is_unknown_is_one_line(tmp_path):
     with pytest.raises(BadInput, match="unknown scale 'smok'"):
         bertlab.make_recipe("smok")
@@ -127,6 +153,12 @@ def test_options_mean_what_they_mean_on_the_command_line(again, capsys):
             again(dry_run=True, **wrong)
     with pytest.raises(BadInput, match="unknown option of ablate 'precison': did you mean 'precision'"):
         again(precison="fp32")
+    assert to_run(from_=None, vocab=None, substitute=None, logger=None) == (1, 0)
+    with pytest.raises(BadInput, match="leave set_ out"):
+        again(set_=["schedule.steps=30"])
+    for wrong in ({"threads": -1}, {"micro_batch": -1}, {"gpus": -1}, {"study": []}):
+        with pytest.raises(BadInput):
+            again(**{"dry_run": True} | wrong)
 
 
 def test_a_study_of_python_is_kept_as_the_file_that_defines_it(again, runs, tmp_path):

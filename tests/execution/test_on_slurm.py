@@ -58,6 +58,9 @@ def test_the_jobs_run_the_command_with_the_gpus_of_a_node(call, tmp_path, monkey
         (("--sbatch", "gpu", "--", "ablate", "nsp"), "write NAME=VALUE, such as partition=gpu"),
         (("--sbatch", "comment=a\nrm", "--", "ablate", "nsp"), "write NAME=VALUE"),
         (("--on", "moon", "--", "ablate", "nsp"), "use slurm or local"),
+        (("--on", "local", "--setup", "module load cuda", "--", "ablate", "nsp"), "leave them out with --on local"),
+        (("--", "ablate", "nsp", "--gpus", "8"), "the command has --gpus 8, and --gpus-per-node is 0"),
+        (("--gpus-per-node", 4, "--", "ablate", "nsp", "--gpus=8"), "--gpus-per-node is 4"),
     ],
 )
 def test_what_cannot_be_submitted_is_one_line(call, capsys, given, message):

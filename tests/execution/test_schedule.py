@@ -250,3 +250,20 @@ def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store):
     again = Damaged(store)
     assert carried_out(jobs, store, again) == []
     assert [each.id for each in again.begun] == [job.id, job.pretrain.id, job.id]
+
+
+def test_a_damaged_run_that_is_not_of_the_plan_is_not_made_anew(jobs, store):
+    """Such as the model of `--from`, whose corpus may not be there: nothing is trained or waited for."""
+    job = next(job for job in jobs if isinstance(job, Measure))
+    carried_out(jobs, store, Engine(store))
+    store.remove([store.get(job.id)])
+
+    class Damaged(Engine):
+        def begin(self, begun, progress):
+            self.store.remove([self.store.get(job.pretrain.id)])
+            self.running.append(begun)
+            self.begun.append(begun)
+
+    again = Damaged(store, endings={job.id: [Ended("failed", "weights were damaged")]})
+    assert carried_out([job], store, again) == [job]
+    assert again.begun == [job]

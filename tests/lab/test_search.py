@@ -7,7 +7,7 @@ import pytest
 from bertlab.adaptation import Features
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, search, studies
-from bertlab.lab.jobs import Measure
+from bertlab.lab.jobs import Measure, Pretrain
 from bertlab.lab.record import records
 from bertlab.lab.study import Study, Variant
 from bertlab.store.files import write_json
@@ -29,6 +29,14 @@ def finish(store, job, value):
     write_json(work / "environment.json", {})
     write_json(work / "result.json", {"metrics": dict.fromkeys(("accuracy", "f1", "pearson"), value)})
     store.finish(job.kind, job.id, job.label)
+
+
+def test_on_a_finished_pre_training_only_measurements_are_tried(machine):
+    only = ("80/10/10",)
+    (trained,) = (job for job in plan.make(request("masking", only=only), machine).jobs if isinstance(job, Pretrain))
+    made = search.make(request("masking", only=only, pretrained=trained), machine)
+    assert len(made.plan.jobs) == 16
+    assert all(isinstance(job, Measure) for job in made.plan.jobs)
 
 
 def test_the_grid_is_tried_on_the_baseline_and_on_held_back_examples(machine):

@@ -147,6 +147,8 @@ def test_a_variant_may_go_back_to_the_default_of_a_field_that_others_change():
     ("changes", "message"),
     [
         ({"baseline": "A"}, "did you mean 'a'"),
+        ({"name": "all"}, "stands for all studies"),
+        ({"variants": [Variant("a"), Variant("no pre-training")]}, "as --random-init adds one"),
         ({"variants": []}, "no variants"),
         ({"measurements": []}, "no measurements"),
         ({"variants": [Variant("a"), Variant("a")]}, "two variants named 'a'"),
@@ -235,6 +237,7 @@ def test_set_reaches_recipe_and_measurements():
         ("seed=3", "use --seeds"),
         ("schedule.steps", "write FIELD=VALUE"),
         ("finetune.batch_size=-1", "give 1 to"),
+        ("tasks.span.epochs=7", "no task, write span.epochs=7"),
     ):
         with pytest.raises(BadInput, match=message):
             scale.set([wrong])
@@ -283,3 +286,18 @@ def test_a_metric_that_is_given_is_that_of_the_same_study_where_it_is_usual(mach
     one, two = ([record["definition"] for record in found.values()] for found in definitions)
     assert one == two
     assert one[0]["measurements"] == {"MNLI": {"name": "MNLI", "task": "mnli"}}
+
+
+def test_all_stands_beside_other_studies_and_a_name_for_one(tmp_path):
+    own = tmp_path / "own.py"
+    own.write_text(shipped.path("dropout").read_text())
+    renamed = own.with_name("renamed.py")
+    renamed.write_text(own.read_text().replace('name="dropout"', 'name="mine"'))
+    assert [each.name for each in studies.chosen(["all", str(renamed)])] == [*studies.names(), "mine"]
+    for given in (["dropout", str(own)], ["all", str(own)]):
+        with pytest.raises(BadInput, match="two studies are named 'dropout'"):
+            studies.chosen(given)
+    with pytest.raises(BadInput, match="no study is given"):
+        studies.chosen([])
+    with pytest.raises(BadInput, match="unknown study 'nonsense'"):
+        studies.chosen(["all", "nonsense"])

@@ -39,7 +39,7 @@ SMOKE = ("--scale", "smoke")
         (["ablate", "masking", *SMOKE, "--only", "x" * 100_000], "unknown variant"),
         (["ablate", "x" * 100_000], "unknown study"),
         (["ablate", ""], "unknown study"),
-        (["ablate", "masking", "--scale", ""], "unknown scale"),
+        (["ablate", "masking", "--scale", ""], "--scale is empty"),
         (["ablate", "masking", "--scale", "x" * 100_000], "unknown scale"),
         *[
             ([*command, "--threads", threads], "threads")
@@ -54,7 +54,9 @@ SMOKE = ("--scale", "smoke")
         (["ablate", "masking", *SMOKE, "--gpus", "2147483648"], "gpus"),
         (["ablate", "masking", *SMOKE, "--gpus-per-run", "2"], "gpus-per-run"),
         (["ablate", "masking", *SMOKE, "--cluster", "localhost:1"], "--cluster"),
-        (["ablate", "masking", *SMOKE, "--precision", ""], "unknown precision"),
+        (["ablate", "masking", *SMOKE, "--precision", ""], "--precision is empty"),
+        (["ablate", "masking", *SMOKE, "--seeds", ""], "--seeds is empty"),
+        (["ablate", "masking", *SMOKE, "--budget", ""], "--budget is empty"),
         (["ablate", "masking", *SMOKE, "--compile", "maybe"], "unknown value of --compile"),
         (["ablate", "masking", *SMOKE, "--logger", "stdout"], "unknown logger"),
         *[
