@@ -47,7 +47,8 @@ def results(store: Store, study: str, directory: Path) -> str:
     records = store.records(needed=None if study == ALL else [study])
     chosen = {name: record for name, record in records.items() if study in (ALL, record["study"])}
     if not records:
-        raise BadInput(f"no study has results in '{store.root}': run `bertlab ablate` first, or give --runs")
+        which = "no study has" if study == ALL else f"study '{study}' has no"
+        raise BadInput(f"{which} results in '{store.root}': run `bertlab ablate` first, or give --runs")
     if not chosen:
         raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))
     (directory / "studies").mkdir()

@@ -152,7 +152,7 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     weights = directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors")
     if not weights.exists():
         raise BadInput(
-            f"'{directory}' has no weights, which `export --results` leaves out: use the store in which it was trained"
+            f"'{weights}' does not exist (`export --results` leaves weights out): use the store in which it was trained"
         )
     tokenizer = science.tokenizer.load(directory / science.tokenizer.file)
     model = PretrainingModel.of(science, tokenizer.size)

@@ -28,6 +28,7 @@ def test_the_example_of_the_page_trains_as_a_command_does(finished, machine, tmp
     (block,) = re.findall(r"<!-- python -->\n```python\n(.*?)```", PAGE.read_text(encoding="utf-8"), re.DOTALL)
     (tmp_path / "smoke-runs").symlink_to(finished)
     monkeypatch.chdir(tmp_path)
+    torch.set_num_threads(machine.threads)  # another test of this process may have left more, which round otherwise
     names = {}
     exec(compile(block, PAGE.name, "exec"), names)
     module, recipe = names["module"], names["recipe"]
