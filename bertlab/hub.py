@@ -39,7 +39,7 @@ ANSWERS = {
     },
     "model": {"commit": str, "files": {"*": str}},
 }
-"""The forms of answers that are kept."""
+"""The forms of the Hub's answers in the index."""
 Files = Mapping[str, str]
 """The hash of each file by its path: `sha256:...` of the bytes of a large file, else `git:...`, the id of its blob."""
 
