@@ -208,5 +208,5 @@ def text_bytes(job: PrepareCorpus) -> int:
     """Bytes of the text of a corpus; 0 for text on the Hub, whose size is unknown."""
     if any(located.origin == "hub" for located in job.located):
         return 0
-    files = [located.files for located in job.located]
-    return sum(sum(path.stat().st_size for path in each) if each else microworld.BYTES for each in files)
+    files = sum(path.stat().st_size for located in job.located for path in located.files)
+    return files + sum(located.count for located in job.located) * microworld.BYTES // microworld.DOCUMENTS

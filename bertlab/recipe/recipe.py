@@ -38,7 +38,7 @@ class Source(Checked, group="corpus.sources"):
     """Display name: `microworld`, a Hub data set as `owner/name[:config]`, or the name of a local file or folder."""
     content: str
     """`sha256:...` over local files, `hub:...` over the hashes of the files of a Hub data set, or
-    `microworld:<version>`."""
+    `microworld:<version>`, with `/<documents>` if their number is not the default."""
     column: str = "text"
 
 

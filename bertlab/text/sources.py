@@ -33,6 +33,7 @@ _OF_LINES = ("Salesforce/wikitext",)
 """Data sets whose records are single lines of articles."""
 LOCAL = "give local files"
 """What to do without the Hub."""
+_MICROWORLD = re.compile(r"microworld(?::([1-9][0-9]{0,6}))?")
 _TITLE = re.compile(r"= (?!= )(.+) =")
 
 
@@ -47,19 +48,25 @@ class Located:
     dataset: Dataset | None = None
     lines: bool = False
     """Whether records are single lines, which `articles` joins."""
+    count: int = 0
+    """The number of synthetic documents."""
 
 
 def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
     """Finds the source called `name`: `microworld`, a path, a folder of the mirror `machine.data`, or on the Hub.
 
-    Hashes local files, and fetches the hashes of those of the Hub, where `name@revision` is an earlier state. Raises
-    `BadInput` if there is no such source, or if it has no usable file.
+    `microworld:2000` is 2,000 documents of the synthetic text. Hashes local files, and fetches the hashes of those of
+    the Hub, where `name@revision` is an earlier state. Raises `BadInput` if there is no such source, or if it has no
+    usable file.
     """
-    if name == "microworld":
+    if made := _MICROWORLD.fullmatch(name):
         from bertlab import synthetic as microworld
 
-        source = Source(name=name, content=f"microworld:{microworld.VERSION}")
-        return Located(source=source, origin="microworld")
+        count = int(made[1] or microworld.DOCUMENTS)
+        source = Source(name="microworld", content=f"microworld:{microworld.VERSION}")
+        if count != microworld.DOCUMENTS:
+            source = Source(name=name, content=f"{source.content}/{count}")
+        return Located(source=source, origin="microworld", count=count)
     mirrored = machine.data / name if machine.data and name and not Path(name).is_absolute() else None
     for path in (expanded(name, "corpus"), mirrored):
         if name and path is not None and kind(path, "corpus"):
@@ -85,7 +92,7 @@ def documents(located: Located) -> Iterator[str]:
     if located.origin == "microworld":
         from bertlab import synthetic as microworld
 
-        texts: Iterable[str] = microworld.documents()
+        texts: Iterable[str] = microworld.documents(located.count)
     elif located.origin == "hub":
         texts = _from_hub(located)
     else:

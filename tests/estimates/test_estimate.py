@@ -9,11 +9,12 @@ from bertlab.estimates import estimate
 from bertlab.estimates.estimate import LAYER_SECONDS, gpu_seconds
 from bertlab.estimates.times import similarity
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.jobs import Measure, Pretrain
+from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.objectives import MaskedLM
 from bertlab.recipe import cost
 from bertlab.store.runs import Store
+from bertlab.text import sources
 
 TIMES = {"corpus": 10.0, "finetune": 20.0, "features": 5.0}
 MASKING = studies.find("masking")
@@ -90,6 +91,12 @@ def test_tokens_operations_and_disk(machine):
     assert 3 * found.tokens * forward < found.flops < 3 * found.tokens * forward * 2
     assert found.disk_bytes == estimate.MEASUREMENT_BYTES
     assert estimate.amount([finetune], machine, seconds, read_tasks=False).flops == 0
+
+
+def test_the_size_of_synthetic_text_is_known_before_it_is_written(machine):
+    (corpus,) = (job for job in made(machine).jobs if isinstance(job, PrepareCorpus))
+    (located,) = corpus.located
+    assert estimate.text_bytes(corpus) == pytest.approx(sum(map(len, sources.documents(located))), rel=0.02)
 
 
 def test_operations_of_measurements():

@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from multiprocessing import Pipe
+from multiprocessing import Pipe, get_context
 from multiprocessing.spawn import get_preparation_data
 from types import SimpleNamespace
 
@@ -32,7 +32,12 @@ def killed(engine):
     return process
 
 
-def test_a_worker_that_dies_while_it_waits_is_replaced(engine, until):
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_a_worker_that_dies_while_it_waits_is_replaced(engine, until, monkeypatch):
+    import bertlab.training.pretraining  # noqa: F401 - so that workers find it imported
+
+    fork = get_context("fork")
+    monkeypatch.setattr(processes, "get_context", lambda method: fork)
     engine.hire()
     until(lambda: engine.ended() == [] and engine.free() == 1)
     dead = killed(engine)

@@ -190,7 +190,7 @@ def test_one_study_with_one_seed_has_no_interval(builder: Any) -> None:
     assert interval([compared(1.0), compared(-1.0)]) is None
     found = agreement([measured(builder, {name: {"MNLI": each["MNLI"][:1]} for name, each in POINTS.items()})])
     assert summary(found).endswith("67 % (over 1 seed of one study; an interval needs 4 of each pair).")
-    assert "`bertlab ablate STUDY --seeds 4`" in notes(found)[-1]
+    assert "More seeds (--seeds 4) or a second study" in notes(found)[-1]
 
 
 def test_an_interval_of_one_endpoint_does_not_hide_that_the_other_has_none() -> None:

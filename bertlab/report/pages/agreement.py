@@ -75,8 +75,7 @@ def notes(found: Agreement) -> list[str]:
     if any(share.pairs and not ends for share, ends in found.overall.values()):
         lines.append(
             f"No interval: pairs of one study, some with fewer than {VERDICT_MIN_SEEDS} seeds, do not show how far "
-            "other seeds or studies may lie. More seeds (`bertlab ablate STUDY --seeds "
-            f"{VERDICT_MIN_SEEDS}`) or a second study give one."
+            f"other seeds or studies may lie. More seeds (--seeds {VERDICT_MIN_SEEDS}) or a second study give one."
         )
     return lines
 
