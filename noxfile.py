@@ -59,7 +59,7 @@ def tests(session: nox.Session) -> None:
     installed(session)
     processes = min(4, (os.cpu_count() or 1) + 1)  # tests of workers and of signals wait more than they compute
     # in the order of the folders: files with few tests are not always short, and the longest must not come last
-    order = ("--dist", "loadgroup", "--no-loadscope-reorder")
+    order = ("--dist", "loadfile", "--no-loadscope-reorder")
     run(session, "pytest", "-n", str(processes), *order, "--durations", "20", *session.posargs)
 
 

@@ -22,14 +22,6 @@ for each in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ["BERTLAB_WORKERS"] = "0"  # workers start in seconds; the tests of workers ask for them
 os.environ.setdefault("RAY_worker_niceness", "0")  # Ray's 15 lets the tests beside a group take its processor: minutes
 
-
-def pytest_collection_modifyitems(items):
-    """Tests of one file, and all of `faults`, are in one process of the tests: they share what takes long to make."""
-    for item in items:
-        name = "faults" if item.path.parent.name == "faults" else item.nodeid.partition("::")[0]
-        item.add_marker(pytest.mark.xdist_group(name))
-
-
 settings.register_profile("bertlab", deadline=None)  # a busy machine is no fault
 settings.load_profile("bertlab")
 
