@@ -62,6 +62,8 @@ def prepare_corpus(
         if not same:
             raise BadInput(f"'{directory}' has the corpus of another text or tokenizer: give a new directory")
         return tokens.open_corpus(directory, recipe.tokenizer)
+    if directory.resolve() == Path.cwd():
+        raise BadInput(f"'{directory}' is the current directory: give a new one for the corpus")
     job, part = _corpus(recipe, text, column), directory.with_name(f".{directory.name}.part")
     shutil.rmtree(part, ignore_errors=True)  # of a call that was interrupted
     part.mkdir(parents=True)

@@ -83,7 +83,7 @@ class Looked:
     def prospect(self) -> str:
         """Whether more seeds may decide, as text."""
         if not self.looks:
-            return "not looked at yet: `bertlab ablate STUDY --until-decided` looks"
+            return "not looked at yet: rounds with --until-decided look at it"
         if self.exhausted:
             fixed = "the number was declared before the first look, and a larger budget does not change it"
             return f"all {self.maximum} seeds are used ({fixed})"

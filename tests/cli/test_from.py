@@ -121,7 +121,7 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
             (*TAGGED, "--adaptation", "features", "--intermediate-task", "conll2003=wnut17"),
             "--intermediate-task has no effect with --adaptation features: leave one out",
         ),
-        ((*TAGGED, "--adaptation", "adapter"), "unknown kind of Adaptation 'adapter': did you mean 'adapters'"),
+        ((*TAGGED, "--adaptation", "adapter"), "unknown adaptation 'adapter': did you mean 'adapters'"),
     ],
 )
 def test_what_would_have_no_effect_is_refused(command, message, checkpoint, call, tmp_path, capsys):

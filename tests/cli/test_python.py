@@ -55,6 +55,13 @@ def test_a_corpus_that_is_there_is_opened_as_it_is(tmp_path):
     assert again.facts == made.facts
 
 
+def test_the_current_directory_becomes_no_corpus(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match="is the current directory: give a new one"):
+        bertlab.prepare_corpus(".", bertlab.make_recipe("smoke"))
+    assert not [*tmp_path.iterdir()]
+
+
 def test_a_corpus_of_another_text_or_tokenizer_is_no_corpus(tmp_path, monkeypatch):
     for name in ("one", "two"):
         lines = "".join(f'{{"text": "Sentence {number} of {name}. And another."}}\n' for number in range(200))

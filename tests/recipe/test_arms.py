@@ -94,7 +94,7 @@ def test_no_file_replaces_an_arm_of_the_package():
 
 @pytest.mark.parametrize("data", [{"kind": "squre"}, {"kind": 3}, {"kind": ""}])
 def test_an_unknown_kind_is_refused(data):
-    with pytest.raises(BadInput, match="unknown kind of Shape"):
+    with pytest.raises(BadInput, match="unknown shape"):
         load(Drawing, {"ground": data})
 
 

@@ -144,7 +144,7 @@ def test_another_study_of_the_name_is_refused(store, recorded, what, sets):
     before = {path: path.read_bytes() for path in store.root.rglob("*.json")}
     for refusing in (union.joined, union.keep):
         with pytest.raises(
-            BadInput, match=rf"masking' is not .*`bertlab ablate masking --scale smoke`.*{what}.*--runs"
+            BadInput, match=rf"masking' is not .*`bertlab ablate masking --scale smoke`.*{what}.*another store"
         ):
             refusing(store, [other])
     assert {path: path.read_bytes() for path in store.root.rglob("*.json")} == before
