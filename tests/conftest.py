@@ -26,6 +26,18 @@ settings.register_profile("bertlab", deadline=None)  # a busy machine is no faul
 settings.load_profile("bertlab")
 
 
+@pytest.hookimpl(optionalhook=True)  # without xdist there is no such hook
+def pytest_xdist_make_scheduler(config, log):
+    """One process has the tests of a file, and one those of `faults`, which disturb the same study."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class Scheduling(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            return "tests/faults" if nodeid.startswith("tests/faults/") else super()._split_scope(nodeid)
+
+    return Scheduling(config, log)
+
+
 @pytest.fixture(scope="session", autouse=True)
 def synthetic_text():
     """The synthetic documents and examples are generated once, not for every command of the tests."""
