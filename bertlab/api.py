@@ -45,8 +45,8 @@ def prepare_corpus(
     """The tokenised corpus in `directory`, which is built first if there is none, with the recipe's tokenizer.
 
     `text` names files, folders or data sets of the Hub, whose documents are in `column`, or the synthetic corpus. It
-    may be removed afterwards. Raises `BadInput` for text that cannot be used, and for a directory that has something
-    else in it, such as the corpus of another text.
+    may be removed afterwards. Raises `BadInput` for text that cannot be used, for a directory that has something else
+    in it, such as the corpus of another text, and for an empty one that is the current directory.
     """
     from bertlab.text import tokens
 
