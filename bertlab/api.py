@@ -135,6 +135,7 @@ def ablate(
         "substitute": _texts,
         "intermediate_task": _texts,
         "logger": _texts,
+        "measure": _texts,
         "from_": str,
         "vocab": Path,
     }

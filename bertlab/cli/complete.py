@@ -1,11 +1,12 @@
 """Completes words on the command line. Reads names from files, runs no code of a study and imports nothing heavy."""
 
 import ast
+import itertools
 import json
 import os
 import re
 import tomllib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -61,16 +62,41 @@ def _tables(path: str) -> dict[str, Any]:
     return tomllib.loads((PACKAGE / path).read_text(encoding="utf-8"))
 
 
-def _variants(ctx: typer.Context) -> Iterator[str]:
-    """The names in `Variant("...")` of the files of the chosen studies, or of all of bertlab's own."""
+def _files(ctx: typer.Context) -> Iterator[ast.Module]:
+    """The files of the chosen studies, or of all of bertlab's own."""
     given = ctx.params.get("study") or ctx.args or [ALL]  # after an option without its value, words stay in `args`
     for study in shipped.names() if ALL in given else given:
-        path = Path(study) if study.endswith(".py") else shipped.path(study)
-        for node in ast.walk(ast.parse(path.read_bytes())):
-            if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "Variant" and node.args:
-                name = getattr(node.args[0], "value", None)
-                if isinstance(name, str):
-                    yield name
+        yield ast.parse((Path(study) if study.endswith(".py") else shipped.path(study)).read_bytes())
+
+
+def _variants(ctx: typer.Context) -> Iterator[str]:
+    """The names of the variants of studies."""
+    for file in _files(ctx):
+        yield from _names("Variant", file.body, {})
+
+
+def _measurements(ctx: typer.Context) -> Iterator[str]:
+    """The names of the measurements of studies, and of those that they import from `lab/papers.py`."""
+    papers = _assigned(ast.parse((PACKAGE / "lab/papers.py").read_bytes()))
+    for file in _files(ctx):
+        imported = {each.name for node in file.body if isinstance(node, ast.ImportFrom) for each in node.names}
+        shared = [value for name, value in papers.items() if name in imported]
+        yield from _names("Measurement", [*file.body, *shared], _assigned(file))
+
+
+def _assigned(file: ast.Module) -> dict[str, ast.expr]:
+    """What a file assigns to its names."""
+    assigned = [node for node in file.body if isinstance(node, ast.Assign)]
+    return {target.id: node.value for node in assigned for target in node.targets if isinstance(target, ast.Name)}
+
+
+def _names(called: str, nodes: Iterable[ast.AST], known: Mapping[str, ast.expr]) -> Iterator[str]:
+    """The texts that are first in calls such as `Variant("...")`, or the `known` names of such texts."""
+    for node in itertools.chain.from_iterable(map(ast.walk, nodes)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == called and node.args:
+            first = known.get(getattr(node.args[0], "id", ""), node.args[0])
+            if isinstance(name := getattr(first, "value", None), str):
+                yield name
 
 
 def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
@@ -95,6 +121,7 @@ SCALES = _completer(lambda ctx: _tables("lab/scales.toml"))
 TASKS = _completer(lambda ctx: [name for table in _tables("tasks/catalog.toml").values() for name in table])
 TASK_PAIRS = _completer(lambda ctx: [f"{name}=" for name in _tables("tasks/catalog.toml")["published"]])
 VARIANTS = _completer(_variants)
+MEASUREMENTS = _completer(_measurements)
 PRETRAINED = _completer(_runs("pretrain", "import"))
 EXPORTED = _completer(
     lambda ctx: [*shipped.names(), ALL] if ctx.params.get("results") else _runs("pretrain", "import")(ctx)

@@ -161,6 +161,7 @@ class ScaleOptions:
             intermediate_task=pairs("--intermediate-task", given.get("intermediate_task"), "squad=triviaqa"),
             finetune_seeds=given.get("finetune_seeds", 0),
             only=tuple(given.get("only") or ()),
+            measure=tuple(given.get("measure") or ()),
             **more,
         )
 
@@ -237,6 +238,14 @@ class StudyOptions(TaskOptions, AuditOptions):
 
     panel: ClassVar[str] = AuditOptions.panel
 
+    measure: Names = option(
+        None,
+        "--measure",
+        "MEASUREMENT",
+        "Make only this measurement, a column of the study's table; repeatable.",
+        rich_help_panel=TaskOptions.panel,
+        autocompletion=complete.MEASUREMENTS,
+    )
     from_: str | None = option(
         None, "--from", MODEL, "Measure this model instead of pre-training.", autocompletion=complete.PRETRAINED
     )
@@ -259,8 +268,9 @@ class StudyOptions(TaskOptions, AuditOptions):
         from bertlab.store.runs import Store
 
         pretrained = find_pretrained(self.from_, Store(self.runs), machine) if self.from_ is not None else None
+        varied = with_variants(studies.chosen(self.study), () if self.random_init else self.only or ())
         made = self.request(
-            with_variants(studies.chosen(self.study), () if self.random_init else self.only or ()),
+            with_measurements(varied, self.measure or ()),
             random_init=self.random_init,
             pretrained=pretrained,
         )
@@ -347,9 +357,22 @@ def with_variants(studies: tuple[Study, ...], names: Sequence[str]) -> tuple[Stu
     """The studies that have a variant with one of these names; all if there is no name, or no study has one."""
     from bertlab.lab.study import RANDOM_INIT
 
-    found = tuple(study for study in studies if {*names} & {RANDOM_INIT, *(each.name for each in study.variants)})
+    known = [{RANDOM_INIT, *(each.name for each in study.variants)} for study in studies]
+    return _with(studies, known, names, "--only names no variant of")
+
+
+def with_measurements(studies: tuple[Study, ...], names: Sequence[str]) -> tuple[Study, ...]:
+    """The studies that have a measurement with one of these names; all if there is no name, or no study has one."""
+    known = [{each.name for each in study.measurements} for study in studies]
+    return _with(studies, known, names, "--measure names no measurement of")
+
+
+def _with(
+    studies: tuple[Study, ...], known: Sequence[set[str]], names: Sequence[str], lacking: str
+) -> tuple[Study, ...]:
+    found = tuple(study for study, each in zip(studies, known, strict=True) if each & {*names})
     if found and (others := [study.name for study in studies if study not in found]):
-        warn(f"--only names no variant of {', '.join(others)}: left out")
+        warn(f"{lacking} {', '.join(others)}: left out")
     return found or studies
 
 

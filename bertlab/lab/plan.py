@@ -52,6 +52,8 @@ class Request:
     """Fine-tuning seeds per pre-training; 0 for the number of the scale."""
     only: tuple[str, ...] = ()
     """Variants to run; empty for all."""
+    measure: tuple[str, ...] = ()
+    """Measurements to make; empty for all."""
     random_init: bool = False
     measured: bool = True
     """Whether variants are compared; if not, they may be the same runs."""
@@ -71,6 +73,14 @@ class Request:
             raise BadInput(f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000, or 0 for the scale's")
         if self.pretrained is not None and (self.corpora or self.vocabulary or tuple(self.seeds) != (0,)):
             raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
+        names = [each.name for study in self.studies for each in study.measurements]
+        for name in self.measure:
+            if name not in names:
+                raise unknown("measurement", name, names)
+
+    def measurements(self, study: Study) -> list[Measurement]:
+        """The measurements of a study that are asked for."""
+        return [each for each in study.measurements if not self.measure or each.name in self.measure]
 
 
 @dataclass(frozen=True)
@@ -129,7 +139,8 @@ def make(request: Request, machine: Machine) -> Plan:
         groups = ", ".join(f"{group}." for group in (*scales.GROUPS, "tasks"))
         raise BadInput(f"--from: the pre-training is finished, so --set cannot change it: set only {groups}")
     planner = _Planner(request, machine)
-    measured = {catalog.find(each.task).name for study in request.studies for each in study.measurements if each.task}
+    asked = [each for study in request.studies for each in request.measurements(study)]
+    measured = {catalog.find(each.task).name for each in asked if each.task}
     options = {
         "substitute": request.substitutes,
         "intermediate-task": request.intermediate_task,
@@ -201,13 +212,13 @@ class _Planner:
     def cells(self, study: Study) -> Iterator[Cell]:
         """The values of a study. Raises `BadInput` for a study that cannot run."""
         request, scale = self.request, self.request.scale.following(study.at_paper)
-        base = self.base(scale)
+        measurements, base = request.measurements(study), self.base(scale)
         recipes = self.recipes(study, base)
         if request.measured:  # last: it looks tasks up, perhaps on the Hub
             made = set()
             for variant in study.variants:
                 adapted = []
-                for measurement in study.measurements:
+                for measurement in measurements:
                     if measurement.task:
                         data = self.tasks.find(measurement.task)
                         adapted.append(study.adaptation(variant, measurement, scale, data.task.kind, data.name))
@@ -218,14 +229,14 @@ class _Planner:
                     "in fields of the recipe, or in their adaptation"
                 )
         seeds = len(request.seeds) * (request.finetune_seeds or scale.finetune_seeds)
-        if (values := len(recipes) * len(study.measurements) * seeds) > MOST:
+        if (values := len(recipes) * len(measurements) * seeds) > MOST:
             raise BadInput(
                 f"--seeds and --finetune-seeds give study {study.name} {values:,} values, over {MOST:,}: use less"
             )
         for variant, recipe in recipes:
             # of the held-out values, those that the losses of the recipe evaluate
             known = {name for loss in recipe.declared.objective for name in loss.measured}
-            measurable = [each for each in study.measurements if each.task or each.metric in known]
+            measurable = [each for each in measurements if each.task or each.metric in known]
             for seed in request.seeds:
                 pretrain = _given_to(variant, request.pretrained) or Pretrain(
                     dataclasses.replace(recipe, seed=seed),
@@ -234,7 +245,7 @@ class _Planner:
                     request.scale.milestones,
                     study=study.name,
                 )
-                for measurement in measurable or study.measurements:
+                for measurement in measurable or measurements:
                     for job in self.jobs(pretrain, study, scale, variant, measurement):
                         yield Cell(study, variant.name, measurement, job)
 
@@ -264,7 +275,7 @@ class _Planner:
                     f"--from: study {study.name} pre-trains {', '.join(other)} differently: choose other variants with "
                     "--only"
                 )
-            if held_out := next((each.name for each in study.measurements if not each.task), None):
+            if held_out := next((each.name for each in request.measurements(study) if not each.task), None):
                 raise BadInput(f"--from: measurement '{held_out}' of study {study.name} needs a pre-training")
             return recipes
         for variant, recipe in recipes:

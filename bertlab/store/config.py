@@ -11,7 +11,7 @@ from typing import Any
 
 from bertlab.store.files import write
 
-LISTS = ("study", "corpus", "set", "substitute", "intermediate-task", "only")
+LISTS = ("study", "corpus", "set", "substitute", "intermediate-task", "only", "measure")
 """Options with several values."""
 NUMBERS = ("finetune-seeds",)
 FLAGS = ("search", "until-decided", "random-init")

@@ -49,6 +49,7 @@ RECORD = {
             "random_init": bool,
             "rounds?": str,
             "claim_seeds?": [int],
+            "measure?": [str],
         }
     ],
     "sources": [{"*": str}],

@@ -126,6 +126,8 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
         figure = published.get((cell["variant"], cell["measurement"], cell["milestone"]), cell["published"])
         cells[key] = {**cell, "published": figure}
     rows = {(row["variant"], row["pretrain_seed"]): row for row in (*old["rows"], *new["rows"])}
+    measured = {"", *(cell["measurement"] for cell in new["cells"])}
+    differences = [*new["differences"], *(each for each in old["differences"] if each["on"] not in measured)]
     requests = _requests(old, new)
     looks = [each["sequential"] for each in (old, new) if each.get("sequential")]
     return {
@@ -135,6 +137,8 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
         "definition": definition,
         "requests": requests,
         "command": command(requests),
+        "differences": sorted(differences, key=lambda each: order["measurements"].get(each["on"], -1)),
+        "intermediate_task": {**old["intermediate_task"], **new["intermediate_task"]},
         "sources": [*old["sources"], *(each for each in new["sources"] if each not in old["sources"])],
         "tries": sorted({*old["tries"], *new["tries"]}),
         "rows": sorted(rows.values(), key=place),
@@ -170,6 +174,7 @@ def command(requests: Sequence[Mapping[str, Any]]) -> str:
         if each["finetune_seeds"]:
             words.append(f"--finetune-seeds {each['finetune_seeds']}")
         words += [f"--only {shlex.quote(name)}" for name in each["only"]]
+        words += [f"--measure {shlex.quote(name)}" for name in each.get("measure", ())]
         words += ["--random-init"] * each["random_init"]
         commands.append(" ".join(filter(None, words)))
     return " && ".join(commands)
