@@ -243,7 +243,6 @@ class StudyOptions(TaskOptions, AuditOptions):
         "--measure",
         "MEASUREMENT",
         "Make only this measurement, a column of the study's table; repeatable.",
-        rich_help_panel=TaskOptions.panel,
         autocompletion=complete.MEASUREMENTS,
     )
     from_: str | None = option(

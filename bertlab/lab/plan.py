@@ -209,6 +209,15 @@ class _Planner:
         """The job of the corpus of a recipe."""
         return PrepareCorpus(recipe.corpus, recipe.tokenizer, self.located, self.request.vocabulary, self.code)
 
+    def data(self, study: Study, measurement: Measurement) -> LocatedTask:
+        """The data of a measurement. Raises `BadInput` if there are none, which names `--measure` where that helps."""
+        try:
+            return self.tasks.find(measurement.task)
+        except BadInput as error:
+            if len(study.measurements) == 1 or catalog.find(measurement.task).name in self.request.substitutes:
+                raise
+            raise BadInput(f"{error}; or measure others of study {study.name} with --measure") from None
+
     def cells(self, study: Study) -> Iterator[Cell]:
         """The values of a study. Raises `BadInput` for a study that cannot run."""
         request, scale = self.request, self.request.scale.following(study.at_paper)
@@ -220,7 +229,7 @@ class _Planner:
                 adapted = []
                 for measurement in measurements:
                     if measurement.task:
-                        data = self.tasks.find(measurement.task)
+                        data = self.data(study, measurement)
                         adapted.append(study.adaptation(variant, measurement, scale, data.task.kind, data.name))
                 made.add(canonical([study.recipe(variant, base), adapted]))
             if len(made) < min(2, len(study.variants)):
@@ -312,7 +321,7 @@ class _Planner:
             yield pretrain
             return
         request = self.request
-        data = self.tasks.find(measurement.task)
+        data = self.data(study, measurement)
         _check_metrics(data, study, measurement, data.task.labels)
         if measurement.split == "test" and not data.task.test:
             place = data.folder or f"{data.task.dataset} ({data.origin})"

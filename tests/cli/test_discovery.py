@@ -89,6 +89,8 @@ def test_bash_completes_commands_studies_and_words_with_spaces(shell):
         (["ablate", "masking", "--scale", "m"], ["micro", "mini"]),
         (["ablate", "--precision", ""], ["auto", "fp32", "bf16"]),
         (["plan", "nsp", "--only", "B"], ["BERT"]),
+        (["ablate", "nsp", "--measure", "M"], ["MNLI", "MRPC"]),
+        (["plan", "spans", "--measure", "Co"], ["Coreference", "CoLA"]),
         (["finetune", "--task", "squad_"], ["squad_v2"]),
         (["finetune", "--adaptation", "f"], ["finetune", "features"]),
         (["ablate", "masking", "--substitute", "conll"], ["conll2003="]),
@@ -191,7 +193,7 @@ def test_options_stand_under_headings(call, capsys):
         heading, _, lines = part.partition("\n")
         found[heading.rstrip(":")] = re.findall(r"^  (?:-h, )?(--[a-z-]+)", lines, re.MULTILINE)
     assert found["Variants and seeds"] == [
-        "--only", "--from", "--seeds", "--claim-seeds", "--random-init", "--budget", "--until-decided",
+        "--only", "--measure", "--from", "--seeds", "--claim-seeds", "--random-init", "--budget", "--until-decided",
     ]  # fmt: skip
     assert {"--gpus", "--workers", "--cluster"} <= {*found["Devices"]}
     assert found["Options"][-1] == "--help"

@@ -101,6 +101,7 @@ def test_the_options_and_the_command_in_the_record_ask_for_the_same(machine, giv
             "random_init": False,
             "from_": None,
             "only": None,
+            "measure": None,
         }
         options = SimpleNamespace(study=["masking"], runs=machine.runs, **(usual | given))
         options.request = lambda studies, **more: request(scale=scales.find(options.scale), **more)

@@ -8,7 +8,7 @@ import pytest
 from bertlab.adaptation import Features, FineTuning
 from bertlab.cli import options
 from bertlab.errors import BadInput
-from bertlab.lab import jobs, plan, scales, studies
+from bertlab.lab import claims, jobs, plan, scales, studies
 from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain, needs
 from bertlab.lab.record import records
 from bertlab.lab.study import Measurement, Study, Task, Variant
@@ -147,6 +147,8 @@ def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
     ("changes", "message"),
     [
         ({"only": ("80/10/1",)}, "did you mean '80/10/10'"),
+        ({"measure": ("MNLI fine-tund",)}, "did you mean 'MNLI fine-tuned'"),
+        ({"measure": ("MNLI fine-tuned",), "substitutes": {"conll2003": "bc5cdr"}}, "nothing measures this task"),
         ({"corpora": ("microwrld",)}, "did you mean 'microworld'"),
         ({"substitutes": {"conl2003": "bc5cdr"}}, "did you mean 'conll2003'"),
         ({"substitutes": {"conll2003": "mnli"}}, "is classification"),
@@ -157,6 +159,23 @@ def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
 def test_a_wrong_request_says_what_to_do(machine, changes, message):
     with pytest.raises(BadInput, match=message):
         plan.make(request(**changes), machine)
+
+
+def test_without_a_data_set_the_other_measurements_can_be_made(machine, tmp_path):
+    absent = Measurement("absent", task=Task(kind="classification", text=("text",), path=str(tmp_path / "absent")))
+    study = dataclasses.replace(MASKING, measurements=[absent, *MASKING.measurements])
+    with pytest.raises(BadInput, match=r"there is no folder .*; or measure others of study masking with --measure$"):
+        plan.make(request(studies=(study,)), machine)
+    chosen = ("NER feature-based", "MNLI fine-tuned")
+    made = claims.make(request(studies=(study,), measure=chosen, claim_seeds=(0, 1)), machine)
+    assert {cell.measurement.name for cell in made.cells} == {*chosen}
+    compared = {"80/10/10", "100/0/0", "0/0/100"}
+    assert {cell.variant for cell in made.cells if cell.pretrain.seed == 1} <= compared
+    assert {claim.on for claim in claims.decidable(made, study)} <= {*chosen}
+    usual = plan.make(request(), machine)
+    assert {job.id for job in made.jobs if job.kind == "features"} >= {
+        job.id for job in usual.jobs if job.kind == "features" and job.pretrain.seed == 0
+    }
 
 
 @pytest.mark.parametrize(

@@ -12,13 +12,14 @@ def test_a_command_and_its_file_have_the_same_options(hostile_names):
             name.encode()
         except UnicodeEncodeError:
             continue
-        words = ["--scale", "tiny", "--corpus", "a", "--corpus", name, "--only", name]
+        words = ["--scale", "tiny", "--corpus", "a", "--corpus", name, "--only", name, "--measure", name]
         command = shlex.join(["bertlab", "ablate", "own.py", *words, "--finetune-seeds", "3", "--random-init"])
         assert tomllib.loads(config(command)) == {
             "study": ["own.py"],
             "scale": "tiny",
             "corpus": ["a", name],
             "only": [name],
+            "measure": [name],
             "finetune-seeds": 3,
             "random-init": True,
         }
