@@ -81,9 +81,16 @@ class Picture:
 
 def svg(figure: Figure, name: str) -> bytes:
     """A figure as SVG, the same bytes each time; ids are unique to `name`, so that one page can hold many figures."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+
     file = io.StringIO()
+    canvas = FigureCanvasSVG(figure)
     with applied():
-        figure.savefig(file, format="svg", metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
+        if engine := figure.get_layout_engine():
+            figure.set_dpi(72)
+            engine.execute(figure)
+            figure.set_layout_engine("none")  # or saving draws everything twice
+        canvas.print_figure(file, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     prefix = "f" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return compact(file.getvalue(), prefix).encode()
 
