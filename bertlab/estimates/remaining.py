@@ -94,7 +94,8 @@ class Remaining:
         self.jobs.pop(job.id, None)
         if run is not None and done:
             spent = self.clock() - run.began
-            self.ended.setdefault(job.kind, []).append((self.operations.get(job.id, 0.0), spent))
+            before = run.first[0] if run.first else 0.0  # where it went on from a checkpoint
+            self.ended.setdefault(job.kind, []).append(((1.0 - before) * self.operations.get(job.id, 0.0), spent))
 
     def seconds(self) -> float | None:
         """The time until all jobs have ended; None as long as the time of one is unknown."""

@@ -60,6 +60,17 @@ def test_the_speed_of_the_first_training_gives_the_time_of_all(started):
     assert left.seconds() == pytest.approx(360 + 3), "with the time to load torch"
 
 
+def test_a_training_that_went_on_from_a_checkpoint_counts_with_what_was_left_of_it(started):
+    one, two = made = jobs(1000, 3000)
+    left = started(made)
+    left.begin(one)
+    left.clock.now = 20.0
+    left.at(one, 0.9)
+    left.clock.now = 30.0
+    left.end(one)
+    assert left.seconds() == pytest.approx(30 * 3 / 0.1)
+
+
 def test_a_job_unlike_all_that_ran_before_is_guessed_from_the_pace_of_the_others(started):
     one, two = jobs(1000, 3000)
     left = started([one, two], known=lambda job, devices: 50.0 if job is one else None)
