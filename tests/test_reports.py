@@ -1,5 +1,6 @@
 """The results in the repository give the tables beside them, on every machine."""
 
+import functools
 import json
 import re
 import shutil
@@ -29,9 +30,15 @@ def test_every_store_that_the_readme_lists_is_there_and_no_other():
 CONFIGS = sorted(path for path in REPORTS.glob("*/studies/*.toml") if "corpus" not in path.read_text(encoding="utf-8"))
 
 
+@pytest.fixture(scope="module")
+def copied(tmp_path_factory):
+    """A copy of a store of the repository, into which nothing must be written."""
+    return functools.cache(lambda store: shutil.copytree(store, tmp_path_factory.mktemp(store.name) / "runs"))
+
+
 @pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
-def test_the_command_of_a_synthetic_study_requests_the_runs_that_are_there(config, call, tmp_path, capsys):
-    store = shutil.copytree(config.parents[1], tmp_path / "runs")
+def test_the_command_of_a_synthetic_study_requests_the_runs_that_are_there(config, call, copied, capsys):
+    store = copied(config.parents[1])
     assert call("ablate", "--config", config, "--runs", store, "--dry-run", "--json") == 0
     left = json.loads(capsys.readouterr().out)["to_do"]
     assert (left["pretrainings"], left["measurements"]) == (0, 0)

@@ -61,7 +61,7 @@ def test_the_speed_of_the_first_training_gives_the_time_of_all(started):
 
 
 def test_a_training_that_went_on_from_a_checkpoint_counts_with_what_was_left_of_it(started):
-    one, two = made = jobs(1000, 3000)
+    one, _ = made = jobs(1000, 3000)
     left = started(made)
     left.begin(one)
     left.clock.now = 20.0
