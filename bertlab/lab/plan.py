@@ -285,7 +285,8 @@ class _Planner:
                     "--only"
                 )
             if held_out := next((each.name for each in request.measurements(study) if not each.task), None):
-                raise BadInput(f"--from: measurement '{held_out}' of study {study.name} needs a pre-training")
+                lacking = f"measurement '{held_out}' of study {study.name} needs a pre-training"
+                raise BadInput(f"--from: {lacking}: name others with --measure")
             return recipes
         for variant, recipe in recipes:
             if 0 < recipe.model.max_positions < recipe.inputs.longest:
