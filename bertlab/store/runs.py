@@ -156,11 +156,11 @@ class Store:
     def __init__(self, root: Path, *, lenient: bool = False) -> None:
         self.root, self.lenient = root, lenient
         for path in (root, *(root / name for name in (*KINDS, "studies", "failures"))):
-            found = kind_of(path, "store")
+            found = kind_of(path, "--runs")
             if found == "file":
-                raise BadInput(f"store '{path}' is a file: name a folder")
+                raise BadInput(f"--runs '{path}' is a file and cannot be written as a store: name a folder")
             if found and not os.access(path, os.R_OK | os.X_OK):
-                raise unusable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), "store", path)
+                raise unusable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), "--runs", path)
 
     def runs(self) -> list[Run]:
         """All finished runs, in the order of their kinds and ids."""
