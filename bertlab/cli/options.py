@@ -242,7 +242,7 @@ class StudyOptions(TaskOptions, AuditOptions):
         None,
         "--measure",
         "MEASUREMENT",
-        "Make only this measurement, a column of the study's table; repeatable.",
+        "Make only this measurement; repeatable (see `bertlab show STUDY`).",
         autocompletion=complete.MEASUREMENTS,
     )
     from_: str | None = option(
@@ -267,15 +267,16 @@ class StudyOptions(TaskOptions, AuditOptions):
         from bertlab.store.runs import Store
 
         pretrained = find_pretrained(self.from_, Store(self.runs), machine) if self.from_ is not None else None
-        varied = with_variants(studies.chosen(self.study), () if self.random_init else self.only or ())
+        only, measure = () if self.random_init else self.only or (), self.measure or ()
+        chosen = with_any(studies.chosen(self.study), only, variant_names, "--only names no variant of")
         made = self.request(
-            with_measurements(varied, self.measure or ()),
+            with_any(chosen, measure, measurement_names, "--measure names no measurement of"),
             random_init=self.random_init,
             pretrained=pretrained,
         )
         usual = str(made.scale.claim_seeds) if self.seeds is None and pretrained is None else ""
-        chosen = () if (given := self.claim_seeds or usual) in ("", "1") else seeds(given, "--claim-seeds")
-        return dataclasses.replace(made, seeds=seeds(self.seeds or "1"), claim_seeds=chosen)
+        of_claims = () if (given := self.claim_seeds or usual) in ("", "1") else seeds(given, "--claim-seeds")
+        return dataclasses.replace(made, seeds=seeds(self.seeds or "1"), claim_seeds=of_claims)
 
     def spelled(self) -> str:
         """The options that define the setting of a study, quoted for a shell."""
@@ -352,24 +353,23 @@ class ClusterOptions(TrainingOptions):
         return DeviceOptions.machine(chosen, store, loggers)
 
 
-def with_variants(studies: tuple[Study, ...], names: Sequence[str]) -> tuple[Study, ...]:
-    """The studies that have a variant with one of these names; all if there is no name, or no study has one."""
+def variant_names(study: Study) -> list[str]:
+    """What `--only` can name of a study."""
     from bertlab.lab.study import RANDOM_INIT
 
-    known = [{RANDOM_INIT, *(each.name for each in study.variants)} for study in studies]
-    return _with(studies, known, names, "--only names no variant of")
+    return [RANDOM_INIT, *(each.name for each in study.variants)]
 
 
-def with_measurements(studies: tuple[Study, ...], names: Sequence[str]) -> tuple[Study, ...]:
-    """The studies that have a measurement with one of these names; all if there is no name, or no study has one."""
-    known = [{each.name for each in study.measurements} for study in studies]
-    return _with(studies, known, names, "--measure names no measurement of")
+def measurement_names(study: Study) -> list[str]:
+    """What `--measure` can name of a study."""
+    return [each.name for each in study.measurements]
 
 
-def _with(
-    studies: tuple[Study, ...], known: Sequence[set[str]], names: Sequence[str], lacking: str
+def with_any(
+    studies: tuple[Study, ...], names: Sequence[str], known: Callable[[Study], list[str]], lacking: str
 ) -> tuple[Study, ...]:
-    found = tuple(study for study, each in zip(studies, known, strict=True) if each & {*names})
+    """The studies that have one of these names; all if there is no name, or no study has one. Warns of the others."""
+    found = tuple(study for study in studies if {*names} & {*known(study)})
     if found and (others := [study.name for study in studies if study not in found]):
         warn(f"{lacking} {', '.join(others)}: left out")
     return found or studies

@@ -73,10 +73,12 @@ class Request:
             raise BadInput(f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000, or 0 for the scale's")
         if self.pretrained is not None and (self.corpora or self.vocabulary or tuple(self.seeds) != (0,)):
             raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
-        names = [each.name for study in self.studies for each in study.measurements]
-        for name in self.measure:
-            if name not in names:
-                raise unknown("measurement", name, names)
+        variants = [*(each.name for study in self.studies for each in study.variants), RANDOM_INIT]
+        measurements = [each.name for study in self.studies for each in study.measurements]
+        for what, given, names in (("variant", self.only, variants), ("measurement", self.measure, measurements)):
+            for name in given:
+                if name not in names:
+                    raise unknown(what, name, names)
 
     def measurements(self, study: Study) -> list[Measurement]:
         """The measurements of a study that are asked for."""
@@ -216,7 +218,8 @@ class _Planner:
         except BadInput as error:
             if len(study.measurements) == 1 or catalog.find(measurement.task).name in self.request.substitutes:
                 raise
-            raise BadInput(f"{error}; or measure others of study {study.name} with --measure") from None
+            others = f"name other measurements of study {study.name} with --measure"
+            raise BadInput(f"{error}; or leave out '{measurement.name}': {others}") from None
 
     def cells(self, study: Study) -> Iterator[Cell]:
         """The values of a study. Raises `BadInput` for a study that cannot run."""
@@ -265,10 +268,6 @@ class _Planner:
         for path in request.scale.assigned:
             if path in varied:
                 raise BadInput(f"--set {path}: study '{study.name}' varies it between its variants: leave it out")
-        names = [variant.name for each in request.studies for variant in each.variants]
-        for name in request.only:
-            if name not in (*names, RANDOM_INIT):
-                raise unknown("variant", name, names)
         chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
         recipes = self.annotated(study, [(variant, study.recipe(variant, base)) for variant in chosen])
         if request.random_init or RANDOM_INIT in request.only:

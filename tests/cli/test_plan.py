@@ -87,20 +87,16 @@ def test_bad_input_is_told_in_one_line(call, capsys, tmp_path, arguments, said):
     assert printed.count("\n") == 1
 
 
-def test_a_study_without_a_chosen_variant_is_left_out(call, tmp_path, capsys):
-    command = (
-        "plan",
-        "masking",
-        "nsp",
-        "--scale",
-        "smoke",
-        "--only",
-        "80/10/10",
-        "--json",
-        "--runs",
-        tmp_path / "runs",
-    )
+@pytest.mark.parametrize(
+    ("option", "name", "says"),
+    [
+        ("--only", "80/10/10", "--only names no variant of nsp"),
+        ("--measure", "MNLI fine-tuned", "--measure names no measurement of nsp"),
+    ],
+)
+def test_a_study_without_what_is_chosen_is_left_out(call, tmp_path, capsys, option, name, says):
+    command = ("plan", "masking", "nsp", "--scale", "smoke", option, name, "--json", "--runs", tmp_path / "runs")
     assert call(*command) == 0
     printed = capsys.readouterr()
-    assert "--only names no variant of nsp" in printed.err
+    assert says in printed.err
     assert '"nsp' not in printed.out
