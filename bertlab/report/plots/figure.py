@@ -87,9 +87,9 @@ def svg(figure: Figure, name: str) -> bytes:
     canvas = FigureCanvasSVG(figure)
     with applied():
         if engine := figure.get_layout_engine():
-            figure.set_dpi(72)
+            figure.set_dpi(72)  # of an SVG
             engine.execute(figure)
-            figure.set_layout_engine("none")  # or saving draws everything twice
+            figure.set_layout_engine("none")  # saving would draw all twice: for the layout, and in it
         canvas.print_figure(file, metadata=dict.fromkeys(("Date", "Creator", "Format", "Type")))
     prefix = "f" + hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
     return compact(file.getvalue(), prefix).encode()
