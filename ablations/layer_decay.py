@@ -35,6 +35,7 @@ study = Study(
         "No claims: no published comparison of these rates was at hand.",
         "Rates fall from layer to layer: the embeddings of a model of 12 layers have 0.05 of the peak at 0.8, those of a "
         "model of 2 layers 0.5. At small scales the variants differ less than in the models of the papers.",
+        "ELECTRA's released code is one step lower throughout: its last layer has the square of the factor.",
         "The peak learning rate is the same for all variants and was not chosen for a decay, which slows lower layers and "
         "may need a higher peak.",
     ],

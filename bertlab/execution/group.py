@@ -17,10 +17,13 @@ from bertlab.lab.jobs import Pretrain
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
+from bertlab.store import files
 from bertlab.store.runs import Store
 
 COLLECTIVE_SECONDS = environment.collective_seconds()
 """How long a process waits for the others, which may hang, or save to a slow disk."""
+COMPILE_SECONDS = 240
+"""How much longer where trainings are compiled: one process may meet a shape that the others have not."""
 TRIES = 2
 """How often a group starts whose processes are killed, hang or fail."""
 
@@ -43,12 +46,13 @@ def train(
     import ray
 
     process = partial(_process, job.code, ray.put(job), store, work, machine, progress, listening)
+    patience = COLLECTIVE_SECONDS + (COMPILE_SECONDS if machine.compiles(job.recipe) else 0)
     result: dict[str, Any]
     for _ in range(TRIES):
         stop_if_asked()
         # In another thread, where Ray Train does not replace the signal handlers.
         with ThreadPoolExecutor(1) as thread:
-            result, failures = thread.submit(_fit, process, machine, devices, store.scratch).result()
+            result, failures = thread.submit(_fit, process, machine, devices, store.scratch, patience).result()
         if not failures:
             return result
         for error in failures:
@@ -58,8 +62,13 @@ def train(
     raise RunFailed(f"a worker of the group ended or hung {TRIES} times: {reason}")
 
 
-def _fit(process: Callable[[], Any], machine: Machine, devices: int, place: Path) -> tuple[Any, list[BaseException]]:
-    """Starts the processes of a group and returns the result of the first, or the errors of those that failed."""
+def _fit(
+    process: Callable[[], Any], machine: Machine, devices: int, place: Path, patience: int
+) -> tuple[Any, list[BaseException]]:
+    """Starts the processes of a group and returns the result of the first, or the errors of those that failed.
+
+    Each waits for the others for `patience` seconds.
+    """
     from ray.train import FailureConfig, RunConfig, ScalingConfig, TrainingFailedError, WorkerGroupError
     from ray.train.torch import TorchConfig, TorchTrainer
 
@@ -68,7 +77,7 @@ def _fit(process: Callable[[], Any], machine: Machine, devices: int, place: Path
         trainer = TorchTrainer(
             process,
             # Tensors on the CPU use gloo, those on GPUs NCCL.
-            torch_config=TorchConfig("cpu:gloo,cuda:nccl" if machine.gpus else "gloo", timeout_s=COLLECTIVE_SECONDS),
+            torch_config=TorchConfig("cpu:gloo,cuda:nccl" if machine.gpus else "gloo", timeout_s=patience),
             scaling_config=ScalingConfig(
                 num_workers=devices,
                 use_gpu=machine.gpus > 0,
@@ -115,5 +124,9 @@ def _process(
     strategy = RayDDPStrategy(cluster_environment=RayLightningEnvironment(), **REDUCTION)
     writes = store.claimed_by_group(job.id) if group.first else nullcontext()
     with listening(), writing(store.root), writes:
+        if group.first:  # the command may run on a machine that has no GPU
+            record = files.read_json(work / "environment.json")
+            numerics = machine.numerics(job.recipe) | {"processes": group.world_size}
+            files.write_json(work / "environment.json", record | {"numerics": numerics})
         result = job.run(work, store, machine, progress if group.first else silent, group, strategy)
     return result if group.first else None

@@ -55,8 +55,11 @@ class Stack(nn.Module, ABC):
 
     @property
     def levels(self) -> list[nn.Module]:
-        """The embeddings and each layer, lowest first."""
-        return [self.embeddings, *self.layers]
+        """The embeddings and each layer, lowest first; the last layer with the normalisation behind it."""
+        *lower, last = self.layers
+        if self.final_norm is not None:
+            last = nn.ModuleList([last, self.final_norm])
+        return [self.embeddings, *lower, last]
 
     @property
     def norms(self) -> list[Norm]:

@@ -154,7 +154,9 @@ class PretrainingModel(nn.Module):
             if not hasattr(self, loss.head):
                 self.add_module(loss.head, loss.new_head(model, vocabulary))
         initialise(self, model.init_std, seed)
-        self._described, self._seed = model, seed
+        self._described = model
+        self.pooler_seed = seed
+        """Where a pooler starts if no head has one."""
 
     @classmethod
     def of(cls, science: recipe.Recipe, vocabulary: int) -> PretrainingModel:
@@ -170,7 +172,7 @@ class PretrainingModel(nn.Module):
             if isinstance(pooler, Pooler):
                 return pooler
         new = Pooler(self._described.hidden)
-        initialise(nn.ModuleDict({"pooler": new}), self._described.init_std, self._seed)
+        initialise(nn.ModuleDict({"pooler": new}), self._described.init_std, self.pooler_seed)
         return new
 
     def head(self, loss: recipe.Loss) -> nn.Module:

@@ -22,14 +22,14 @@ Rotation = tuple[Tensor, Tensor]
 
 
 class LayerNorm(nn.LayerNorm):
-    """Normalises each vector by itself, whichever are padding (Ba et al. 2016)."""
+    """Normalises each vector by itself, also those of padding (Ba et al. 2016)."""
 
     over_tokens = False
     """Whether training reads statistics off all tokens of a batch, so that every layer has to compute all of them."""
 
     def forward(self, x: Tensor, real: Tensor | None = None) -> Tensor:
-        """(B, T, D) -> (B, T, D)."""
-        return super().forward(x)
+        """(B, T, D) -> (B, T, D), in the type of `x`: CUDA's autocast would return fp32."""
+        return super().forward(x).to(x.dtype)
 
 
 Norm = LayerNorm | PowerNorm
@@ -226,7 +226,10 @@ def causal_bias(tokens: int, like: Tensor) -> Tensor:
 
 
 def gather(x: Tensor, positions: Tensor) -> Tensor:
-    """(B, T, D) at the `positions` (B, K): (B, K, D). Unlike indexing, it has a deterministic backward pass."""
+    """(B, T, D) at the `positions` (B, K): (B, K, D).
+
+    On the CPU its backward pass is deterministic, unlike that of indexing.
+    """
     batch, tokens, width = x.shape
     flat = torch.arange(batch, device=x.device)[:, None] * tokens + positions
     return x.reshape(batch * tokens, width).index_select(0, flat.flatten()).view(batch, -1, width)

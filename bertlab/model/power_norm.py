@@ -19,7 +19,7 @@ DECAY = 0.9
 """Of both statistics, per step: the released code's `alpha_fwd` and `alpha_bkw`."""
 EPSILON = 1e-5
 CACHED = 2**18
-"""Numbers of a tensor that are normalised at a time on a processor: a megabyte, so that they stay in its cache."""
+"""Elements of a tensor that are normalised at a time on a CPU: a megabyte, so that they stay in its cache."""
 
 
 class PowerNorm(nn.Module):

@@ -38,7 +38,9 @@ def opened(names: Sequence[str], page: Page) -> Iterator[dict[str, Tracker]]:
                 if isinstance(error, OSError) and error.errno in (*FULL, *FORBIDDEN):
                     raise
                 reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-                raise BadInput(f"--logger {name} cannot be opened ({reason}): mend that, or leave it out") from error
+                raise BadInput(
+                    f"--logger {name} cannot be opened ({reason}): correct that, or leave the option out"
+                ) from error
         yield found
         failed = False
     finally:

@@ -16,6 +16,9 @@ from bertlab.training import checkpoints
 from bertlab.training.process_group import ProcessGroup
 
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
+"""At least."""
+SHARE_OF_CHECKPOINTS = 0.05
+"""Of the time of a training, at most."""
 
 
 class ProgressCallback(Callback):
@@ -48,26 +51,29 @@ class RunDirectory(Callback):
     """Keeps the directory of a pre-training: weights at milestones, checkpoints to resume from, `timing.jsonl`.
 
     Saves a checkpoint before a step, when the step before it has written its line of the curve and its evaluation:
-    every `SECONDS_BETWEEN_CHECKPOINTS` by the clock of the first process, as clocks differ, and when a signal reaches
-    any process; then all processes raise `Interrupted` after saving.
+    every `SECONDS_BETWEEN_CHECKPOINTS`, or less often if saving takes long, by the clock of the first process, as
+    clocks differ, and when a signal reaches any process; then all processes raise `Interrupted` after saving.
     """
 
     def __init__(self, work: Path, milestones: Sequence[int], steps: int, group: ProcessGroup) -> None:
         """`milestones` are the numbers of updates after which weights are evaluated and kept, of `steps` in all."""
         self.work, self.milestones, self.steps, self.group = work, set(milestones), steps, group
         self.saved = self.clock = time.monotonic()
+        self.pause = SECONDS_BETWEEN_CHECKPOINTS
         self.trained = False
 
     def on_train_batch_start(self, trainer: Trainer, pl_module: LightningModule, batch: Any, batch_idx: int) -> None:
         """Saves and stops, and has the Trainer validate after the batch that ends a milestone's step."""
         if self.trained:
             self.trained = False
-            due = self.group.first and time.monotonic() - self.saved > SECONDS_BETWEEN_CHECKPOINTS
+            due = self.group.first and time.monotonic() - self.saved >= self.pause
             stops, saves = self.group.total(asked_to_stop(), due)
             if stops or saves:
                 self._time("train", trainer.global_step)
+                began = time.monotonic()
                 trainer.save_checkpoint(checkpoints.path(self.work, trainer.global_step))
                 self.saved = time.monotonic()
+                self.pause = max(SECONDS_BETWEEN_CHECKPOINTS, (self.saved - began) / SHARE_OF_CHECKPOINTS)
             if stops:
                 stop_if_asked()
                 raise Interrupted(signal.SIGTERM)  # another process of the group received the signal

@@ -51,7 +51,7 @@ class PretrainingDataModule(LightningDataModule):
         more sequences go through at once if they are short. Without `trimmed`, all batches have one shape.
         """
         super().__init__()
-        self.recipe, self.corpus, self.micro_batch = recipe.declared, corpus, micro_batch
+        self.recipe, self.corpus, self.micro_batch, self.trimmed = recipe.declared, corpus, micro_batch, trimmed
         self.batches = Batches(self.recipe, corpus, trimmed=trimmed)
         self.evaluations: list[Evaluation] = []
 
@@ -75,7 +75,11 @@ class PretrainingDataModule(LightningDataModule):
 
     def val_dataloader(self) -> list[DataLoader[TensorBatch]]:
         """One loader an evaluation; every process reads all batches, and evaluates its own."""
-        return [DataLoader(each.batches, batch_size=None, collate_fn=to_tensors) for each in self.evaluations]  # type: ignore[arg-type]
+        return [DataLoader(each.batches, batch_size=None, collate_fn=self.tensors) for each in self.evaluations]  # type: ignore[arg-type]
+
+    def tensors(self, batch: Batch) -> TensorBatch:
+        """A batch as tensors, with lengths also where no sequence has padding if batches have one shape."""
+        return to_tensors(batch, always_lengths=not self.trimmed)
 
     def transfer_batch_to_device(
         self, batch: MicroBatch | TensorBatch, device: torch.device, dataloader_idx: int
@@ -97,14 +101,17 @@ class _MicroBatches(IterableDataset[MicroBatch]):
             batch = self.data.batches.batch(step)
             counts = {loss.kind: loss.count(batch.arrays[loss.kind]) for loss in recipe.objective}
             for place, (number, begin, end) in enumerate(self.group.micro_batches(len(batch.tokens), count), start=1):
-                own = to_tensors(batch.take(begin, end))
+                own = self.data.tensors(batch.take(begin, end))
                 yield MicroBatch(own, counts, number, place == count, batch.tokens.size)
 
 
-def to_tensors(batch: Batch) -> TensorBatch:
-    """What a model reads of a batch, as tensors; no lengths where no sequence has padding."""
+def to_tensors(batch: Batch, *, always_lengths: bool = False) -> TensorBatch:
+    """What a model reads of a batch, as tensors; no lengths where no sequence has padding, unless `always_lengths`.
+
+    A compiled model needs them: without lengths it would have another graph, and each process of a group another one.
+    """
     arrays = {kind: {n: torch.from_numpy(v) for n, v in each.items()} for kind, each in batch.arrays.items()}
-    padded = bool((batch.lengths < batch.tokens.shape[1]).any())
+    padded = always_lengths or bool((batch.lengths < batch.tokens.shape[1]).any())
     lengths = torch.from_numpy(batch.lengths) if padded else None
     return TensorBatch(torch.from_numpy(batch.tokens), torch.from_numpy(batch.segments), lengths, arrays)
 

@@ -183,6 +183,8 @@ def finetune(
     """
     torch.set_num_threads(machine.num_threads)  # the features are computed before any Trainer is made
     opened = open_pretrained(pretrained, milestone)
+    if finetune_seed:  # the first one has the pooler of its pre-training seed
+        opened.model.pooler_seed = keyed.key(opened.model.pooler_seed, "pooler", finetune_seed)
     kind, key = kinds.find(data.kind), (adaptation.kind, seed, finetune_seed)
     if problem := adaptation.problem(kind):
         raise BadInput(f"task '{data.name}': {problem}")

@@ -78,7 +78,7 @@ WARNINGS = (
     ".*in eval mode at the start of training.*",  # a frozen encoder is, so that it has no dropout
     ".*isinstance\\(treespec, LeafSpec\\).*",  # Lightning calls torch's pytree in a way that torch is about to drop
     ".*has `__len__` defined.*|.*`IterableDataset`.*",  # the stream is indexed by step and has no length
-    ".*not a leaf Tensor.*",  # torch, while it compiles, of its own ways
+    ".*not a leaf Tensor.*",  # from torch itself, while it compiles
     ".*find_unused_parameters=True was specified.*",  # it depends on the objective, and on the sequences of a process
     ".*recommended to use `self.log.*sync_dist=True.*",  # what is logged is the same on all processes
 )

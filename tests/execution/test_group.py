@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import math
 import os
 import shutil
 import signal
@@ -19,7 +20,7 @@ from bertlab.lab import scales
 from bertlab.lab.jobs import PrepareCorpus, Pretrain
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus
-from bertlab.store.files import read_lines
+from bertlab.store.files import read_json, read_lines, write_json
 from bertlab.store.runs import Store
 from bertlab.text.tokens import open_corpus
 from bertlab.training import checkpoints
@@ -72,7 +73,7 @@ class Trial:
         """In each worker: its process id is left, and a checkpoint after every step."""
         from bertlab.training import callbacks
 
-        callbacks.SECONDS_BETWEEN_CHECKPOINTS = 0.0
+        callbacks.SECONDS_BETWEEN_CHECKPOINTS, callbacks.SHARE_OF_CHECKPOINTS = 0.0, math.inf
         (self.place / f"pid-{os.environ['RANK']}").write_text(str(os.getpid()))
         yield
 
@@ -86,6 +87,7 @@ class Trial:
 
     def run(self, store, machine):
         work = store.work("pretrain", JOB.id)
+        write_json(work / "environment.json", {"numerics": {"device": "that of the command"}})
         return group.train(JOB, store, work, machine, 2, self, self.listening)
 
     def steps(self):
@@ -127,6 +129,8 @@ def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoin
     # Step 9 was saved, or step 8 if the first worker could not end step 9 without the second.
     assert trial.steps()[0] in ([*range(1, 10), *range(first, 21)] for first in (9, 10))
     work = store.work("pretrain", JOB.id)
+    numerics = read_json(work / "environment.json")["numerics"]
+    assert (numerics["device"], numerics["processes"]) == ("cpu", 2)
 
     (tmp_path / "alone").mkdir()
     alone = pretrain(

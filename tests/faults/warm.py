@@ -43,7 +43,7 @@ def child(asked, output):
         os.dup2(output, 2)
         os.environ["BERTLAB_RUNS"] = asked["runs"]
         time.monotonic = float
-        callbacks.SECONDS_BETWEEN_CHECKPOINTS = -1.0
+        callbacks.SECONDS_BETWEEN_CHECKPOINTS = 0.0
         if asked["faults"]:
             changes.Faults(Path(asked["runs"]).parent, asked["faults"]).start()
         if asked["limit"]:

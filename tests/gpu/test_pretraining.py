@@ -102,6 +102,14 @@ def test_logits_are_those_of_the_cpu(reference, corpus, card, objective):
         torch.testing.assert_close(two, one, rtol=0.0, atol=1e-4 * float(one.abs().max()))
 
 
+def test_activations_have_the_type_of_autocast(corpus, card):
+    device = card().device
+    encoder = PretrainingModel.of(STILL, corpus.tokenizer.size).to(device).encoder
+    tokens = torch.zeros((2, 32), dtype=torch.long, device=device)
+    with torch.autocast(device, dtype=torch.bfloat16):
+        assert {each.dtype for each in encoder.hidden_states(tokens, tokens)} == {torch.bfloat16}
+
+
 @each_objective
 def test_bf16_is_close(reference, alike, card, objective):
     reference(objective)

@@ -12,7 +12,7 @@ from bertlab.lab.record import records
 from bertlab.lab.study import Claim, Measurement, Size, Study, Variant, table
 from bertlab.names import plain
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
-from bertlab.recipe import Inputs, Model, ModernBert, Recipe, Schedule
+from bertlab.recipe import Inputs, Model, ModernBert, Recipe, Schedule, cost
 
 COLUMN = Measurement("MNLI", task="mnli")
 FEATURES = Measurement("NER", task="conll2003", metric="f1", adaptation=Features())
@@ -251,6 +251,15 @@ def test_the_papers_scale_is_the_papers():
     assert (paper.model.layers, paper.model.hidden, paper.model.heads) == (12, 768, 12)
     assert (paper.model.positions, paper.model.init_std, paper.model.dropout) == ("learned", 0.02, 0.1)
     assert (paper.optimizer.beta1, paper.optimizer.beta2, paper.optimizer.weight_decay) == (0.9, 0.999, 0.01)
+
+
+@pytest.mark.parametrize("name", ["base", "paper"])
+def test_learned_positions_are_trained_as_far_as_tasks_read(name):
+    scale = scales.find(name)
+    settings = [scale.finetune, scale.tagging, scale.span, scale.features]
+    read = [each.length for each in settings] + [each.get("length", 0) for each in scale.tasks.values()]
+    assert scale.recipe.model.positions == "learned"
+    assert cost.phases(scale.recipe)[-1][0] >= max(read) >= 384
 
 
 def test_nothing_is_left_beside_a_file_that_is_read(tmp_path, monkeypatch):

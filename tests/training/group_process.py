@@ -139,7 +139,7 @@ def main(rank, ranks, place, corpus_directory):
     distributed.broadcast = lambda *arguments, **options: sent.append(1) or broadcast(*arguments, **options)
     module.MetricBuffer.due = property(lambda self: len(self._steps) >= module.STEPS)
     Trainer.save_checkpoint = lambda self, path: saves.append(self.global_step) or save(self, path)
-    callbacks.SECONDS_BETWEEN_CHECKPOINTS = 7.0
+    callbacks.SECONDS_BETWEEN_CHECKPOINTS = 7.5
     time.monotonic = lambda: now[0]
     distributed.destroy_process_group()
     distributed.init_process_group(  # what goes wrong ends soon

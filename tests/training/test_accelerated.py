@@ -28,7 +28,7 @@ from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs
 from bertlab.training import checkpoints, pretraining
 from bertlab.training import module as optimization
-from bertlab.training.data import to_device, to_tensors
+from bertlab.training.data import PretrainingDataModule, to_device, to_tensors
 from bertlab.training.finetuning import FinetuningModule, finetune
 from bertlab.training.module import STEPS, MetricBuffer
 from bertlab.training.pretraining import PretrainingModule, pretrain
@@ -200,6 +200,20 @@ def test_untrimmed_batches_have_one_shape_and_the_same_rows(corpus, changed):
         assert np.array_equal(short["targets"], full["targets"][:, :slots])
         assert not full["weights"][:, slots:].any()
         assert (other.lengths <= width).all()
+
+
+def test_a_compiled_model_has_the_lengths_of_every_batch(corpus):
+    """A batch without padding would have another graph, which each process of a group would compile alone."""
+    batch = Batches(SMOKE, corpus, trimmed=False).batch(0)
+    full = batch.take(*next((low, low + 1) for low, length in enumerate(batch.lengths) if length == 32))
+    trimmed, whole = (PretrainingDataModule(SMOKE, corpus, trimmed=each) for each in (True, False))
+    assert trimmed.tensors(full).lengths is None
+    assert whole.tensors(full).lengths.tolist() == [32]
+    for data in (trimmed, whole):
+        data.setup("fit")
+        given = {each.lengths is not None for loader in data.val_dataloader() for each in loader}
+        assert True in given
+        assert data is trimmed or given == {True}
 
 
 @pytest.mark.skipif(not has_compiler(), reason="there is no compiler on this machine")

@@ -1,6 +1,7 @@
 """Fine-tuning: it learns, repeats itself to the bit, and says what it did."""
 
 import dataclasses
+import itertools
 import json
 import shutil
 import signal
@@ -13,6 +14,7 @@ from torch.nn import functional
 
 from bertlab.adaptation import FineTuning, base
 from bertlab.errors import BadInput, RunFailed
+from bertlab.objectives import MaskedLM
 from bertlab.progress import Interrupted, signals_as_flags, silent
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import by_length
@@ -247,6 +249,25 @@ def test_the_same_bits_each_time(run, kind, request):
 
 def test_a_finetune_seed_has_another_head_and_order(run, pairs):
     assert not same(run(pairs, SHORT), run(pairs, SHORT, finetune_seed=1))
+
+
+def test_a_finetune_seed_has_another_pooler_where_no_head_has_one(run, pairs, pretrained, monkeypatch):
+    """As in a checkpoint of RoBERTa: else the seeds of a published checkpoint would all share one draw."""
+    kept = []
+
+    def opened(*arguments):
+        found = open_pretrained(*arguments)
+        found.model.objective = (MaskedLM(),)
+        kept.append(found.model)
+        return found
+
+    before = opened(pretrained).model.pooler.dense.weight
+    monkeypatch.setattr(finetuning, "open_pretrained", opened)
+    for seed in range(3):
+        run(pairs, SHORT, finetune_seed=seed)
+    first, *others = (model.pooler.dense.weight for model in kept[1:])
+    assert torch.equal(first, before)
+    assert not any(torch.equal(one, other) for one, other in itertools.combinations([first, *others], 2))
 
 
 @pytest.mark.parametrize("kind", ["entities", "questions", "choices"])

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import signal
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -23,7 +24,9 @@ from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Model
 from bertlab.training import checkpoints
 from bertlab.training import module as optimization
+from bertlab.training.callbacks import RunDirectory
 from bertlab.training.pretraining import PretrainingModule, pretrain
+from bertlab.training.process_group import SINGLE
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
 
@@ -130,6 +133,25 @@ def test_stopped_and_resumed_equals_never_stopped(whole, corpus, machine, tmp_pa
     result = pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)
     same_bits(whole[0], tmp_path)
     assert result == whole[1]
+
+
+def test_checkpoints_take_a_twentieth_of_the_time_at_most(tmp_path, monkeypatch):
+    """A second a step: a checkpoint that takes 30 seconds comes after a minute, and then every ten."""
+    now, saves = [0.0], []
+
+    def save(path):
+        saves.append(now[0])
+        now[0] += 30.0
+
+    monkeypatch.setattr("bertlab.training.callbacks.time.monotonic", lambda: now[0])
+    trainer = SimpleNamespace(global_step=0, save_checkpoint=save)
+    directory, batch = RunDirectory(tmp_path, [], 2_000, SINGLE), SimpleNamespace(last=True)
+    for step in range(1, 1_500):
+        now[0] += 1.0
+        trainer.global_step = step
+        directory.on_train_batch_end(trainer, None, None, batch, step)
+        directory.on_train_batch_start(trainer, None, batch, step)
+    assert saves == [60.0, 690.0, 1320.0]
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
@@ -309,9 +331,10 @@ def test_biases_and_layernorm_are_not_decayed():
     assert (len(plain["params"]), plain["weight_decay"]) == (3, 0.0)
 
 
-def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings():
+@pytest.mark.parametrize("position", ["post", "pre"])
+def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings(position):
     """Two layers at 0.5: the head at the peak, the last layer at half of it, the first at a quarter, then an eighth."""
-    shape = Model(layers=2, hidden=8, heads=2)
+    shape = Model(layers=2, hidden=8, heads=2, norm_position=position)
     for wrap in (lambda encoder: encoder, lambda encoder: RecurrentEncoder(encoder, 0)):
         model = ClassificationModel(wrap(Encoder(shape, 20, 16)), Pooler(8), 2, 0.0, 0)
         optimizer = optimization.build(model, AdamW(), FineTuning(layer_decay=0.5).lr_multipliers(model))
@@ -322,7 +345,7 @@ def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings():
         found = {name: rates[id(value)] for name, value in model.named_parameters()}
         for name, rate in found.items():
             place = name.removeprefix("encoder.").removeprefix("encoder.")
-            wanted = {"embeddings": 0.1, "layers.0": 0.2, "layers.1": 0.4}
+            wanted = {"embeddings": 0.1, "layers.0": 0.2, "layers.1": 0.4, "final_norm": 0.4}
             assert rate == pytest.approx(next((wanted[each] for each in wanted if place.startswith(each)), 0.8)), name
         assert set(map(float, found.values())) == {0.1, 0.2, 0.4, 0.8}
         decayed = {id(value) for group in optimizer.param_groups if group["weight_decay"] for value in group["params"]}
