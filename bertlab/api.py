@@ -32,15 +32,19 @@ if TYPE_CHECKING:
 def make_recipe(scale: str = "micro", **fields: Any) -> Recipe:
     """The recipe of a scale with other values of some fields, such as `objective=(MaskedLM(mask_prob=0.4),)`.
 
-    Raises `BadInput` for an unknown scale or values out of range.
+    Raises `BadInput` for an unknown scale or field, or values out of range.
     """
     from bertlab.lab import scales
 
+    known = [each.name for each in dataclasses.fields(Recipe)]
+    for name in fields:
+        if name not in known:
+            raise unknown("field of a recipe", name, known)
     return dataclasses.replace(scales.find(scale).recipe, **fields)
 
 
 def prepare_corpus(
-    directory: str | Path, recipe: Recipe, text: Sequence[str] = ("microworld",), column: str = "text"
+    directory: str | Path, recipe: Recipe, text: str | Path | Sequence[str | Path] = "microworld", column: str = "text"
 ) -> TokenisedCorpus:
     """The tokenised corpus in `directory`, which is built first if there is none, with the recipe's tokenizer.
 
@@ -57,7 +61,7 @@ def prepare_corpus(
         try:
             same = made["science"] == json.loads(json.dumps(_corpus(recipe, text, column).science()))
         except BadInput:
-            if not (same := made.get("text") == [*text]):  # what is no longer there cannot be compared
+            if not (same := made.get("text") == _texts(text)):  # what is no longer there cannot be compared
                 raise
         if not same:
             raise BadInput(f"'{directory}' has the corpus of another text or tokenizer: give a new directory")
@@ -68,16 +72,16 @@ def prepare_corpus(
     shutil.rmtree(part, ignore_errors=True)  # of a call that was interrupted
     part.mkdir(parents=True)
     job.run(part, Store(part), Machine(), silent)
-    write_json(part / kept.name, {"text": [*text], "science": job.science()})
+    write_json(part / kept.name, {"text": _texts(text), "science": job.science()})
     part.rename(directory)
     return tokens.open_corpus(directory, recipe.tokenizer)
 
 
-def _corpus(recipe: Recipe, text: Sequence[str], column: str) -> PrepareCorpus:
+def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str) -> PrepareCorpus:
     from bertlab.lab.jobs import PrepareCorpus
     from bertlab.text import annotation, sources
 
-    located = tuple(sources.resolve(name, machine=Machine(), column=column) for name in text)
+    located = tuple(sources.resolve(name, machine=Machine(), column=column) for name in _texts(text))
     annotator = annotation.resolve(recipe.corpus.annotator, located) if recipe.annotated else ""
     corpus = Corpus(sources=tuple(each.source for each in located), annotator=annotator)
     return PrepareCorpus(corpus, recipe.tokenizer, located)
@@ -140,8 +144,9 @@ def ablate(
         "vocab": Path,
     }
     named = {name: value for name, value in options.items() if value is not None}
-    if "set_" in named:
-        raise BadInput("set_ is the option --set, which is settings={...} here: leave set_ out")
+    for name in ("set", "set_"):
+        if name in named:
+            raise BadInput(f"{name}: write settings={{...}}, which is --set in Python")
     given = {name: texts[name](value) if name in texts else value for name, value in named.items()}
     given |= {
         "scale": scale,
@@ -190,12 +195,19 @@ def report(
 
 
 def results(runs: str | Path | Sequence[str | Path] = "runs") -> pandas.DataFrame:
-    """All measured values in points of a store or several, with the columns of a report's `<study>.csv`."""
+    """All measured values in points of a store or several, with the columns of a report's `<study>.csv`.
+
+    Raises `BadInput` for a store that does not exist or cannot be read.
+    """
     from bertlab.report import tidy
     from bertlab.report.gather import gather_all
     from bertlab.store.merge import opened
 
-    return tidy.values(gather_all(opened([Path(each) for each in _texts(runs)])))
+    roots = [Path(each) for each in _texts(runs)]
+    for root in roots:
+        if not root.exists():
+            raise BadInput(f"there is no store '{root}': name the directory of runs, or of exported results")
+    return tidy.typed(tidy.values(gather_all(opened(roots))))
 
 
 def _texts(given: object) -> list[str]:

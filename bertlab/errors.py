@@ -43,6 +43,8 @@ class Unwritable(BadInput):
             why, advice = f"{why}; {shutil.disk_usage(existing).free / 1e6:,.0f} MB are free", "make room"
         other = "" if what else ", or name another directory with --runs or --out"
         again = f"{advice} and give the same command again{other}"
+        if error.errno in (errno.EEXIST, errno.ENOTDIR):
+            why, again = "a file is in its place", f"name another directory{'' if what else ' with --runs or --out'}"
         super().__init__(f"{what} '{directory}' cannot be written ({why}): {again}")
 
     def __reduce__(self) -> tuple[type[Unwritable], tuple[Path, OSError, str]]:

@@ -1,7 +1,7 @@
 """What `mkdocs build` adds to the pages: tables and the command line from bertlab itself, files from outside `docs/`.
 
-A line `<!-- generated: NAME -->` stands for what the function NAME of `GENERATED` returns. Only `on_files` needs
-mkdocs: the tests call the rest without it.
+A line that begins with `<!-- generated: NAME -->` stands for what the function NAME of `GENERATED` returns. Only
+`on_files` needs mkdocs: the tests call the rest without it.
 """
 
 import dataclasses
@@ -21,7 +21,8 @@ OUTSIDE = (
     "examples",
 )
 """Files and folders outside `docs/` that the site has too, under the same paths."""
-MARK = re.compile(r"<!-- generated: ([a-z]+) -->")
+MARK = re.compile(r"<!-- generated: ([a-z]+) -->.*")
+"""With what stands for it in a clone."""
 AWAY = re.compile(r"\]\(\.\./((?:\.\./)*(?:examples|reports|benchmarks)/)")
 """The start of a link from `docs/` to `OUTSIDE`, one folder further away in the repository than in the site."""
 FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//[^"'\s>]+""")

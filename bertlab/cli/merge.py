@@ -21,7 +21,6 @@ def merge(
     Example: bertlab merge hers/runs his/runs --into runs
     """
     from bertlab.store.merge import merge as joined
-    from bertlab.store.union import spelled
 
     with console().status("comparing checksums") as status:
         copied, known, records, notes = joined(
@@ -33,7 +32,7 @@ def merge(
     for record in records:
         seeds = sorted({row["pretrain_seed"] for row in record["rows"]})
         name = plain(f"{record['study']}, scale {record['scale']}")  # from other people's stores
-        say(f"{name}: {len(record['cells'])} values, --seeds {spelled(seeds)}")
+        say(f"{name}: {len(record['cells'])} values, seeds {', '.join(map(str, seeds))}")
         about = {"study": record["study"], "scale": record["scale"]}
         studies.append({**about, "values": len(record["cells"]), "seeds": seeds})
     say(f"{into}: {copied} new runs, {known} were there. Next: `bertlab report --runs {into}`")

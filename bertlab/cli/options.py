@@ -377,7 +377,9 @@ def with_any(
 
 def seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
     """The seeds of an option in ascending order: all below a number, or those of ranges, both ends included."""
-    wrong = BadInput(f"{option} is {text[:40]}: give how many, 1 to 1,000, or ranges of seeds such as 3-5 or 0-2,7")
+    wrong = BadInput(
+        f"{option} is {text[:40]}: give how many, 1 to 1,000, or ranges such as 3-5, 0-2,7 or, for one seed, 0-0"
+    )
     parts = text.split(",")
     if not all(re.fullmatch(r"[0-9]{1,18}(-[0-9]{1,18})?", part) for part in parts):
         raise wrong

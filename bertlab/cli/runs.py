@@ -97,4 +97,6 @@ def runs(
             (run_id, kind, addresses.shown(label, named.get(run_id, [])), *rest[:2])
             for run_id, kind, label, *rest in rows
         ]
+        if not shown:
+            say(f"{runs} has no runs: `bertlab ablate` writes them; give another store with --runs")
         print_table(("id", "kind", "run", "status", "reason"), shown, left=5)

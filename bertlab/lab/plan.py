@@ -236,6 +236,8 @@ class _Planner:
                         adapted.append(study.adaptation(variant, measurement, scale, data.task.kind, data.name))
                 made.add(canonical([study.recipe(variant, base), adapted]))
             if len(made) < min(2, len(study.variants)):
+                if not base.schedule.steps:
+                    raise BadInput("schedule.steps is 0: without pre-training, variants do not differ; set 1 or more")
                 raise BadInput(
                     f"study '{study.name}': all its variants are the same runs at scale {scale.name}: let them differ "
                     "in fields of the recipe, or in their adaptation"
@@ -331,7 +333,8 @@ class _Planner:
             )
         measured = study.adaptation(variant, measurement, scale, data.task.kind, data.name)
         if problem := measured.problem(kinds.find(data.task.kind)):
-            raise BadInput(f"measurement '{measurement.name}': {problem}")
+            own = f"variant '{variant.name}', " if variant.adaptation is not None else ""
+            raise BadInput(f"{own}measurement '{measurement.name}': {problem}")
         milestones = {100}
         if isinstance(pretrain, Pretrain):  # checkpoints are checked when they are read
             measured = measured.in_model(pretrain.recipe.model.layers)

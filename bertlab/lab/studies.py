@@ -16,7 +16,7 @@ from bertlab.lab import shipped
 from bertlab.lab.shipped import names as names
 from bertlab.lab.study import Study
 from bertlab.lab.study_file import StudyFile, executed, written
-from bertlab.names import ALL
+from bertlab.names import ALL, shown
 from bertlab.progress import Interrupted
 from bertlab.store.files import kind
 from bertlab.tasks.task import Task
@@ -112,6 +112,9 @@ def chosen(given: Sequence[str | Study]) -> tuple[Study, ...]:
     """
     each_one = [one for each in given for one in (names() if each == ALL else [each])]
     wanted = [each for place, each in enumerate(each_one) if each not in each_one[:place]]
+    for each in wanted:
+        if not isinstance(each, str | Study):
+            raise BadInput(f"study is {shown(each)}: give a name, the path of a study file, or a Study")
     found = tuple(find(each) if isinstance(each, str) else _kept(each) for each in wanted)
     if not found:
         raise BadInput(f"no study is given: give a name, {ALL}, or a study file")

@@ -280,8 +280,8 @@ class Study(Checked, group="study "):
         for measurement in self.measurements:
             figures = {name for loss in arms(Loss).values() for name in loss.figures}
             if not measurement.task and measurement.metric not in figures:
-                what = f"metric of measurement '{measurement.name}' of {where}, which has no task,"
-                raise unknown(what, measurement.metric, sorted(figures))
+                wrong = unknown("metric", measurement.metric, sorted(figures))
+                raise BadInput(f"measurement '{measurement.name}' of {where} has no task: {wrong}")
             if not measurement.milestones:
                 raise BadInput(f"measurement '{measurement.name}' of {where} has no milestones: give (100,)")
         for variant, measurement in itertools.product(self.variants, self.measurements):
@@ -359,7 +359,7 @@ class Study(Checked, group="study "):
         for member in members:
             if member.name == name:
                 return member
-        raise unknown(f"{what} of study '{self.name}'", name, [member.name for member in members])
+        raise BadInput(f"study '{self.name}': {unknown(what, name, [member.name for member in members])}")
 
     def varied(self) -> set[str]:
         """The dotted paths of the recipe's fields in which the variants of this study differ, as in `--set`."""

@@ -238,7 +238,7 @@ class MaskedLM(LanguageModel):
         one, other = self._chosen(sample.batch)[first], self._chosen(later.batch)[second]
         copied = self.schedule == "duplicated" and (later.epoch - sample.epoch) % self.copies == 0
         if self.schedule != "static" and not copied:
-            return self.selection.audit_again(f"chosen again {after}", sample, first, one, other)
+            return self.selection.audit_again(f"another choice {after}", sample, first, one, other)
         moved = (one != other) | (one & (sample.batch.tokens[first] != later.batch.tokens[second]))
         return [always(f"masks {after}", "the same", moved.any(axis=1), lambda number: later.name(second[number]))]
 

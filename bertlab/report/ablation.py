@@ -25,7 +25,7 @@ class Ablation:
         """A line for each planned value, in its unit, with the columns of a report's `<study>.csv`."""
         from bertlab.report import tidy
 
-        return tidy.values(self.evidence)
+        return tidy.typed(tidy.values(self.evidence))
 
     @property
     def summary(self) -> pandas.DataFrame:
@@ -35,7 +35,7 @@ class Ablation:
         """
         from bertlab.report import tidy
 
-        return tidy.summary(self.evidence)
+        return tidy.typed(tidy.summary(self.evidence))
 
     @property
     def table(self) -> pandas.DataFrame:
@@ -63,12 +63,12 @@ class Ablation:
         """A line for each claim: effect, 95 % interval, published effect and verdict, as in `<study>-claims.csv`."""
         from bertlab.report import tidy
 
-        return tidy.claims(self.evidence)
+        return tidy.typed(tidy.claims(self.evidence))
 
     def _shown(self) -> list[pandas.DataFrame]:
         """The table and, if there are claims, the main columns of the verdicts."""
         columns = ["claim", "measurement", "effect", "low", "high", "published", "verdict"]
-        verdicts = self.verdicts[columns].set_index("claim")
+        verdicts = self.verdicts[columns].set_index("claim").astype(object)
         return [self.table, verdicts.where(verdicts.notna(), "")] if len(verdicts) else [self.table]
 
     def __repr__(self) -> str:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bertlab.errors import BadInput, Unwritable, unknown
+from bertlab.lab import shipped
 from bertlab.names import ALL
 from bertlab.report.agreement import Agreement, agreement
 from bertlab.report.evidence import Evidence
@@ -67,6 +68,8 @@ def write(
     everything = gather_all(store)
     for name in studies:
         if everything and name not in (known := dict.fromkeys(each.study for each in everything)):
+            if name in shipped.names():
+                raise BadInput(f"nothing of {name} is finished in '{store.root}', which has {', '.join(known)}")
             raise unknown("study", name, known)
     chosen = [each for each in everything if each.study in studies or not studies]
     if not any(each.started for each in chosen):

@@ -47,6 +47,16 @@ NOISE = (
 """The columns of the tables: part of the interface. Tables are of objects: counts stay whole beside absent ones."""
 
 
+def typed(table: pandas.DataFrame) -> pandas.DataFrame:
+    """A table for computing: columns of numbers are float64, those of whole numbers Int64; both may lack values."""
+    types = {}
+    for name, column in table.items():
+        known = {type(value) for value in column.dropna()}
+        if known and known <= {int, float}:
+            types[name] = "Int64" if known == {int} else "float64"
+    return table.astype(types)
+
+
 def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each planned value, in its unit; empty for pending and failed runs."""
     lines = (

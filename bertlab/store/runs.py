@@ -158,7 +158,7 @@ class Store:
         for path in (root, *(root / name for name in (*KINDS, "studies", "failures"))):
             found = kind_of(path, "--runs")
             if found == "file":
-                raise BadInput(f"--runs '{path}' is a file and cannot be written as a store: name a folder")
+                raise BadInput(f"store '{path}' is a file: name the folder of runs, or of exported results")
             if found and not os.access(path, os.R_OK | os.X_OK):
                 raise unusable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), "--runs", path)
 
@@ -431,6 +431,8 @@ class Store:
         for run, path in self.damaged():
             if among(run) and (run.id in there or _names(text, run, whole=to_remove)):
                 raise _damaged(run, path)
+        if self.matches(text, lambda run: True, to_remove=to_remove):
+            raise BadInput(f"'{text}' is a measurement, not a pre-training: name the pre-training that it measures")
         advice = "`bertlab runs` lists them as STUDY/VARIANT/SEED, and --runs names another store"
         raise BadInput(f"there is no finished run '{text}' in '{self.root}': {advice}")
 

@@ -65,8 +65,8 @@ def test_a_fault_is_a_line_and_exit_1(audit, monkeypatch):
     assert code == 1
     assert "FAILS" in output
     lines = errors.splitlines()
-    assert any(line.startswith("dynamic: chosen again after 10 epochs: 100.00%; expected 1") for line in lines)
-    assert any(line.startswith("static, ten copies: chosen again after 1 epoch: ") for line in lines)
+    assert any(line.startswith("dynamic: another choice after 10 epochs: 100.00%; expected 1") for line in lines)
+    assert any(line.startswith("static, ten copies: another choice after 1 epoch: ") for line in lines)
     assert not any(line.startswith("static, one mask: ") for line in lines)
 
 

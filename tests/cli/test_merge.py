@@ -90,7 +90,7 @@ def test_two_halves_are_the_whole_byte_for_byte(call, whole, halves, reported, t
     assert b"4 seeds of pre-training (0, 1, 2, 3)" in expected["own.md"]
     assert call("merge", *halves, "--into", tmp_path / "all") == 0
     printed = " ".join(capsys.readouterr().out.split())
-    assert "own, scale smoke: 16 values, --seeds 4" in printed
+    assert "own, scale smoke: 16 values, seeds 0, 1, 2, 3" in printed
     assert "differs:" not in printed
     assert files(tmp_path / "all") == files(whole)
     assert Store(tmp_path / "all").records() == Store(whole).records()

@@ -162,7 +162,7 @@ def test_options_mean_what_they_mean_on_the_command_line(again, capsys):
     with pytest.raises(BadInput, match="unknown option of ablate 'precison': did you mean 'precision'"):
         again(precison="fp32")
     assert to_run(from_=None, vocab=None, substitute=None, logger=None) == (1, 0)
-    with pytest.raises(BadInput, match="leave set_ out"):
+    with pytest.raises(BadInput, match="write settings="):
         again(set_=["schedule.steps=30"])
     for wrong in ({"threads": -1}, {"micro_batch": -1}, {"gpus": -1}, {"study": []}):
         with pytest.raises(BadInput):
@@ -227,3 +227,27 @@ def test_the_names_of_a_study_import_nothing_heavy():
     code = "import sys\nbefore = {*sys.modules}\nimport bertlab\nprint(*{*sys.modules} - before)"
     loaded = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True).stdout.split()
     assert {each.partition(".")[0] for each in loaded} <= {"bertlab", "ast", "_ast", *sys.stdlib_module_names}
+
+
+def test_tables_can_be_computed_with(finished):
+    """Numbers are numbers: seeds whole, values in floating point, also where some are absent."""
+    table = bertlab.results(finished)
+    assert (table["value"].dtype, table["pretrain_seed"].dtype) == ("float64", "Int64")
+    assert table.nlargest(1, "value")["value"].item() == table["value"].max()
+    with pytest.raises(BadInput, match="there is no store 'nowhere'"):
+        bertlab.results("nowhere")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda: bertlab.ablate(3), "study is 3: give a name, the path of a study file, or a Study"),
+        (lambda: bertlab.make_recipe("smoke", mask_prob=0.4), "unknown field of a recipe 'mask_prob'"),
+        (lambda: bertlab.ablate("masking", set={"schedule.steps": 5}), "write settings="),
+        (lambda: bertlab.prepare_corpus("corpus", bertlab.make_recipe("smoke"), text="nowhere/"), "'nowhere/'"),
+    ],
+)
+def test_a_wrong_argument_of_a_function_is_named(wrong, message, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BadInput, match=re.escape(message)):
+        wrong()

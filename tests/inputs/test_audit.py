@@ -25,7 +25,7 @@ FORMATS = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
 BALANCE = "pairs from another document"
 COVERAGE = "tokens of the text in an epoch"
 MASK, KEEP, RANDOM = "chosen, shown as [MASK]", "chosen, kept", "chosen, another shown"
-AGAIN = "chosen again after 10 epochs"
+AGAIN = "another choice after 10 epochs"
 
 Altered = Callable[[Batch], Batch]
 
@@ -201,9 +201,9 @@ OFTEN = {
 @pytest.mark.parametrize(
     ("given", "drawn", "expected"),
     [
-        ("dynamic", "static", {"chosen again after 1 epoch", AGAIN}),
+        ("dynamic", "static", {"another choice after 1 epoch", AGAIN}),
         ("dynamic", "duplicated", {AGAIN}),
-        ("duplicated", "static", {"chosen again after 1 epoch"}),
+        ("duplicated", "static", {"another choice after 1 epoch"}),
         ("duplicated", "dynamic", {"masks after 10 epochs"}),
         ("static", "duplicated", {"masks after 1 epoch"}),
         ("static", "dynamic", {"masks after 1 epoch", "masks after 10 epochs"}),

@@ -249,4 +249,4 @@ def test_audits_find_another_selection(corpus: Any) -> None:
 
 def test_an_audit_finds_masks_that_repeat(corpus: Any) -> None:
     static = dataclasses.replace(recipe(Tokens()), objective=(MaskedLM(schedule="static"),))
-    assert failing(audit(recipe(Tokens()), corpus, Batches(static, corpus).batch)) == {"chosen again after 10 epochs"}
+    assert failing(audit(recipe(Tokens()), corpus, Batches(static, corpus).batch)) == {"another choice after 10 epochs"}

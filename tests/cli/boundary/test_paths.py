@@ -47,7 +47,7 @@ def test_mirrors(refused, hostile, path):
 @pytest.mark.parametrize("path", [*NOWHERE, "file", "/dev/null"])
 @pytest.mark.parametrize("command", [["ablate", "masking", *SMOKE], ["runs"], ["report"], ["export", "a", "out"]])
 def test_stores(refused, hostile, command, path):
-    refused(*command, "--runs", path, says="--runs|cannot be")
+    refused(*command, "--runs", path, says="--runs|store .* is a file|cannot be")
 
 
 @pytest.mark.parametrize("path", [*NOWHERE, "folder.txt", "file", "/dev/null", "nosuch/dir/x"])

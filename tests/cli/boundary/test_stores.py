@@ -175,3 +175,13 @@ def test_a_sealed_record_of_another_form(store, call, capsys):
     write_sealed(store.root / "studies" / "own.json", {"study": "own", "rows": [], "cells": []})
     assert call("report") == 2
     assert "its scale is missing or of another type" in capsys.readouterr().err
+
+
+def test_a_measurement_is_told_from_a_run_that_is_not_there(refused, store):
+    work = store.work("finetune", "3" * 16)
+    write_json(work / "recipe.json", {"kind": "finetune", "id": "3" * 16, "label": "b", "science": {}})
+    write_json(work / "result.json", {"status": "done"})
+    write_json(work / "environment.json", {"numerics": {}})
+    store.finish("finetune", "3" * 16, "measured")
+    refused("export", "3" * 16, "out", says="is a measurement, not a pre-training")
+    refused("export", "4" * 16, "out", says="no finished run")

@@ -101,7 +101,7 @@ FIELDS = [
     (*column("task='mnli', adaptation=Features()"), "'m': the feature-based approach tags words"),
     (*column("task='mnli', adaptation=FineTuning(context=True)"), "'m': context is an option of tagging"),
     (*column("task='mnli', split='dev'"), "'m': split is 'dev'"),
-    (*column("metric='bleu'"), "'m' of study .* which has no task, 'bleu'"),
+    (*column("metric='bleu'"), "measurement 'm' of study .* has no task: unknown metric 'bleu'"),
     (*column("task='mnli', milestones=(0,)"), "'m': milestones"),
     (*column("task='mnli', milestones=(101,)"), "'m': milestones"),
     (*column("task='mnli', milestones=(-5,)"), "'m': milestones"),
