@@ -15,7 +15,7 @@ from bertlab.estimates.remaining import Remaining
 from bertlab.estimates.times import Recorded
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
-from bertlab.lab.jobs import Job, Measure, Pretrain, read_task
+from bertlab.lab.jobs import Job, Measure, Pretrain, needs, read_task
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences
 from bertlab.machine import Machine
@@ -124,6 +124,7 @@ def carry_out(
         raise BadInput(f"`ulimit -v` limits this process to {limit / 1e6:,.0f} MB: {least}")
     done = {run.id for run in store.runs()}
     pending = [job for job in jobs if job.id not in done]
+    used = {each.id for job in jobs for each in (job, *needs(job))}  # a run of `--from` is no job
     for data in (data for job in pending if isinstance(job, Measure) for data in job.tasks):
         read_task(data)
     require_room(pending, store)
@@ -134,7 +135,7 @@ def carry_out(
         for job in pending:
             store.clear_failure(job.id)
     try:
-        with signals_as_flags(), store.reserved(job.id for job in jobs), Live(remaining) as live:
+        with signals_as_flags(), store.reserved(used), Live(remaining) as live:
 
             def begin_training() -> None:
                 on_training()  # keeps records, from which the addresses follow

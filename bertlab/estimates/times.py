@@ -39,7 +39,7 @@ class Recorded:
         found: dict[str, list[tuple[float, float]]] = {}
         for run in runs.values():
             try:
-                self._own[run.id] = run.seconds()
+                self._own[run.id] = run.seconds() * run.environment().get("numerics", {}).get("processes", 1)
                 if run.kind != "corpus" and _same_machine(run.environment(), machine):
                     trained = 0.0
                     if run.kind == "pretrain":

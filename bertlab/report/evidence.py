@@ -97,10 +97,11 @@ class Evidence:
     def likely_claims(self) -> list[Claim]:
         """The claims with a second verdict, by log-likelihood.
 
-        Those within a margin, on the pre-training, and on measurements that repeat others have none.
+        Those within a margin, against a guess, on the pre-training, and on measurements that repeat others have none.
         """
         excluded = {name for name in self.measurements if name in self.repeats or self.of_pretraining(name)}
-        return [each for each in self.claims if each.within is None and each.on not in excluded]
+        tested = [each for each in self.claims if each.within is None and each.on not in excluded]
+        return [each for each in tested if GUESS not in itertools.chain(*each.pairs)]
 
     @cached_property
     def key(self) -> str:

@@ -71,6 +71,9 @@ def results(store: Store, study: str, directory: Path) -> str:
         facts = {name: each for name, each in run.manifest().items() if (target / name).is_file()}
         write_json(target / "manifest.json", facts)
         copied += 1
+    for failure in filter(None, map(store.failure, sorted(wanted))):
+        (directory / "failures").mkdir(exist_ok=True)
+        write_sealed(directory / "failures" / f"{failure['id']}.json", {**failure, "log": ""})  # which may name paths
     evidences = gather_all(Store(directory, lenient=True))
     tables = {"values": tidy.values, "summary": tidy.summary, "claims": tidy.claims}
     for name, lines in tables.items():

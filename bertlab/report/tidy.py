@@ -2,6 +2,7 @@
 
 import itertools
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 import pandas
@@ -52,7 +53,7 @@ def typed(table: pandas.DataFrame) -> pandas.DataFrame:
     types = {}
     for name, column in table.items():
         known = {type(value) for value in column.dropna()}
-        if known and known <= {int, float}:
+        if known and known <= {int, float, Decimal}:  # published values are decimals
             types[name] = "Int64" if known == {int} else "float64"
     return table.astype(types)
 

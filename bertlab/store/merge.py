@@ -49,7 +49,7 @@ class Joined(Store):
             elif len(run.manifest()) > len(known.manifest()):
                 self._runs[run.id] = run
         self._records: dict[str, Record] = {}
-        for store in stores:
+        for store in reversed(stores):  # the first one's claims and published values count, as its runs do
             for record in store.records().values():
                 union.join(self._records, record, "another of the stores")
 

@@ -4,6 +4,7 @@ import json
 import os
 import re
 import resource
+import shutil
 import stat
 
 import pytest
@@ -52,6 +53,22 @@ def test_a_full_disk_gives_one_line_and_leaves_nothing(call, finished, tmp_path,
     assert code == 2
     assert f"export target '{tmp_path / 'new' / 'out'}' cannot be written" in line
     assert not list(tmp_path.iterdir())
+
+
+def test_results_keep_why_a_run_has_none(call, finished, tmp_path):
+    """A training that diverged is a result, also for those who have no weights; its log may name paths."""
+    runs = shutil.copytree(finished, tmp_path / "runs")
+    store = Store(runs)
+    run = next(each for each in store.runs() if each.kind == "finetune")
+    store.remove([run])
+    failure = {"id": run.id, "kind": run.kind, "label": run.label, "science": {}, "log": "/home/of/someone"}
+    store.fail({**failure, "status": "diverged", "reason": "diverged at step 7: the loss is not finite"})
+    assert call("export", "masking", tmp_path / "out", "--results", "--runs", runs) == 0
+    kept = Store(tmp_path / "out").failure(run.id)
+    assert (kept["status"], kept["reason"], kept["log"]) == (
+        "diverged", "diverged at step 7: the loss is not finite", ""
+    )  # fmt: skip
+    assert "diverged" in (tmp_path / "out" / "README.md").read_text()
 
 
 def test_transformers_gives_the_ids_and_the_vectors_of_the_run(exported, finished):

@@ -8,6 +8,7 @@ import pytest
 from bertlab.errors import RunFailed
 from bertlab.store.config import write_sources
 from bertlab.store.files import digest, read_json, write_json
+from bertlab.store.merge import Joined
 from bertlab.store.runs import Store
 
 STUDY = """
@@ -99,6 +100,18 @@ def test_two_halves_are_the_whole_byte_for_byte(call, whole, halves, reported, t
     assert reported(*halves[::-1]) == expected
     assert call("merge", *halves, tmp_path / "all", "--into", tmp_path / "all") == 0
     assert "0 new runs, 17 were there" in " ".join(capsys.readouterr().out.split())
+
+
+def test_the_texts_of_the_first_store_count(halves):
+    """As its runs do: an older copy takes no claim and no published value from a newer one."""
+    one, two = (Store(each) for each in halves)
+    for first, second in ((one, two), (two, one)):
+        name, record = next(iter(first.records().items()))
+        newer = {**record, "question": "newer?"}
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(first, "records", lambda name=name, newer=newer: {name: newer})
+            (joined,) = Joined([first, second]).records().values()
+        assert joined["question"] == "newer?"
 
 
 def test_the_command_of_results_takes_their_copy_of_the_study_file(call, whole, tmp_path, capsys):

@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import sys
 import threading
+from decimal import Decimal
 from pathlib import Path
 
+import pandas
 import pytest
 import torch
 
@@ -17,6 +19,7 @@ from bertlab import MaskedLM, Measurement, Study, Variant
 from bertlab.errors import BadInput
 from bertlab.lab import scales, studies
 from bertlab.progress import silent
+from bertlab.report import tidy
 from bertlab.store.runs import Store
 from bertlab.training.pretraining import pretrain
 
@@ -233,6 +236,8 @@ def test_tables_can_be_computed_with(finished):
     """Numbers are numbers: seeds whole, values in floating point, also where some are absent."""
     table = bertlab.results(finished)
     assert (table["value"].dtype, table["pretrain_seed"].dtype) == ("float64", "Int64")
+    found = tidy.typed(pandas.DataFrame({"effect": [0.5, None], "published": [Decimal("0.3"), None]}, dtype=object))
+    assert (found["effect"] - found["published"])[0] == pytest.approx(0.2)
     assert table.nlargest(1, "value")["value"].item() == table["value"].max()
     with pytest.raises(BadInput, match="there is no store 'nowhere'"):
         bertlab.results("nowhere")

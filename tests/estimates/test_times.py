@@ -23,13 +23,13 @@ def planned(machine):
     return make(request, machine).jobs
 
 
-def finish(store, job, times, science=None):
+def finish(store, job, times, science=None, **numerics):
     """Adds a finished run of a job with times by stage."""
     work = store.work(job.kind, job.id)
     lines = [json.dumps({"stage": stage, "step": 0, "seconds": seconds}) for stage, seconds in times]
     (work / "timing.jsonl").write_text("\n".join(lines) + "\n")
     (work / "recipe.json").write_text(json.dumps({"science": science or job.science()}))
-    numerics = {"torch": "2", "device": "cpu", "precision": "fp32", "threads": 1}
+    numerics = {"torch": "2", "device": "cpu", "precision": "fp32", "threads": 1} | numerics
     environment = {"numerics": numerics, "processor": processor(), "cores": os.cpu_count()}
     (work / "environment.json").write_text(json.dumps(environment))
     (work / "result.json").write_text(json.dumps({"steps": 20}))
@@ -60,6 +60,15 @@ def test_measurements_of_the_same_checkpoint_are_similar(planned, store, machine
     assert recorded.seconds(dataclasses.replace(first, finetune_seed=5)) == 9.0
     other = ImportCheckpoint(Checkpoint("sha256:2", "bert"))
     assert recorded.seconds(dataclasses.replace(first, pretrain=other)) is None
+
+
+def test_a_finished_run_on_several_devices_took_the_time_of_each(planned, machine, tmp_path):
+    store = Store(tmp_path / "group")
+    store.prepare()
+    job = next(job for job in planned if isinstance(job, Pretrain))
+    finish(store, job, [("train", 40.0)], processes=8)
+    recorded = Recorded(store, machine)
+    assert (recorded.seconds(job), recorded.seconds(job, 8)) == (320.0, 40.0)
 
 
 def test_finished_runs_tell_of_those_alike(planned, store, machine):
