@@ -65,7 +65,7 @@ class Cell:
         if self.smoke:
             small = scales.find("smoke").recipe
             found = dataclasses.replace(found, model=small.model, tokenizer=small.tokenizer)
-        inputs = dataclasses.replace(found.inputs, length=self.length or found.inputs.length)
+        inputs = dataclasses.replace(found.inputs, length=self.length or found.inputs.length, phase2_length=0)
         schedule = dataclasses.replace(found.schedule, batch_size=self.sequences or found.schedule.batch_size)
         return dataclasses.replace(found, inputs=inputs, schedule=schedule)
 

@@ -47,8 +47,9 @@ def through_lightning(shape: Any, machine: Machine, batches: Batches) -> Block:
 
     def block(seconds: float) -> float:
         clock = Clock(seconds, shape.fewest, wait)
+        data = _Data(recipe, batches, trimmed=not machine.compiles(recipe))
         with quiet():
-            trainer(machine, recipe.schedule.steps, [_Ending(clock)]).fit(module.train(), _Data(recipe, batches))
+            trainer(machine, recipe.schedule.steps, [_Ending(clock)]).fit(module.train(), data)
         return clock.rate * tokens
 
     return block
@@ -57,9 +58,9 @@ def through_lightning(shape: Any, machine: Machine, batches: Batches) -> Block:
 class _Data(PretrainingDataModule):
     """Batches that are there already, from the first one on in each block."""
 
-    def __init__(self, recipe: Recipe, batches: Batches) -> None:
+    def __init__(self, recipe: Recipe, batches: Batches, *, trimmed: bool) -> None:
         LightningDataModule.__init__(self)
-        self.recipe, self.micro_batch, self.batches = recipe, 0, batches
+        self.recipe, self.micro_batch, self.batches, self.trimmed = recipe, 0, batches, trimmed
 
     def setup(self, stage: str) -> None:
         """Nothing is evaluated."""

@@ -74,7 +74,7 @@ def test_results_are_a_data_set_and_still_a_store(call, finished, writable, tmp_
     values, again = bertlab.results(finished), bertlab.results(out)
     assert again.equals(values)
     (table,) = datasets.load_dataset(str(out), cache_dir=str(tmp_path / "cache")).values()
-    assert table.to_list() == values.to_dict("records")
+    assert table.to_list() == values.astype(object).where(values.notna(), None).to_dict("records")
     for name in ("summary", "claims"):
         loaded = datasets.load_dataset(str(out), name, split="train", cache_dir=str(tmp_path / "cache"))
         assert set(loaded["study"]) == {"masking"}
