@@ -137,6 +137,11 @@ class Step:
     """Operations of the baseline's pre-training until then."""
     shares: Shares
 
+    @property
+    def section(self) -> tuple[str, str, str, str]:
+        """Study, scale, setting and key."""
+        return self.study, self.scale, self.setting, self.key
+
 
 @dataclass(frozen=True)
 class Agreement:
@@ -234,10 +239,10 @@ def _comparisons(evidence: Evidence) -> Iterator[Comparison]:
     whole = _flops(evidence)
     for name in evidence.distinct:
         milestones = sorted({each.milestone for each in evidence.cells if each.measurement == name})
+        originals = evidence.originals(name)
         for other, variant in itertools.combinations([evidence.baseline, *evidence.others], 2):
             published = evidence.published_difference(variant, name, other)
-            ours, theirs = ({each.run_id for each in evidence.at(side, name)} for side in (variant, other))
-            if not published or ours == theirs:
+            if not published or originals[variant] == originals[other]:
                 continue
             for endpoint, milestone in itertools.product(ENDPOINTS, milestones):
                 metric = LIKELIHOOD if endpoint == LIKELIHOOD else ""

@@ -2,12 +2,12 @@
 
 import hashlib
 import itertools
-import json
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
 from statistics import fmean as mean
+from typing import Any
 
 from bertlab.lab.study import GUESS, Claim
 from bertlab.recipe import Loss
@@ -28,6 +28,8 @@ Milestones = tuple[int, int]
 class Evidence:
     """A study at one scale on one corpus: its record, and what is finished of it."""
 
+    name: str
+    """The name that its record has as a new one (`union.name_of`): of its study, scale, setting and examples."""
     study: str
     scale: str
     question: str
@@ -105,11 +107,8 @@ class Evidence:
 
     @cached_property
     def key(self) -> str:
-        """Eight hexadecimal digits that identify this section among the study's; more seeds do not change them."""
-        named: list[object] = [self.study, self.scale, self.corpus, self.substitutes, self.synthetic]
-        named += [each.id for each in self.pretrainings[:1]]
-        named += [cell.run_id for cell in self.cells if cell.pretrain_seed == 0 and cell.finetune_seed == 0]
-        return hashlib.sha256(json.dumps(named, sort_keys=True).encode()).hexdigest()[:8]
+        """Eight hexadecimal digits that identify this section among all; more seeds do not change them."""
+        return hashlib.sha256(self.name.encode()).hexdigest()[:8]
 
     @cached_property
     def variants(self) -> list[str]:
@@ -136,17 +135,28 @@ class Evidence:
 
     @cached_property
     def trained(self) -> dict[str, list[str]]:
-        """Variants with a pre-training of their own, each with the later ones that share it."""
-        runs = {name: [run.id for run in self.pretrainings if run.variant == name] for name in self.variants}
-        owners = _first_of_equals(runs)
-        return {owner: [each for each in owners if owners[each] == owner != each] for owner in owners.values()}
+        """Variants with a pre-training of their own, each with those that share it."""
+        known = {name: {run.seed: run.id for run in self.pretrainings if run.variant == name} for name in self.variants}
+        owners = _originals(known)
+        return {
+            owner: [each for each in self.variants if owners[each] == owner != each]
+            for owner in self.variants
+            if owners[owner] == owner
+        }
+
+    def originals(self, measurement: str = "") -> dict[str, str]:
+        """By variant, the one with the same runs on a measurement, or on all: itself, or that with the most seeds."""
+        known: dict[str, dict[tuple[object, ...], str]] = {name: {} for name in self.variants}
+        for cell in self.cells:
+            if measurement in ("", cell.measurement):
+                place = cell.measurement, cell.milestone, cell.pretrain_seed, cell.finetune_seed
+                known[cell.variant][place] = cell.run_id
+        return _originals(known)
 
     @cached_property
     def duplicates(self) -> dict[str, str]:
-        """Variants whose runs are all those of an earlier variant, with its name."""
-        runs = {name: [cell.run_id for cell in self.cells if cell.variant == name] for name in self.variants}
-        owners = _first_of_equals({name: ids for name, ids in runs.items() if ids})
-        return {variant: owner for variant, owner in owners.items() if variant != owner}
+        """Variants whose runs are all those of another variant, with its name."""
+        return {variant: original for variant, original in self.originals().items() if variant != original}
 
     @property
     def losses(self) -> list[Loss]:
@@ -241,9 +251,14 @@ class Evidence:
         """The cells of a variant that have a value, by measurement and seed."""
         return {name: self.by_seed(variant, name) for name in measurements}
 
+    @cached_property
+    def spread_of_seeds(self) -> bool:
+        """Whether sds are those of seeds; the fine-tuning seeds of a single one then have none beside them."""
+        return len({self.seed_of(cell) for cell in self.cells if cell.value is not None}) > 1
+
     def summary(self, variant: str, measurement: str) -> Summary | None:
         """Mean, spread and n of a variant on a measurement."""
-        return summarise(self.points(variant, measurement))
+        return summarise(self.points(variant, measurement), of_seeds=self.spread_of_seeds)
 
     def floors(self, measurement: str) -> dict[str, float]:
         """Points that take no understanding, by name; with an exchanged text, the baseline's."""
@@ -298,7 +313,8 @@ class Evidence:
             if found and pooled:
                 if metric not in self._typical:
                     others = self.others if self._ordinary(self.baseline) else ()
-                    ordinary = [each for each in others if self._ordinary(each) and each not in self.duplicates]
+                    again = self.duplicates.keys() | {self.duplicates.get(self.baseline, self.baseline)}
+                    ordinary = [each for each in others if self._ordinary(each) and each not in again]
                     compared = itertools.product(ordinary, self.distinct)
                     alone = (self.effect(each, self.baseline, on, metric=metric, pooled=False) for each, on in compared)
                     self._typical[metric] = Typical.of(each.spread for each in alone if each)
@@ -374,7 +390,17 @@ class Evidence:
         return found
 
 
-def _first_of_equals(members: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """By name, the first name with the same members."""
-    first: dict[frozenset[str], str] = {}
-    return {name: first.setdefault(frozenset(each), name) for name, each in members.items()}
+def _originals(members: Mapping[str, Mapping[Any, str]]) -> dict[str, str]:
+    """By name, the name of the same runs: both have a run at a place in common, and the same one at each such place.
+
+    Of these it is the name with the most runs, the first of equals.
+    """
+    found: dict[str, str] = {}
+    for name, runs in sorted(members.items(), key=lambda each: -len(each[1])):
+        found[name] = next((each for each in found.values() if _agree(members[each], runs)), name)
+    return found
+
+
+def _agree(one: Mapping[Any, str], other: Mapping[Any, str]) -> bool:
+    shared = one.keys() & other.keys()
+    return bool(shared) and all(one[place] == other[place] for place in shared)

@@ -241,15 +241,17 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
 
 def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:
     """The time until each variant of a claim has `needed` seeds, by recorded times; empty if one has none."""
-    trained, measured = {}, 0.0
+    owners = {each: owner for owner, others in evidence.trained.items() for each in (owner, *others)}
+    trained: dict[str, dict[str, float]] = {}
+    measured = 0.0
     for variant in dict.fromkeys(variant for pair in claim.pairs for variant in pair):
         cells = evidence.by_seed(variant, claim.on)
         if not cells:
             return ""
         runs = {each.id: each.seconds for each in evidence.of(variant) if not each.imported}
-        # variants of the same pre-training train it once
-        trained[frozenset(runs)] = max(0, needed - len(runs)) * fmean(runs.values()) if runs else 0.0
+        trained.setdefault(owners[variant], {}).update(runs)  # variants of the same pre-training train it once
         spent = math.fsum(cell.seconds for each in cells.values() for cell in each)
         measured += max(0, needed - len(cells)) * spent / len(cells)
-    seconds = math.fsum(trained.values()) + measured
+    pretraining = [max(0, needed - len(runs)) * fmean(runs.values()) for runs in trained.values() if runs]
+    seconds = math.fsum(pretraining) + measured
     return f", about {duration(seconds)} more" if seconds else ""

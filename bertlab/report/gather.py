@@ -17,6 +17,7 @@ from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, is_share, num
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.looks import Looks
 from bertlab.report.predictions import Predictions
+from bertlab.store import union
 from bertlab.store.runs import Run, Store
 
 _OF_RECORD = (
@@ -69,8 +70,10 @@ class _Reader:
         self, record: Mapping[str, Any], claims: tuple[Claim, ...], averages: tuple[AverageColumn, ...]
     ) -> Evidence:
         """A record with its runs."""
+        name = union.name_of(record)
         record = _plain(record)
         return Evidence(
+            name=name,
             **{name: record[name] for name in _OF_RECORD},
             synthetic=record["world"],
             medians=record["summary"] == "median",

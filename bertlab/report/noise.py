@@ -63,11 +63,9 @@ def spreads(evidence: Evidence) -> list[Spread]:
 
 def _variants(evidence: Evidence, name: str) -> list[Mapping[int, Sequence[Cell]]]:
     """The cells of each pre-trained variant by seed; variants with the same runs count once."""
-    found: dict[frozenset[str], dict[int, list[Cell]]] = {}
-    for variant in evidence.variants:
-        cells = {} if evidence.untrained(variant) else evidence.by_seed(variant, name)
-        found.setdefault(frozenset(cell.run_id for each in cells.values() for cell in each), cells)
-    return [cells for cells in found.values() if cells]
+    originals = evidence.originals(name)
+    own = [each for each in evidence.variants if originals[each] == each and not evidence.untrained(each)]
+    return [cells for each in own if (cells := evidence.by_seed(each, name))]
 
 
 def _noise(evidence: Evidence, name: str, metric: str) -> Noise | None:

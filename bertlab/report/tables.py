@@ -145,7 +145,7 @@ def _average(evidence: Evidence, variant: str, average: AverageColumn) -> Entry:
     if variant != evidence.baseline:
         published = average.published_difference(variant, evidence.baseline)
         known |= _compared(average.difference(ours, theirs), published)
-    if summary := summarise(average.points(ours)):
+    if summary := summarise(average.points(ours), of_seeds=evidence.spread_of_seeds):
         known |= _centre(evidence, summary, 1) | {"n": str(summary.seeds)}
     return Entry(variant=label(evidence, variant), **known)
 

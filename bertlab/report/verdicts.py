@@ -199,8 +199,9 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
         return "the margin is stated for the paper's scale and data, and not tested here"
     compared = [zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs]
     sides = dict.fromkeys(itertools.chain(*compared))
+    originals = evidence.originals(claim.on)
     for better, worse in claim.opposed:
-        if evidence.duplicates.get(better, better) == evidence.duplicates.get(worse, worse):
+        if better in originals and originals[better] == originals.get(worse):
             return f"{worse} and {better} are the same runs at this scale"
     absent = []
     for variant, at in sides:

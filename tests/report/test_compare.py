@@ -67,7 +67,7 @@ def test_recipes_of_one_setting_are_compared_each_with_itself(stores: tuple[Any,
     new.cells.clear()
     new.rows.clear()
     put(new, [80.0], mark="b")
-    new.record("other")
+    new.record("other", setting="a wider model")
     sections = [gather_all(Store(each.root)) for each in stores]
     assert [len(each) for each in sections] == [1, 2]
     assert len({(each.study, each.scale, each.setting) for each in sections[1]}) == 1

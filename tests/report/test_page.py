@@ -105,7 +105,7 @@ def test_two_settings_of_a_scale_are_shown_apart(builder: Any, tmp_path: Path) -
     builder.record("one")
     other = type(builder)(builder.root)
     other.cell("80/10/10", "MNLI", 70.0, pretrain_id=other.pretrain("80/10/10", run_id="00aa"), run_id="00ab")
-    other.record("two", command="bertlab ablate masking --set schedule.steps=9")
+    other.record("two", setting="shorter", command="bertlab ablate masking --set schedule.steps=9")
     titles = [line for line in written(builder, tmp_path / "out").splitlines() if line.startswith("## ")]
     assert len(set(titles)) == 2
 
@@ -227,6 +227,14 @@ def test_seeds_of_two_machines_are_compared_with_the_same_seeds(builder: Any, tm
             builder.cell(variant, "MNLI", value, seed, pretrain_id=run_id)
     builder.record()
     assert "†" not in written(builder, tmp_path / "out")
+
+
+def test_a_baseline_of_two_machines_is_not_unlike_itself(builder: Any, tmp_path: Path) -> None:
+    run_id = builder.pretrain("80/10/10", environment={"numerics": {"device": "cuda"}})
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id, environment={"numerics": {"device": "cpu"}})
+    builder.record()
+    text = written(builder, tmp_path / "out")
+    assert "80/10/10 was computed with device cpu and cuda: that alone changes its values" in " ".join(text.split())
 
 
 def test_numerics_that_no_run_recorded_mark_nothing(builder: Any, tmp_path: Path) -> None:

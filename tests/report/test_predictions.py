@@ -158,7 +158,14 @@ def held_out(builder: Any, variant: str, seed: int, metric: str, published: floa
     result["heldout"] |= figures
     path.write_text(json.dumps(result))
     builder.seal(path.parent)
-    cell = {"variant": variant, "measurement": "LM", "metric": metric, "run_id": run_id, "finetune_seed": 0}
+    cell = {
+        "variant": variant,
+        "measurement": "LM",
+        "metric": metric,
+        "run_id": run_id,
+        "finetune_seed": 0,
+        "content": "",
+    }
     about = {"task": "held-out text", "dataset": "held-out text", "split": "held-out", "milestone": 100}
     names = {"published": published, "pretrain_seed": seed, "pretrain_id": run_id}
     builder.cells.append(cell | about | names | {"method": "pretraining"})

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from bertlab.report import findings
+from bertlab.report import findings, noise
 from bertlab.report.agreement import agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
@@ -69,6 +69,40 @@ def test_a_claim_of_two_variants_with_the_same_runs_decides_nothing(builder: Any
     assert evidence.duplicates == {"twin": "0/0/100"}
     (found,) = findings.findings(evidence)
     assert (found.outcome, found.hint) == ("undecided", "0/0/100 and twin are the same runs at this scale")
+
+
+def test_variants_with_the_same_runs_need_not_have_the_same_seeds(builder: Any, fill: Callable[..., None]) -> None:
+    """A twin with fewer seeds, before the variant of whose runs it has some."""
+    fill(builder, seeds=range(3), finetune_seeds=1)
+    builder.record()
+    once = gather_all(Store(builder.root))[-1]
+
+    def twins(known: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [
+            each | {"variant": "twin"} for each in known if (each["variant"], each["pretrain_seed"]) == ("0/0/100", 1)
+        ]
+
+    builder.cells[:0] = [cell | {"published": 50.0} for cell in twins(builder.cells)]
+    builder.rows[:0] = twins(builder.rows)
+    builder.record()
+    evidence = gather_all(Store(builder.root))[-1]
+    assert evidence.duplicates == {"twin": "0/0/100"}
+    assert evidence.trained == {"0/0/100": ["twin"], "80/10/10": [], "100/0/0": []}
+    pairs = {frozenset((each.variant, each.other)) for each in agreement([evidence]).final}
+    assert frozenset(("twin", "80/10/10")) in pairs
+    assert frozenset(("twin", "0/0/100")) not in pairs, "their difference is none by definition"
+    assert [each.noise for each in noise.spreads(evidence)] == [each.noise for each in noise.spreads(once)]
+
+
+def test_sections_of_one_study_have_keys_of_their_own(builder: Any) -> None:
+    """Whatever seeds they have; more seeds do not change a key."""
+    keys = []
+    for setting, seed in (("a", 1), ("b", 1), ("a", 0)):
+        builder.cell("80/10/10", "MNLI", 80.0, seed)
+        builder.record(setting, setting=setting)
+        keys.append({each.key for each in gather_all(Store(builder.root))})
+    assert [len(each) for each in keys] == [1, 2, 2]
+    assert keys[1] == keys[2]
 
 
 def test_a_column_with_fewer_of_the_runs_is_the_one_that_repeats(study: Callable[..., Evidence]) -> None:

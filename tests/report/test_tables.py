@@ -194,8 +194,12 @@ def test_the_summary_has_what_was_measured_and_what_differs(builder: Any) -> Non
 def test_n_is_stated_once(builder: Any) -> None:
     two_variants(builder)
     assert tables.seeds(gathered(builder)) == "n = 2 seeds x 2 fine-tuning seeds"
-    builder.cell("0/0/100", "MNLI", 40.0, pretrain_id=builder.pretrain("0/0/100"))
+    single = builder.pretrain("0/0/100")
+    builder.cell("0/0/100", "MNLI", 40.0, pretrain_id=single)
     assert tables.seeds(gathered(builder)) == "n = 2 seeds x 1 to 2 fine-tuning seeds; 1 where no ± is shown"
+    # the sd of the fine-tuning seeds of one model is not shown beside that of several models
+    builder.cell("0/0/100", "MNLI", 40.0, finetune_seed=1, pretrain_id=single)
+    assert tables.seeds(gathered(builder)) == "n = 2 seeds x 2 fine-tuning seeds; 1 where no ± is shown"
     assert [each.short for each in tables.columns(gathered(builder))[0].entries[:3]] == [
         "53.0 ±2.8",
         "53.0 ±4.2",

@@ -65,11 +65,11 @@ def _curve(found: Agreement) -> tuple[Figure, str] | None:
         return None  # one budget is no curve
     figure = blank(3.0)
     axes = figure.subplots()
-    sections = list(dict.fromkeys((each.study, each.scale, each.setting, each.key) for each in found.curve))
+    sections = list(dict.fromkeys(each.section for each in found.curve))
     one_setting = len({section[1:3] for section in sections}) == 1
     keys: list[Key] = []
     for place, section in enumerate(sections):
-        steps = [each for each in found.curve if (each.study, each.scale, each.setting, each.key) == section]
+        steps = [each for each in found.curve if each.section == section]
         colour: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)]}
         drawn = False
         for endpoint, style in _ENDPOINTS.items():

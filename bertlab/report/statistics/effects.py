@@ -198,12 +198,15 @@ def seed_means(points: Points) -> dict[int, float]:
     return {seed: fmean(points[seed]) for seed in sorted(points)}
 
 
-def summarise(points: Points) -> Summary | None:
-    """Mean, spread and n of a variant on a measurement, None if nothing is measured."""
+def summarise(points: Points, *, of_seeds: bool = False) -> Summary | None:
+    """Mean, spread and n of a variant on a measurement, None if nothing is measured.
+
+    The spread of a single seed is that of its fine-tuning seeds, but unknown if it is to be `of_seeds`.
+    """
     if not points:
         return None
     means, runs = list(seed_means(points).values()), list(points.values())
-    spread = means if len(means) > 1 else runs[0]
+    spread = means if len(means) > 1 or of_seeds else runs[0]
     return Summary(
         mean=fmean(means),
         median=median(point for each in runs for point in each),

@@ -24,7 +24,7 @@ def test_with_one_seed_the_spread_is_over_its_finetune_seeds() -> None:
     assert summary.sd == pytest.approx(math.sqrt(2))
     assert (summary.seeds, summary.finetune_seeds) == (1, (2, 2))
     assert (summary.low, summary.high) == (10.0, 12.0)
-    single = summarise({7: [10.0]})
-    assert single is not None
-    assert single.sd is None
+    for none in (summarise({7: [10.0]}), summarise({7: [10.0, 12.0]}, of_seeds=True)):
+        assert none is not None
+        assert none.sd is None
     assert summarise({}) is None
