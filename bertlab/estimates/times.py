@@ -69,13 +69,11 @@ def similarity(job: Job, machine: Machine) -> str:
     pretrain = job.pretrain if isinstance(job, Measure) else job
     if not isinstance(pretrain, Pretrain):
         return _similarity(job.science(), None, False)
-    plain = _without_spans(pretrain)
-    science = job.science() if isinstance(job, Measure) else plain.science()
-    return _similarity(science, plain.recipe, machine.compiles(plain.recipe))
+    return _similarity(job.science(), pretrain.recipe, machine.compiles(pretrain.recipe))
 
 
 def _without_spans(pretrain: Pretrain) -> Pretrain:
-    """The pre-training without linguistic spans, which take no time in training, if it reads any."""
+    """The pre-training without linguistic spans, if it reads any."""
     if not pretrain.recipe.annotated:
         return pretrain
     corpus = dataclasses.replace(pretrain.recipe.corpus, annotator="")
@@ -96,14 +94,15 @@ def _similarity(science: Mapping[str, Any], recipe: Recipe | None, compiled: boo
     """`recipe` is that of the model, `None` for a corpus or an imported checkpoint."""
     if recipe is None:
         return canonical({name: value for name, value in science.items() if name != "finetune_seed"})
+    corpus = dataclasses.replace(recipe.corpus, annotator="")  # linguistic spans take no time in training
     if "pretrain" not in science:
         schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=min(1, recipe.schedule.steps))
         objective = tuple(loss.alike() for loss in recipe.objective)
-        recipe = dataclasses.replace(recipe, seed=0, objective=objective, schedule=schedule)
-        return canonical([recipe, science["corpus"], compiled])
+        alike = dataclasses.replace(recipe, seed=0, objective=objective, schedule=schedule, corpus=corpus)
+        return canonical([alike, compiled])
     same = {name: value for name, value in science.items() if name not in ("finetune_seed", "milestone", "pretrain")}
     positions = recipe.model.positions_for(recipe.inputs.longest)
-    return canonical([same, recipe.model, recipe.corpus, recipe.tokenizer, recipe.causal, positions])
+    return canonical([same, recipe.model, corpus, recipe.tokenizer, recipe.causal, positions])
 
 
 def _same_machine(environment: Mapping[str, Any], machine: Machine) -> bool:

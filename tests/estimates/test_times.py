@@ -127,10 +127,18 @@ def test_runs_on_a_gpu_tell_of_the_same_gpu_in_the_same_precision(monkeypatch, d
     assert _same_machine({"numerics": numerics}, Machine(gpus=1, precision="bf16")) is alike
 
 
-def test_linguistic_spans_take_no_time_in_training(machine):
+def test_linguistic_spans_take_no_time_in_training(machine, tmp_path):
     jobs = make(Request(studies=(study("spans"),), scale=find("smoke")), machine).jobs
     assert len({similarity(job, machine) for job in jobs if isinstance(job, PrepareCorpus)}) == 2
     models = [job for job in jobs if isinstance(job, Pretrain)]
     assert len({similarity(job, machine) for job in models}) == 2  # subword tokens have no evaluation of their own
     tasks = {job.data.name for job in jobs if isinstance(job, Measure)}
     assert len({similarity(job, machine) for job in jobs if isinstance(job, Measure)}) == len(tasks)
+    store = Store(tmp_path / "annotated")
+    store.prepare()
+    done = next(job for job in models if job.recipe.annotated)
+    finish(store, done, [("train", 40.0)])
+    recorded = Recorded(store, machine)
+    assert len({recorded.seconds(job) for job in models if job.recipe.annotated}) == 1, "a finished one tells of others"
+    again = dataclasses.replace(done, recipe=dataclasses.replace(done.recipe, seed=1))
+    assert recorded.seconds(again) == 40.0
