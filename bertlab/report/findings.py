@@ -249,7 +249,8 @@ def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:
         if not cells:
             return ""
         runs = {each.id: each.seconds for each in evidence.of(variant) if not each.imported}
-        trained.setdefault(owners.get(variant, variant), {}).update(runs)  # variants of the same pre-training train it once
+        # variants of the same pre-training train it once
+        trained.setdefault(owners.get(variant, variant), {}).update(runs)
         spent = math.fsum(cell.seconds for each in cells.values() for cell in each)
         measured += max(0, needed - len(cells)) * spent / len(cells)
     pretraining = [max(0, needed - len(runs)) * fmean(runs.values()) for runs in trained.values() if runs]
