@@ -44,4 +44,5 @@ def shown(value: Any) -> str:
         text = str(value) if type(value) in (int, float, bool) else repr(value)
     except Exception:  # a user's object, or an integer with too many digits
         text = f"of type {type(value).__name__}"
+    text = re.sub(r"<class '(?:[^']*\.)?(\w+)'>", r"\1", text)
     return text if len(text) <= 80 else f"{text[:60]}..."

@@ -86,7 +86,7 @@ def measured(
     dry_run: bool,
 ) -> Measured:
     """Runs and prints what the options of `ablate` request."""
-    from bertlab.cli.carry_out import carry_out, draw, unfinished
+    from bertlab.cli.carry_out import carry_out, draw, read_tasks, unfinished
     from bertlab.lab import claims
     from bertlab.lab import plan as planning
     from bertlab.lab import search as searching
@@ -111,6 +111,8 @@ def measured(
         raise BadInput("--from: nothing is pre-trained, so --compile and --micro-batch have no effect; leave them out")
     plan = claims.make(request, machine)
     union.joined(store, records(plan).values())  # raises `BadInput` for another study with this name
+    if dry_run:
+        read_tasks(plan.pending(store), local=True)
     if search:
         planning.check_metrics(plan, store, machine)  # before any trial
         tried = searching.make(request, machine)

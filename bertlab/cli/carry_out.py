@@ -105,6 +105,13 @@ def require_room(jobs: list[Job], store: Store) -> None:
         )
 
 
+def read_tasks(jobs: Iterable[Job], *, local: bool = False) -> None:
+    """Reads the tasks of jobs, with `local` those in files alone. Raises `BadInput` for unusable examples."""
+    for data in dict.fromkeys(data for job in jobs if isinstance(job, Measure) for data in job.tasks):
+        if not local or data.origin == "files":
+            read_task(data)
+
+
 def carry_out(
     jobs: Sequence[Job],
     store: Store,
@@ -125,8 +132,7 @@ def carry_out(
     done = {run.id for run in store.runs()}
     pending = [job for job in jobs if job.id not in done]
     used = {each.id for job in jobs for each in (job, *needs(job))}  # a run of `--from` is no job
-    for data in (data for job in pending if isinstance(job, Measure) for data in job.tasks):
-        read_task(data)
+    read_tasks(pending)
     require_room(pending, store)
     remaining = Remaining.of(pending, machine, Recorded(store, machine).seconds)
     fresh = not store.root.exists()

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import typer
 
-from bertlab.errors import BadInput, unknown
+from bertlab.errors import BadInput, unknown, warn
 
 Parameters = Sequence[inspect.Parameter]
 COMMANDS: dict[str, dict[str, inspect.Parameter]] = {}
@@ -63,7 +63,6 @@ def read(path: Path, command: str) -> dict[str, Any]:
     Commands on studies read the files of one another, and each takes the options that it has. For a study file that is
     not at hand, takes the copy that results keep. Raises `BadInput` for unknown keys and wrong types.
     """
-    from bertlab.store.config import kept
     from bertlab.store.files import content
 
     try:
@@ -78,8 +77,7 @@ def read(path: Path, command: str) -> dict[str, Any]:
         if key in own:
             found = _checked(own[key].annotation, value, f"--config '{path}': {key}")
             if key == "study" and isinstance(found, list):
-                files = (each.endswith(".py") and not os.path.exists(each) and kept(path, each) for each in found)
-                found = [str(file or each) for each, file in zip(found, files, strict=True)]
+                found = [_study(path, each) for each in found]
             values[own[key].name] = found
             continue
         others = [name for name, keys in COMMANDS.items() if key in keys]
@@ -90,6 +88,18 @@ def read(path: Path, command: str) -> dict[str, Any]:
             raise BadInput(f"--config '{path}': {key} is an option of {theirs}, not of this command: leave it out")
         raise unknown(f"option in --config '{path}':", key, own)
     return values
+
+
+def _study(config: Path, study: str) -> str:
+    """A study of a file of options: for a study file that is not at hand, the copy that results keep of it."""
+    from bertlab.store.config import kept
+
+    copy = kept(config, study) if study.endswith(".py") else None
+    if copy is not None and not os.path.exists(study):
+        return str(copy)
+    if copy is not None and os.path.isfile(study) and Path(study).read_bytes() != copy.read_bytes():
+        warn(f"'{study}' is not as it was for --config '{config}': '{copy}' is the file of those results")
+    return study
 
 
 def _checked(annotation: Any, value: Any, where: str) -> Any:

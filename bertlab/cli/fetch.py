@@ -3,12 +3,12 @@
 from pathlib import Path
 
 from bertlab.cli.console import complain, print_json, say
-from bertlab.cli.options import JSON, STUDIES, argument
+from bertlab.cli.options import JSON, STUDIES_BEFORE, Names, argument
 from bertlab.errors import BadInput
 
 
 def fetch(
-    study: list[str] = STUDIES,
+    study: Names = STUDIES_BEFORE,
     directory: Path = argument(..., "DIR", "The directory to write."),
     json: bool = JSON,
 ) -> int:
@@ -20,8 +20,13 @@ def fetch(
     """
     from bertlab.lab import studies
     from bertlab.machine import Machine
+    from bertlab.names import ALL
     from bertlab.tasks import catalog, mirror
 
+    if (last := str(directory)) in (ALL, *studies.names()) or last.endswith(".py"):
+        raise BadInput(f"'{last}' is a study: name DIR, the directory to write, after the studies")
+    if not study:
+        raise BadInput(f"STUDY is missing: name studies before the directory '{last}'")
     if directory.exists() and not directory.is_dir():
         raise BadInput(f"'{directory}' is not a directory: name another")
     named = [catalog.find(each.task) for one in studies.chosen(study) for each in one.measurements if each.task]

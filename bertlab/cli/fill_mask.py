@@ -1,16 +1,19 @@
-"""`bertlab fill-mask`: the words that a finished model predicts, to inspect it."""
+"""`bertlab fill-mask`: the words that a model predicts, to inspect it."""
 
 from pathlib import Path
 
+from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, RUN, RUNS, argument, option
+from bertlab.cli.options import JSON, MODEL, RUNS, argument, option
 from bertlab.errors import BadInput
 
 MASK = "[MASK]"
 
 
 def fill_mask(
-    run: str = RUN,
+    run: str = argument(
+        ..., MODEL, "A finished pre-training (see `bertlab runs`) or a checkpoint.", autocompletion=complete.PRETRAINED
+    ),
     text: str = argument(..., "TEXT", 'A text with [MASK] in it, such as "the [MASK] sat down".'),
     top: int = option(5, "--top", "N", "Words per [MASK].", min=1, max=1000),
     runs: Path = RUNS,
@@ -20,33 +23,41 @@ def fill_mask(
 
     Example: bertlab fill-mask masking/80/10/10/0 "the [MASK] sat down"
     """
-    from bertlab.store.files import read_json
-    from bertlab.store.runs import PRETRAINED, Store
+    from bertlab.lab.jobs import run_or_checkpoint
+    from bertlab.machine import Machine
+    from bertlab.store.runs import Run, Store
 
-    found = Store(runs).match(run, lambda each: each.kind in PRETRAINED)
-    found.verify()
+    found = run_or_checkpoint(run, Store(runs), Machine(), "RUN")
     parts = text.replace("<mask>", MASK).split(MASK)  # which RoBERTa's users write
     if len(parts) == 1:
         raise BadInput(f"the text has no {MASK}: write {MASK} in place of a word")
-    if not read_json(found.path / "result.json").get("predicts", True):
-        raise BadInput(f"{found.path.name} was published without its LM head and cannot predict words: use another")
 
     import torch  # takes seconds, which bad input does not wait for
 
     from bertlab.model.heads import TensorBatch
+    from bertlab.model.interop import huggingface
     from bertlab.objectives import MaskedLM
     from bertlab.training.finetuning import open_pretrained
 
-    opened = open_pretrained(found.path)
-    model, tokenizer = opened.model.eval(), opened.tokenizer
+    if isinstance(found, Run):
+        found.verify()
+        opened = open_pretrained(found.path)
+        model, tokenizer, predicts = opened.model, opened.tokenizer, found.result().get("predicts", True)
+    else:
+        directory = found.fetch()
+        _, model, tokenizer = huggingface.read(directory)
+        predicts = huggingface.predicts(directory)
+    if not predicts:
+        raise BadInput(f"{run} was published without its LM head and cannot predict words: use another")
+    model.eval()
     if not any(isinstance(loss, MaskedLM) for loss in model.objective):
-        raise BadInput(f"{found.path.name} is not a masked LM and cannot see words after {MASK}: use another")
+        raise BadInput(f"{run} is not a masked LM and cannot see words after {MASK}: use another")
     ids = [tokenizer.cls]
     for number, part in enumerate(tokenizer.encode_around(parts)):
         ids += [tokenizer.mask, *part] if number else part
     ids.append(tokenizer.sep)
-    if len(ids) > opened.positions:
-        raise BadInput(f"the text has {len(ids)} tokens, and the model {opened.positions} positions: shorten it")
+    if len(ids) > (positions := model.encoder.max_positions):
+        raise BadInput(f"the text has {len(ids)} tokens, and the model {positions} positions: shorten it")
     tokens = torch.tensor([ids])
     places = (tokens == tokenizer.mask).nonzero()[:, 1]
     with torch.inference_mode():

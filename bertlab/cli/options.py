@@ -103,12 +103,6 @@ def argument(default: Any, metavar: str, text: str, **more: Any) -> Any:
 
 
 MODEL = "RUN|DIR|HUB_NAME[@REVISION]"
-RUN = argument(
-    ...,
-    "RUN",
-    "A finished pre-training: STUDY/VARIANT/SEED, its id, label or directory; see `bertlab runs`.",
-    autocompletion=complete.PRETRAINED,
-)
 STORE = "BERTLAB_RUNS"
 RUNS = option(Path("runs"), "--runs, --store", "DIR", "The store: the directory of all runs.", envvar=STORE)
 JSON = option(False, "--json", None, "Print one JSON document on standard output, and all else on standard error.")
@@ -116,9 +110,10 @@ LOGGERS = option(None, "--logger", "tensorboard|trackio|wandb", "Log curves and 
 RETRY = option(False, "--retry", None, "Run failed and diverged jobs again.")
 DRY_RUN = option(False, "--dry-run", None, "Print the plan and exit.")
 WORKERS = "BERTLAB_WORKERS"
-STUDIES = argument(
-    ..., "STUDY", "Studies (see `bertlab studies`), `all`, or your own study files.", autocompletion=complete.STUDIES
-)
+_WHICH = "Studies (see `bertlab studies`), `all`, or your own study files."
+STUDIES = argument(..., "STUDY", _WHICH, autocompletion=complete.STUDIES)
+STUDIES_BEFORE = argument(None, "STUDY", _WHICH, autocompletion=complete.STUDIES)
+"""Of a command that takes another argument after them, and itself says which of the two is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -41,12 +41,12 @@ class Amount:
     """Imported checkpoints included."""
     measurements: int = 0
     corpora: int = 0
-    tokens: float = 0.0
+    tokens: int = 0
     """Trained on, counted again in every epoch."""
     flops: float = 0.0
     seconds: float | None = 0.0
     """From the start of the first job to the end of the last; `None` if unknown."""
-    disk_bytes: float = 0.0
+    disk_bytes: int = 0
 
     @property
     def jobs(self) -> int:
@@ -85,10 +85,10 @@ def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_task
         pretrainings=len(jobs) - corpora - measured,
         measurements=measured,
         corpora=corpora,
-        tokens=sum(each.tokens for each in works),
+        tokens=round(sum(each.tokens for each in works)),
         flops=sum(each.flops for each in works),
         seconds=wall_seconds(jobs, machine, seconds),
-        disk_bytes=sum(map(disk_bytes, counted)),
+        disk_bytes=round(sum(map(disk_bytes, counted))),
     )
 
 

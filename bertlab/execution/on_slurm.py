@@ -6,6 +6,7 @@ start and end when a node is free.
 
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -107,8 +108,6 @@ def submit(arguments: Sequence[str], nodes: Nodes, folder: Path, place: str = "s
     require()
     import submitit
 
-    with writing(folder):
-        folder.mkdir(parents=True, exist_ok=True)
     if place == "local":
         executor: Any = submitit.LocalExecutor(folder, max_num_timeout=MOST_RESTARTS)
         executor.update_parameters(timeout_min=nodes.minutes, gpus_per_node=nodes.gpus)
@@ -120,10 +119,15 @@ def submit(arguments: Sequence[str], nodes: Nodes, folder: Path, place: str = "s
                 f"this machine has no SLURM ({error}): submit from one that has, or use --on local"
             ) from None
         executor.update_parameters(**nodes.parameters())
+    fresh = not folder.exists()
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
     try:
         with executor.batch():
             jobs: list[submitit.Job[None]] = [executor.submit(Program(arguments)) for _ in range(nodes.number)]
     except (submitit.core.utils.FailedJobError, submitit.core.utils.FailedSubmissionError) as error:
+        if fresh:
+            shutil.rmtree(folder, ignore_errors=True)
         reason = next((line for line in reversed(str(error).splitlines()) if line.strip()), "")
         raise BadInput(f"SLURM refuses the job ({reason}): change --sbatch, --time or the number of GPUs") from error
     return jobs

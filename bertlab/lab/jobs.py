@@ -364,25 +364,26 @@ def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:
             archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getvalue(), zipfile.ZIP_LZMA)
 
 
-def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
-    """The finished run that `--from` names (see `Store.match`); else the checkpoint with this directory or name.
+def run_or_checkpoint(name: str, store: Store, machine: Machine, what: str) -> Run | Checkpoint:
+    """The finished pre-training that `name` names (see `Store.match`), else the checkpoint, a directory or on the Hub.
 
-    Raises `BadInput` if there is none.
+    `what` names the option. Raises `BadInput` if there is neither.
     """
     if not name:
-        raise BadInput("--from is empty: give a run, a checkpoint's directory or a name on the Hub")
+        raise BadInput(f"{what} is empty: give a run, a checkpoint's directory or a name on the Hub")
     folder = Path(name)
-
-    def pretrained(run: Run) -> bool:
-        return run.kind in PRETRAINED
-
-    if kind(folder, "--from") == "folder":
-        given = str(folder.absolute()) if kind(folder / "manifest.json", "--from") == "file" else ""
+    if kind(folder, what) == "folder":
+        given = str(folder.absolute()) if kind(folder / "manifest.json", what) == "file" else ""
     else:
-        given = name if store.matches(name, pretrained) else ""
-    if not given:
-        return ImportCheckpoint(locate(name, machine))
-    run = store.match(given, pretrained)
+        given = name if store.matches(name, lambda run: True) else ""
+    return store.match(given, lambda run: run.kind in PRETRAINED) if given else locate(name, machine, what)
+
+
+def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
+    """The run or the checkpoint that `--from` names, as a job. Raises `BadInput` as `run_or_checkpoint`."""
+    run = run_or_checkpoint(name, store, machine, "--from")
+    if isinstance(run, Checkpoint):
+        return ImportCheckpoint(run)
     kept = run.science()
     if run.kind == "import":
         result = run.result()

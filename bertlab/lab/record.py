@@ -64,6 +64,8 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
     }
     if request.claim_seeds or request.scale.claim_seeds > 1:  # the default is not one seed of everything
         request_options["claim_seeds"] = list(request.claim_seeds)
+    if file:  # which may change and keep its name
+        request_options["file"] = union.mark(file.sources)
     if request.measure:
         request_options["measure"] = list(request.measure)
     return {

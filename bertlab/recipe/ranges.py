@@ -162,27 +162,37 @@ def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
     if origin in (typing.Union, types.UnionType):
         problems = {each: _problem(each, allowed, value) for each in inner}
         advice = [problem for each, problem in problems.items() if each is not types.NoneType]
-        return "" if "" in problems.values() else " or ".join(advice)
+        return "" if "" in problems.values() else " or ".join(dict.fromkeys(advice))
     if origin is Mapping:
         if not isinstance(value, Mapping):
-            return "give a dict"
+            return "give pairs in braces: {key: value}"
         parts = [_problem(inner[0], None, key) or _problem(inner[1], allowed, item) for key, item in value.items()]
         return next(filter(None, parts), "")
     if origin in (tuple, list):
         if not isinstance(value, tuple if origin is tuple else (list, tuple)):
-            return f"give a {origin.__name__} of {getattr(inner[0], '__name__', inner[0])}"
+            form = "[x] or [x, y]" if origin is list else "(x, y)" if inner[-1] is not Ellipsis else "(x,) or (x, y)"
+            return f"give {form}, each of them {_named(inner[0])}"
         kinds = inner if origin is tuple and inner[-1] is not Ellipsis else inner[:1] * len(value)
         if len(kinds) != len(value):
-            return f"give a tuple of {len(kinds)}"
+            return f"give {len(kinds)} values in parentheses"
         parts = [_problem(kind, allowed, item) for kind, item in zip(kinds, value, strict=True)]
         if not any(parts) and axis_of(hint)[0] and len({item.kind for item in value}) < len(value):
             return "give each kind once"
         return next(filter(None, parts), "")
     if axis_of(hint)[0]:
         if not isinstance(value, hint):
-            return f"give {hint.__name__}: {', '.join(each.__name__ for each in arms(hint).values())}"
+            return f"give {_named(hint)}"
         known = _complete(type(value)) and type(value).__name__ == arms(hint)[value.kind].__name__
         return "" if known else f"make {type(value).__name__} a dataclass with a kind of its own"
     if isinstance(hint, type) and dataclasses.is_dataclass(hint) and type(value) is not hint:
-        return f"give a {hint.__name__}"
+        return f"give {_named(hint)}"
     return ""
+
+
+def _named(hint: Any) -> str:
+    """What a user writes for a value with this type hint."""
+    if axis_of(hint)[0]:
+        return " or ".join(f"{each.__name__}(...)" for each in arms(hint).values())
+    if typing.get_origin(hint) in (typing.Union, types.UnionType):
+        return _named(typing.get_args(hint)[0])
+    return PLAIN.get(hint) or f"{hint.__name__}(...)"

@@ -102,6 +102,11 @@ class Cell(Planned):
         return not self.of_pretraining or is_share(self.metric)
 
     @property
+    def metric_name(self) -> str:
+        """The metric as a table and an axis name it: `F1`, `accuracy`."""
+        return self.metric.upper() if len(self.metric) < 3 else self.metric.replace("_", " ")
+
+    @property
     def unit(self) -> str:
         """That of the value: `points`, `nats` of a loss, or the metric itself, such as `perplexity`."""
         if self.in_points:

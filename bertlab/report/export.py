@@ -13,7 +13,6 @@ from bertlab.recipe.identity import load
 from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
 from bertlab.store import union
-from bertlab.store.config import write_configs, write_sources
 from bertlab.store.files import write_json, write_sealed
 from bertlab.store.runs import PRETRAINED, Store
 
@@ -55,9 +54,7 @@ def results(store: Store, study: str, directory: Path) -> str:
     wanted = set()
     for name, record in chosen.items():
         write_sealed(directory / "studies" / f"{filename(name)}.json", record)
-        commands = [union.command([each]) for each in record["requests"]]
-        write_configs(directory / "studies", filename(name), commands)
-        write_sources(directory / "studies", filename(name), record["sources"])
+        union.write_commands(directory / "studies", filename(name), record)
         wanted |= {cell["run_id"] for cell in record["cells"]} | {cell["pretrain_id"] for cell in record["cells"]}
     copied = 0
     for run in store.runs():

@@ -85,9 +85,7 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
         entries = [_entry(evidence, variant, name) for variant in evidence.variants]
         points = {kind: f"{value:.2f}" for kind, value in floors[name].items()}
         entries += [Entry(variant=kind, value=points.get(kind, "")) for kind in kinds]
-        metric = evidence.column(name)[0].metric
-        unit = metric.upper() if len(metric) < 3 else metric.replace("_", " ")
-        found.append(Column(name, unit, tuple(entries)))
+        found.append(Column(name, evidence.column(name)[0].metric_name, tuple(entries)))
     for average in evidence.averages:
         entries = [_average(evidence, variant, average) for variant in evidence.variants]
         found.append(

@@ -4,7 +4,8 @@ import glob
 import json
 import re
 import shlex
-from collections.abc import Iterable, Mapping, Sequence
+import shutil
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -18,13 +19,14 @@ FLAGS = ("search", "until-decided", "random-init")
 HEAD = "# `bertlab ablate --config FILE` requests these runs again. Devices and the store are not part of it."
 
 
-def write_configs(folder: Path, stem: str, commands: Sequence[str]) -> None:
+def write_configs(folder: Path, stem: str, commands: Sequence[tuple[str, Mapping[str, str]]]) -> None:
     """Writes each command to a file, `STEM.toml`, `STEM-2.toml`, ..., whole or not at all, and removes other ones.
 
-    A command with bytes that are no text, as a file name may have, has no file.
+    Each has the sources of its study file in a directory of its name (see `kept`). A command with bytes that are no
+    text, as a file name may have, has no file.
     """
     kept = set()
-    for number, command in enumerate(commands, start=1):
+    for number, (command, sources) in enumerate(commands, start=1):
         path = folder / f"{stem}{f'-{number}' if number > 1 else ''}.toml"
         try:
             content = config(command).encode()
@@ -33,18 +35,19 @@ def write_configs(folder: Path, stem: str, commands: Sequence[str]) -> None:
         kept.add(path)
         if not path.is_file() or path.read_bytes() != content:
             write(path, content)
+        _write_sources(folder / path.stem, sources)
     for path in {*folder.glob(f"{glob.escape(stem)}.toml"), *folder.glob(f"{glob.escape(stem)}-*.toml")} - kept:
         path.unlink(missing_ok=True)
+        shutil.rmtree(folder / path.stem, ignore_errors=True)
 
 
-def write_sources(folder: Path, stem: str, sources: Iterable[Mapping[str, str]]) -> None:
-    """Writes the source of a user's study file, and of the modules beside it, to `STEM/`: the newest of each name.
+def _write_sources(folder: Path, sources: Mapping[str, str]) -> None:
+    """Writes the source of a user's study file, and of the modules beside it.
 
-    Where the file itself is not at hand, `--config` takes this copy (`kept`). Records may come from elsewhere: names
-    that lead out of the directory, and sources that are no text, have no copy.
+    Records may come from elsewhere: names that lead out of the directory, and sources that are no text, have no copy.
     """
-    for name, source in {name: source for each in sources for name, source in each.items()}.items():
-        path = folder / stem / name
+    for name, source in sources.items():
+        path = folder / name
         if Path(name).is_absolute() or ".." in Path(name).parts or path.suffix != ".py":
             continue
         with suppress(ValueError):  # of characters that no file or file name can have

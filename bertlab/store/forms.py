@@ -50,6 +50,7 @@ RECORD = {
             "rounds?": str,
             "claim_seeds?": [int],
             "measure?": [str],
+            "file?": str,
         }
     ],
     "sources": [{"*": str}],

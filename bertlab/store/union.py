@@ -9,12 +9,13 @@ import hashlib
 import itertools
 import shlex
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput
 from bertlab.names import filename
 from bertlab.recipe.identity import canonical
-from bertlab.store.config import write_configs, write_sources
+from bertlab.store.config import write_configs
 from bertlab.store.runs import Store
 
 Record = dict[str, Any]
@@ -29,9 +30,16 @@ def keep(store: Store, records: Iterable[Record]) -> list[Record]:
         known, names = joined(store, [*records])
         for name in names:
             store.write_record(name, known[name])
-            write_configs(store.root / "studies", name, [command([each]) for each in known[name]["requests"]])
-            write_sources(store.root / "studies", name, known[name]["sources"])
+            write_commands(store.root / "studies", name, known[name])
     return [known[name] for name in names]
+
+
+def write_commands(folder: Path, name: str, record: Record) -> None:
+    """Writes the files that repeat the commands of a record, each with the study file as it was for this command."""
+    files = {mark(each): each for each in record["sources"]}
+    newest = {path: text for each in record["sources"] for path, text in each.items()}  # older requests name no file
+    commands = [(command([each]), files.get(each.get("file"), newest)) for each in record["requests"]]
+    write_configs(folder, name, commands)
 
 
 def joined(store: Store, records: Collection[Record]) -> tuple[dict[str, Record], list[str]]:
@@ -65,8 +73,12 @@ def join(known: dict[str, Record], record: Record, where: str) -> str:
 
 def name_of(record: Mapping[str, Any]) -> str:
     """The file name of a new record: study, scale, and eight digits of its setting."""
-    mark = hashlib.sha256(canonical([record["setting"], _contents(record)]).encode(errors="surrogatepass")).hexdigest()
-    return filename(f"{record['study']}--{record['scale']}--{mark[:8]}")
+    return filename(f"{record['study']}--{record['scale']}--{mark([record['setting'], _contents(record)])}")
+
+
+def mark(value: Any) -> str:
+    """Eight digits that stand for a value: of its SHA-256."""
+    return hashlib.sha256(canonical(value).encode(errors="surrogatepass")).hexdigest()[:8]
 
 
 def _place(record: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -149,10 +161,10 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
 def _requests(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
     """The fewest commands that request all values of two records; commands that differ in seeds become one."""
     before, after = ({_cell(cell) for cell in record["cells"]} for record in (old, new))
+    if before <= after:  # of equal ones the newer, whose texts and study file the record has
+        return list(new["requests"])
     if after <= before:
         return list(old["requests"])
-    if before <= after:
-        return list(new["requests"])
     found: dict[str, dict[str, Any]] = {}
     for each in (*old["requests"], *new["requests"]):
         same = canonical({**each, "seeds": []})

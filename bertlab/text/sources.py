@@ -17,6 +17,7 @@ from bertlab import hub
 from bertlab.errors import BadInput, unknown, unusable
 from bertlab.hub import Dataset, Index, Reference
 from bertlab.machine import Machine
+from bertlab.names import shown
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import Source
 from bertlab.store.files import digest, expanded, kind
@@ -200,7 +201,7 @@ def _text(row: Mapping[str, Any], where: str, column: str) -> str:
         raise BadInput(f"{where} has no column '{column}' (it has {', '.join(row) or 'none'}): {advice}")
     value = row[column]
     if value is not None and not isinstance(value, str):
-        raise BadInput(f"{where}: column '{column}' holds {type(value).__name__}, not text: give a column of strings")
+        raise BadInput(f"{where}: column '{column}' is {shown(value)}: give a column of texts")
     return value or ""
 
 

@@ -232,6 +232,10 @@ def test_fill_mask_gives_the_probabilities_of_the_exported_model(call, finished,
     assert [len(guesses) for guesses in places] == [3, 3]
 
     assert call("export", run, tmp_path / "out", "--runs", finished) == 0
+    capsys.readouterr()
+    assert call("fill-mask", tmp_path / "out", text, "--top", "3", "--json") == 0
+    for place, theirs in zip(places, json.loads(capsys.readouterr().out), strict=True):
+        assert [each["piece"] for each in theirs] == [each["piece"] for each in place]
     model = transformers.RoFormerForMaskedLM.from_pretrained(tmp_path / "out").eval()
     tokenizer = WordPiece().load(tmp_path / "out" / "vocab.txt")
     one, two, three = tokenizer.encode(["the old", "lives near", "."])

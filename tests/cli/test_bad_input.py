@@ -64,7 +64,7 @@ def refused(call, capsys, tmp_path, monkeypatch):
         (["report"], "bertlab ablate"),
         (["runs"], "no runs directory"),
         (["export", "aa", "out"], "no finished run"),
-        (["fill-mask", "aa", "a [MASK]"], "no finished run"),
+        (["fill-mask", "a/b/c", "a [MASK]"], "no run of the store"),
         (["export", "masking", "out", "--results"], "masking"),
     ],
 )

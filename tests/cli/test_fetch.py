@@ -127,6 +127,10 @@ def test_what_needs_no_mirror_and_what_cannot_be_one(call, tmp_path, capsys):
         (("masking", tmp_path / "file"), "is not a directory"),
         ((tmp_path / "own.py", tmp_path / "mirror"), "nothing to download"),
         (("maskin", tmp_path / "mirror"), "did you mean 'masking'"),
+        (("masking",), "'masking' is a study: name DIR, the directory to write, after the studies"),
+        ((tmp_path / "mirror", "masking"), "'masking' is a study: name DIR"),
+        ((tmp_path / "own.py",), "is a study: name DIR"),
+        ((tmp_path / "mirror",), "STUDY is missing: name studies before the directory"),
     ):
         assert call("fetch", *command) == 2
         assert message in capsys.readouterr().err

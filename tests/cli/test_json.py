@@ -36,12 +36,14 @@ def test_an_ablation_prints_its_results_alone(document, smoke, finished):
     assert len(results) == len(points) == 3 * 3
     values = [run.result()["metrics"]["accuracy"] for run in Store(finished).runs() if "mnli" in run.label]
     assert {results[variant, "MNLI fine-tuned"]["mean"] for variant, _ in results} == {*values}
+    assert {type(line[name]) for line in found["results"] for name in ("seeds", "paired_seeds")} <= {int, type(None)}
     assert {each["verdict"] for each in found["findings"]} <= {"undecided", "not measured"}
 
 
 def test_a_plan_is_the_same_document_before_an_ablation(document, smoke, finished, tmp_path):
     planned = document(*smoke, "--dry-run", "--runs", tmp_path / "runs")
     assert planned["to_do"]["jobs" if "jobs" in planned["to_do"] else "measurements"] == 9
+    assert {type(planned["to_do"][name]) for name in ("tokens", "disk_bytes", "pretrainings")} == {int}
     assert document(*smoke, "--dry-run", "--runs", finished)["to_do"]["measurements"] == 0
 
 

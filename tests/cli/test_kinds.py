@@ -52,8 +52,8 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def ablate(call, runs):
-    return call("ablate", "own.py", "--scale", "smoke", "--threads", "1", "--precision", "fp32", "--runs", runs)
+def ablate(call, runs, *more):
+    return call("ablate", "own.py", "--scale", "smoke", "--threads", "1", "--precision", "fp32", "--runs", runs, *more)
 
 
 def test_every_kind_is_measured_and_its_predictions_kept(call, folder):
@@ -90,8 +90,9 @@ def test_a_wrong_row_is_named_before_anything_is_trained(call, folder, capsys, t
     found = rows("validation")[task]
     found[2] = found[2] | changes
     (folder / task / "validation.jsonl").write_text("".join(json.dumps(row) + "\n" for row in found))
-    assert ablate(call, folder / "runs") == 2
-    (line,) = capsys.readouterr().err.strip().splitlines()
-    assert f"{task}/validation.jsonl" in line
-    assert says in line
+    for more in ((), ("--dry-run",)):
+        assert ablate(call, folder / "runs", *more) == 2
+        (line,) = capsys.readouterr().err.strip().splitlines()
+        assert f"{task}/validation.jsonl" in line
+        assert says in line
     assert not (folder / "runs").exists()

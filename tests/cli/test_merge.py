@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from bertlab.errors import RunFailed
-from bertlab.store.config import write_sources
+from bertlab.store.config import write_configs
 from bertlab.store.files import digest, read_json, write_json
 from bertlab.store.merge import Joined
 from bertlab.store.runs import Store
@@ -125,6 +125,11 @@ def test_the_command_of_results_takes_their_copy_of_the_study_file(call, whole, 
     capsys.readouterr()
     assert call("ablate", "--config", config, "--runs", whole, "--precision", "fp32", "--dry-run") == 0
     assert "finetune 8 0" in " ".join(capsys.readouterr().out.split())
+    config.write_text(config.read_text().replace("gone/own.py", str(tmp_path / "own.py")))
+    (tmp_path / "own.py").write_text(f"{STUDY}# changed")
+    assert call("ablate", "--config", config, "--runs", whole, "--precision", "fp32", "--dry-run") == 0
+    assert f"'{copy}' is the file of those results" in capsys.readouterr().err
+    config.write_text(config.read_text().replace(str(tmp_path / "own.py"), "gone/own.py"))
     copy.unlink()
     assert call("ablate", "--config", config, "--runs", whole, "--precision", "fp32", "--dry-run") == 2
     assert "gone/own.py' does not exist" in capsys.readouterr().err
@@ -132,9 +137,9 @@ def test_the_command_of_results_takes_their_copy_of_the_study_file(call, whole, 
 
 def test_sources_are_written_below_their_directory_only(tmp_path):
     outside = {"../out.py": "", "/tmp/out.py": "", "a/../../out.py": "", "notes.txt": "", "bad.py": "\udc80"}
-    write_sources(tmp_path, "own", [{"own.py": "old"}, {"own.py": "new", "part/beside.py": "x = 1", **outside}])
-    written = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.*")}
-    assert written == {"own/own.py": "new", "own/part/beside.py": "x = 1"}
+    write_configs(tmp_path, "own", [("bertlab ablate own.py", {"own.py": "", "part/beside.py": "x = 1", **outside})])
+    written = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.py")}
+    assert written == {"own/own.py": "", "own/part/beside.py": "x = 1"}
 
 
 def test_exported_results_are_joined_alike_and_give_way_to_runs_with_weights(call, whole, halves, reported, tmp_path):

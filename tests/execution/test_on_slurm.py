@@ -75,10 +75,16 @@ def test_a_wrong_command_is_not_submitted(call, tmp_path, monkeypatch, capfd):
     assert not list(tmp_path.iterdir())
 
 
-def test_where_there_is_no_slurm_or_no_submitit(monkeypatch, tmp_path):
+def test_without_slurm_or_submitit_and_where_slurm_refuses_nothing_is_left(monkeypatch, tmp_path):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(BadInput, match="this machine has no SLURM"):
         on_slurm.submit(["ablate", "nsp"], Nodes(), tmp_path / "logs")
+    for program in ("srun", "sbatch"):
+        (tmp_path / program).write_text("#!/bin/sh\necho no such partition >&2\nexit 1\n")
+        (tmp_path / program).chmod(0o755)
+    with pytest.raises(BadInput, match=r"SLURM refuses the job .*no such partition"):
+        on_slurm.submit(["ablate", "nsp"], Nodes(), tmp_path / "logs")
+    assert not (tmp_path / "logs").exists()
     monkeypatch.setattr(on_slurm, "find_spec", lambda name: None)
     with pytest.raises(BadInput, match=r"run `pip install -c constraints.txt '\.\[slurm\]'` in the source tree"):
         on_slurm.script(Nodes(), tmp_path)

@@ -116,7 +116,7 @@ REFUSED = {
     "class WholeWord(MaskedLM):\n    unit = 'word'\nvariants.append(Variant('w', objective=(WholeWord(),)))":
         r"variant 'w': objective is .*: make WholeWord a dataclass with a kind of its own",
     "variants.append(Variant('w', objective=(MaskedLM(unit='word'),)))": r"raises TypeError: .*unit",
-    "class Row(Variant):\n    pass\nvariants.append(Row('w'))": r"study 'rate': variants is .*: give a Variant",
+    "class Row(Variant):\n    pass\nvariants.append(Row('w'))": r"study 'rate': variants is .*: give Variant",
 }  # fmt: skip
 
 

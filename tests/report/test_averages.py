@@ -79,7 +79,7 @@ def test_a_seed_without_one_of_the_metrics_does_not_count(builder: Any) -> None:
         (("perplexity",), "'perplexity' has no task: average measurements of tasks"),
         ((), "is of nothing: name measurements in of"),
         (((),), "is of nothing: name measurements in of"),
-        ("MNLI", r"of is 'MNLI': give a tuple of str \| tuple\[str, \.\.\.\]"),
+        ("MNLI", r"of is 'MNLI': give \(x,\) or \(x, y\), each of them a text"),
     ],
 )
 def test_an_average_is_of_measured_tasks(of: tuple[str, ...], message: str) -> None:

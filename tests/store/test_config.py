@@ -3,7 +3,7 @@
 import shlex
 import tomllib
 
-from bertlab.store.config import config, write_configs
+from bertlab.store.config import config, kept, write_configs
 
 
 def test_a_command_and_its_file_have_the_same_options(hostile_names):
@@ -27,15 +27,19 @@ def test_a_command_and_its_file_have_the_same_options(hostile_names):
 
 def test_each_command_has_a_file_and_no_other_stays(tmp_path):
     def files():
-        return {path.name: tomllib.loads(path.read_text())["seeds"] for path in tmp_path.iterdir()}
+        return {path.name: tomllib.loads(path.read_text())["seeds"] for path in tmp_path.glob("*.toml")}
 
-    write_configs(tmp_path, "other--smoke--12345678", ["bertlab ablate other --seeds 9"])
-    write_configs(tmp_path, "own--smoke--12345678", [f"bertlab ablate own --seeds {each}" for each in ("3", "5-6")])
+    write_configs(tmp_path, "other--smoke--12345678", [("bertlab ablate other --seeds 9", {})])
+    commands = [(f"bertlab ablate own.py --seeds {each}", {"own.py": each}) for each in ("3", "5-6")]
+    write_configs(tmp_path, "own--smoke--12345678", commands)
     other = {"other--smoke--12345678.toml": "9"}
     assert files() == other | {"own--smoke--12345678.toml": "3", "own--smoke--12345678-2.toml": "5-6"}
+    copies = [kept(tmp_path / f"own--smoke--12345678{number}.toml", "own.py") for number in ("", "-2")]
+    assert [copy.read_text() for copy in copies] == ["3", "5-6"]
     written = (tmp_path / "own--smoke--12345678.toml").stat()
-    write_configs(tmp_path, "own--smoke--12345678", ["bertlab ablate own --seeds 3"])
+    write_configs(tmp_path, "own--smoke--12345678", [("bertlab ablate own.py --seeds 3", {})])
     assert files() == other | {"own--smoke--12345678.toml": "3"}
+    assert not copies[1].parent.exists()
     assert (tmp_path / "own--smoke--12345678.toml").stat().st_mtime_ns == written.st_mtime_ns
-    write_configs(tmp_path, "own--smoke--12345678", ["bertlab ablate own --seeds 3 --corpus \udcff"])
+    write_configs(tmp_path, "own--smoke--12345678", [("bertlab ablate own --seeds 3 --corpus \udcff", {})])
     assert files() == other

@@ -10,9 +10,11 @@ from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.record import records
 from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.lab.study_file import StudyFile
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Schedule
 from bertlab.store import union
+from bertlab.store.config import kept
 from bertlab.store.runs import Store
 
 MASKING = studies.find("masking")
@@ -164,6 +166,14 @@ def test_a_variant_that_makes_others_vary_in_more_is_refused(store, recorded):
     union.keep(store, [recorded(own(SLOW, FAST))])
     with pytest.raises(BadInput, match=r"its variant 'a' has other runs"):
         union.keep(store, [recorded(own(SLOW, FAST, Variant("c", schedule=Schedule(peak_lr=1e-4, warmup=0.5))))])
+
+
+def test_each_command_has_the_study_file_as_it_was_then(store, recorded):
+    other = Variant("c", schedule=Schedule(peak_lr=3e-4))
+    for text, variants in (("as it was", (SLOW, FAST)), ("changed", (SLOW, other))):
+        union.keep(store, [recorded(dataclasses.replace(own(*variants), file=StudyFile("o.py", {"o.py": text}, None)))])
+    configs = sorted(store.root.glob("studies/*.toml"), key=lambda path: len(path.name))
+    assert [kept(path, "o.py").read_text() for path in configs] == ["as it was", "changed"]
 
 
 def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorded, text_file, tmp_path):

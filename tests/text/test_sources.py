@@ -269,12 +269,12 @@ def test_what_the_hub_cannot_give_is_said_in_one_line(pushed, hub, machine):
     hub.push("datasets/some-one/numbers", {"train.jsonl": b'{"text": 3}\n'})
     for name, column, words in (
         ("some-one/a.set", "body", ("no column 'body'", "id, text")),
-        ("some-one/a.set", "id", ("'id' holds int",)),
+        ("some-one/a.set", "id", ("column 'id' is 0: give a column of texts",)),
         ("some-one/a.set:other", "text", ("cannot be read", "other")),
         ("some-one/a.set@v2", "text", ("no such revision",)),
         ("some-one/absent", "text", ("some-one/absent", "is not on the Hugging Face Hub", "spelling")),
         ("some-one/script", "text", ("some-one/script", "without running a script")),
-        ("some-one/numbers", "text", ("holds int",)),
+        ("some-one/numbers", "text", ("give a column of texts",)),
     ):
         said = message(name, machine, column=column)
         assert all(word in said for word in words), said
@@ -308,7 +308,7 @@ def test_articles_begin_at_titles_behind_blank_rows():
         ("a.jsonl", b'{"text": "a"}\n{"text": "\xff"}\n', ("a.jsonl line 2", "utf-8")),
         ("a.jsonl", b'["text"]\n', ("a.jsonl line 1", "object")),
         ("a.jsonl", b'{"txet": "a", "id": 1}\n', ("a.jsonl, record 1", "'text'", "txet, id", "mean 'txet'")),
-        ("a.jsonl", b'{"text": 3}\n', ("a.jsonl, record 1", "int")),
+        ("a.jsonl", b'{"text": 3}\n', ("a.jsonl, record 1", "is 3: give a column of texts")),
         ("a.jsonl", b"[" * 100_000, ("a.jsonl line 1", "JSON")),
         ("a.txt", b"x" * 1_048_576 + b"\xc3\xa9\xc3", ("a.txt", "UTF-8")),
         ("a.txt.gz", b"not gzip", ("a.txt.gz", "gzip")),

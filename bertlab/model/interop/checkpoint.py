@@ -47,14 +47,14 @@ class Checkpoint:
             raise hub.unreachable(f"the files of checkpoint '{self.name}'", error, ADVICE) from None
 
 
-def locate(name: str, machine: Machine) -> Checkpoint:
+def locate(name: str, machine: Machine, what: str) -> Checkpoint:
     """The checkpoint called `name`: a directory if that path is one, else `owner/name[@revision]` on the Hub.
 
-    Hashes its files, or fetches their hashes. Raises `BadInput` if there is none.
+    Hashes its files, or fetches their hashes. `what` names the option. Raises `BadInput` if there is none.
     """
     folder = Path(name)
-    if kind(folder, "--from") == "folder":
-        files = [folder / each for each in FILES if kind(folder / each, "--from") == "file"]
+    if kind(folder, what) == "folder":
+        files = [folder / each for each in FILES if kind(folder / each, what) == "file"]
         if not files:
             raise BadInput(f"{folder} has none of {', '.join(FILES)}: give the directory of a transformers checkpoint")
         return Checkpoint(sources.content(files, machine), folder.resolve().name, folder)
@@ -64,8 +64,8 @@ def locate(name: str, machine: Machine) -> Checkpoint:
             f"'{name}' is no directory and no run of the store: {ADVICE}, owner/name[@revision] on the Hub, or --runs "
             "for a run of another store"
         )
-    what = f"'{name}' is no directory and no run of the store, and a checkpoint of that name"
-    commit, listed = hub.checkpoint(reference, FILES, machine.cache, what, ADVICE)
+    sought = f"'{name}' is no directory and no run of the store, and a checkpoint of that name"
+    commit, listed = hub.checkpoint(reference, FILES, machine.cache, sought, ADVICE)
     if not listed:
         raise BadInput(f"'{name}' has none of {', '.join(FILES)} on the Hub: {ADVICE}")
     text = "\n".join(f"{path} {digest}" for path, digest in listed.items())

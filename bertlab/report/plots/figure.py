@@ -106,8 +106,7 @@ def label(name: str, inches: float = 2.0, lines: int = 1) -> str:
 def axis_name(evidence: Evidence, measurement: str) -> str:
     """The unit of a measurement: its metric in points, or a metric of the pre-training in its own unit."""
     cell = evidence.column(measurement)[0]
-    metric = cell.metric.upper() if len(cell.metric) < 3 else cell.metric.replace("_", " ")
-    name = f"{metric} (points)" if cell.in_points else metric
+    name = f"{cell.metric_name} (points)" if cell.in_points else cell.metric_name
     return f"{name}, less is better" if evidence.less_is_more(measurement) else name
 
 
