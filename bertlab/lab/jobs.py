@@ -3,16 +3,12 @@
 `run` fills a working directory of the store and returns the result, which the store then seals.
 """
 
-import io
-import zipfile
 from collections.abc import Iterable
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
-
-import numpy as np
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
@@ -22,7 +18,8 @@ from bertlab.model.interop.checkpoint import Checkpoint, locate
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recipe.identity import identity, load, science
-from bertlab.store.files import kind, read_json, write_json
+from bertlab.store.files import kind, read_json, write, write_json
+from bertlab.store.predictions import PREDICTIONS, packed
 from bertlab.store.runs import PRETRAINED, Run, Store
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back, read, sampled
@@ -287,7 +284,7 @@ class Measure:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
             tested = {"split": task.test, "rows": outcome.test.examples, "metrics": outcome.test.metrics}
             tested |= _floors(outcome.test, lexical, 1)
-        _save_predictions(work / "predictions.npz", predictions)
+        write(work / PREDICTIONS, packed(predictions))
         return {
             "status": "collapsed" if outcome.collapsed else "done",
             "task": self.data.name,
@@ -353,15 +350,6 @@ def _task_science(task: Task) -> dict[str, Any]:
 
 read_task = lru_cache(maxsize=8)(read)
 """The examples of a located task; each process reads them once. Raises `BadInput` for unusable examples."""
-
-
-def _save_predictions(path: Path, predictions: dict[str, np.ndarray]) -> None:
-    """Writes arrays as .npz without times, so that equal predictions give equal bytes."""
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_LZMA) as archive:
-        for name, values in sorted(predictions.items()):
-            buffer = io.BytesIO()
-            np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getvalue(), zipfile.ZIP_LZMA)
 
 
 def run_or_checkpoint(name: str, store: Store, machine: Machine, what: str) -> Run | Checkpoint:

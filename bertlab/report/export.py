@@ -12,7 +12,7 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
-from bertlab.store import union
+from bertlab.store import predictions, union
 from bertlab.store.files import write_json, write_sealed
 from bertlab.store.runs import PRETRAINED, Store
 
@@ -63,10 +63,10 @@ def results(store: Store, study: str, directory: Path) -> str:
         run.verify()
         target = directory / run.kind / run.path.name
         target.mkdir(parents=True)
-        for file in sorted(run.path.glob("*.json*")) + sorted(run.path.glob("*.npz")):
+        for file in sorted(run.path.glob("*.json*")):
             shutil.copyfile(file, target / file.name)
         facts = {name: each for name, each in run.manifest().items() if (target / name).is_file()}
-        write_json(target / "manifest.json", facts)
+        write_json(target / "manifest.json", facts | predictions.divide(run, target, directory / "answers"))
         copied += 1
     for failure in filter(None, map(store.failure, sorted(wanted))):
         (directory / "failures").mkdir(exist_ok=True)

@@ -8,6 +8,7 @@ import numpy as np
 from bertlab.report.cells import Cell
 from bertlab.report.statistics.effects import Effect, effect
 from bertlab.report.statistics.noise import Contributions
+from bertlab.store import predictions
 from bertlab.store.runs import Run
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import LIKELIHOOD as LIKELIHOOD
@@ -77,11 +78,9 @@ class Predictions:
 
 def _read(run: Run, cell: Cell, metric: str) -> Scored | None:
     """None if the run has no predictions, or not of this metric, or if they do not give the value that it reports."""
-    path = run.path / "predictions.npz"
-    if not path.exists():
+    arrays = predictions.read(run)
+    if not arrays:
         return None
-    with np.load(path, allow_pickle=False) as archive:
-        arrays = {name: archive[name] for name in archive.files}
     if run.result().get("split", cell.split) != cell.split:
         arrays = {name.removeprefix("test_"): each for name, each in arrays.items() if name.startswith("test_")}
     task = run.science()["task"]
@@ -93,5 +92,5 @@ def _read(run: Run, cell: Cell, metric: str) -> Scored | None:
     # The value differs where neither the task nor the BIO order names the tags.
     if metric == cell.metric and not math.isclose(found.value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
         return None
-    right = [arrays[name] for name in ("label", "sentence", "group") if name in arrays]
+    right = [arrays[name] for name in predictions.RIGHT if name in arrays]
     return found, (str(found.examples).encode(), *(each.astype(np.int64).tobytes() for each in right))

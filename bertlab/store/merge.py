@@ -1,7 +1,8 @@
 """Joins the stores of several people, in memory or into a new store: finished runs, records, and failures.
 
-If several stores have a run, the copy with the most files counts, else the first. Results of one run that differ by
-more than rounding are an error if machine and numerics are equal; otherwise a note lists them, as they depend on both.
+If several stores have a run, the copy with the most files counts, else the first; one whose answers an export took out
+counts last. Results of one run that differ by more than rounding are an error if machine and numerics are equal;
+otherwise a note lists them, as they depend on both.
 """
 
 import itertools
@@ -14,7 +15,8 @@ from typing import Any
 from bertlab.errors import BadInput, writing
 from bertlab.store import union
 from bertlab.store.files import sync
-from bertlab.store.runs import KINDS, Run, Store
+from bertlab.store.predictions import PREDICTIONS, equal
+from bertlab.store.runs import ANSWERS, KINDS, Run, Store
 from bertlab.store.union import Record
 from bertlab.wording import count
 
@@ -46,7 +48,7 @@ class Joined(Store):
                         f"numerics: remove the wrong one with `bertlab runs --remove {run.id} --runs STORE`"
                     )
                 self.differing.append(f"{run.id} {run.label}")
-            elif len(run.manifest()) > len(known.manifest()):
+            elif _files(run) > _files(known):
                 self._runs[run.id] = run
         self._records: dict[str, Record] = {}
         for store in reversed(stores):  # the first one's claims and published values count, as its runs do
@@ -93,17 +95,22 @@ class Joined(Store):
         return lines
 
 
+def _files(run: Run) -> int:
+    manifest = run.manifest()
+    return 0 if ANSWERS in manifest else len(manifest)
+
+
 def _same(one: Run, other: Run) -> bool:
     """Whether two copies of a run have the same kind, predictions and result, but for rounding."""
     ours, theirs = one.manifest(), other.manifest()
     differing = {
         name
-        for name in ("result.json", "predictions.npz")
+        for name in ("result.json", PREDICTIONS, ANSWERS)
         if name in ours and name in theirs and ours[name]["sha256"] != theirs[name]["sha256"]
     }
-    if one.kind != other.kind or "predictions.npz" in differing:
+    if one.kind != other.kind or (differing & {PREDICTIONS, ANSWERS} and not equal(one, other)):
         return False
-    return not differing or _alike(one.result(), other.result())
+    return "result.json" not in differing or _alike(one.result(), other.result())
 
 
 def _alike(one: Any, other: Any) -> bool:
@@ -145,9 +152,9 @@ def merge(
     new = [run for run in joined.runs() if run.path not in there]
     for run in new:
         run.verify()
-        home = run.path.resolve()
-        for path in (run.path / name for name in run.manifest()):
-            if path.is_symlink() or not path.resolve().is_relative_to(home):
+        homes = (run.path.resolve(), run.path.parents[1].resolve() / "answers")
+        for path in map(run.file, run.manifest()):
+            if path.is_symlink() or not any(map(path.resolve().is_relative_to, homes)):
                 raise BadInput(f"'{path}' is a link: give a store without links")
     target.prepare()
     with target.reserved(run.id for run in joined.runs()):
@@ -173,7 +180,7 @@ def _copy(run: Run, target: Store) -> None:
         try:
             for name in (*run.manifest(), "manifest.json"):
                 (beside / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(run.path / name, beside / name)
+                shutil.copyfile(run.file(name), beside / name)
                 sync(beside / name)
             lesser = target.get(run.id)
             if lesser is not None:

@@ -7,6 +7,7 @@ runs/studies/<name>.json        which runs belong to a study, over all commands
 runs/studies/<name>.toml        the command that requested them, for `--config`; of several, <name>-2.toml and so on
 runs/studies/<name>/            the study file of a user, with the modules beside it that it imports
 runs/failures/<id>.json         why a run ended without a result
+runs/answers/<sha256>.npz       of exported results: right answers that several runs share; each manifest lists its own
 runs/logs/<study>/<kind>/<id>--<label>/   what `--logger` wrote; no command reads it
 runs/.locks/<id>                locked by the process that works on a run; the kernel frees it
 runs/.locks/asks.*              locked by a running command; holds the ids of the runs that it needs
@@ -41,6 +42,8 @@ KINDS = ("corpus", *PRETRAINED, "finetune", "features")
 CHECKPOINT = "checkpoint"
 """The folder of a working directory from which a run resumes. It is removed after everything else is sealed: a run that
 is killed while its weights are hashed then resumes there."""
+ANSWERS = "answers.npz"
+"""Right answers, of runs from exported results."""
 SECONDS_TO_BE_SEEN = 60.0
 """How long a network file system may show an old list of a directory."""
 SECONDS_BETWEEN_LOOKS = 0.5
@@ -74,6 +77,12 @@ class Run:
         """Size and SHA-256 of each other file, by its path in the run."""
         return self._read("manifest.json")
 
+    def file(self, name: str) -> Path:
+        """A file that the manifest lists: in the directory of the run, or one that it shares with others."""
+        own = self.path / name
+        shared = name == ANSWERS and not own.exists()
+        return self.path.parents[1] / "answers" / f"{self.manifest()[name]['sha256']}.npz" if shared else own
+
     def metrics(self) -> list[dict[str, Any]]:
         """Curves: one record per logged step, without times."""
         return read_lines(self.path / "metrics.jsonl")
@@ -92,7 +101,8 @@ class Run:
         Each process hashes a file once, and again if its size or time changes. Raises `Unusable` for unreadable files.
         """
         try:
-            state = [(each, each.stat()) for each in sorted(self.path.rglob("*")) if each.is_file()]
+            files = sorted((*self.path.rglob("*"), *self.path.parents[1].glob("answers/*")))
+            state = [(each, each.stat()) for each in files if each.is_file()]
         except FileNotFoundError:  # another command removes the run
             return self.path / "manifest.json"
         except OSError as error:
@@ -120,7 +130,7 @@ def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, tuple[int, int]
         if not {"recipe.json", "result.json"} <= sealed.keys():  # every finished run has these
             return read
         for name, facts in sealed.items():
-            read = run.path / name
+            read = run.file(name)
             if sizes.get(read) != facts["bytes"]:
                 kind_of(read, "file")  # raises `Unusable` where the system denies access
                 return read

@@ -1,8 +1,10 @@
 """Seeds of one study, trained by two people: joined they are the study of one, byte for byte."""
 
 import json
+import pickle
 import shutil
 
+import numpy as np
 import pytest
 
 from bertlab.errors import RunFailed
@@ -148,6 +150,15 @@ def test_exported_results_are_joined_alike_and_give_way_to_runs_with_weights(cal
     expected = {name: text for name, text in reported(whole).items() if name.endswith("csv")}
     joined = reported(tmp_path / "0", tmp_path / "1")
     assert {name: joined[name] for name in expected} == expected
+    assert len([*tmp_path.glob("0/answers/*.npz")]) == 1  # of four runs
+    for path in tmp_path.glob("0/finetune/*/predictions.npz"):
+        with np.load(path) as arrays:
+            assert "label" not in arrays
+    assert call("merge", tmp_path / "0", tmp_path / "1", "--into", tmp_path / "all") == 0
+    assert not (tmp_path / "all" / "answers").exists()  # each run is whole
+    assert {name: reported(tmp_path / "all")[name] for name in expected} == expected
+    assert call("export", "own", tmp_path / "again", "--results", "--runs", tmp_path / "0") == 0
+    assert files(tmp_path / "again") == files(tmp_path / "0")
     shutil.copytree(halves[0], tmp_path / "mine")
     assert call("merge", tmp_path / "1", "--into", tmp_path / "mine") == 0
     assert len(Store(tmp_path / "mine").runs()) == 17
@@ -198,11 +209,17 @@ def test_results_that_differ_by_rounding_are_the_same(call, halves, tmp_path, by
     assert ("kept" in capsys.readouterr().out) is False
 
 
-@pytest.mark.parametrize("harm", ["weights", "result", "link"])
-def test_what_is_damaged_or_lies_elsewhere_is_refused_before_anything_is_written(call, halves, tmp_path, harm, capsys):
+@pytest.mark.parametrize("place", ["pretrain/*/model.safetensors", "pretrain/*/result.json", "answers/*.npz"])
+@pytest.mark.parametrize("harm", ["flip", "link"])
+def test_what_is_damaged_or_lies_elsewhere_is_refused_before_anything_is_written(
+    call, halves, tmp_path, place, harm, capsys
+):
     other = tmp_path / "other"
-    shutil.copytree(halves[1], other)
-    file = next(other.glob(f"pretrain/*/{'result.json' if harm == 'result' else 'model.safetensors'}"))
+    if place.startswith("answers"):
+        assert call("export", "own", other, "--results", "--runs", halves[1]) == 0
+    else:
+        shutil.copytree(halves[1], other)
+    file = next(other.glob(place))
     if harm == "link":
         file.rename(tmp_path / "elsewhere")
         file.symlink_to(tmp_path / "elsewhere")
@@ -212,6 +229,19 @@ def test_what_is_damaged_or_lies_elsewhere_is_refused_before_anything_is_written
     assert call("merge", halves[0], other, "--into", tmp_path / "all") == 2
     assert file.name in capsys.readouterr().err
     assert sorted(path.name for path in tmp_path.iterdir()) == before
+
+
+def test_a_file_that_is_no_file_of_predictions_is_one_line(call, halves, tmp_path, capsys):
+    other = shutil.copytree(halves[1], tmp_path / "other")
+    file = sorted(other.glob("finetune/*/predictions.npz"))[0]
+    file.write_bytes(pickle.dumps({"label": [0]}))
+    manifest = read_json(file.with_name("manifest.json"))
+    manifest[file.name] = {"bytes": file.stat().st_size, "sha256": digest(file)}
+    write_json(file.with_name("manifest.json"), manifest)
+    for command in (("report", "--out", tmp_path / "out"), ("merge", halves[1], "--into", tmp_path / "all")):
+        assert call(*command, *((other,) if command[0] == "merge" else ("--runs", other))) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert f"'{file}' is not a file of predictions" in line
 
 
 def test_a_damaged_copy_is_replaced(call, halves, tmp_path):

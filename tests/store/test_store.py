@@ -10,7 +10,7 @@ import pytest
 
 from bertlab.errors import FULL, BadInput, RunFailed, Unwritable, writing
 from bertlab.names import filename, label
-from bertlab.store.files import append_line, read_lines, write_json
+from bertlab.store.files import append_line, digest, read_lines, write_json
 from bertlab.store.prune import prune
 from bertlab.store.runs import Store
 
@@ -85,6 +85,18 @@ def test_a_run_whose_small_files_are_damaged_does_not_count(store, harm, name):
     assert [path.name for path in run.path.parent.glob(".*")] == [f".{run.path.name}.damaged"]
     prune(store)
     assert not list(run.path.parent.glob(".*"))
+
+
+def test_shared_answers_lie_in_their_folder_only(store):
+    run = finished(store)
+    manifest = run.manifest()
+    (store.root / "answers").mkdir()
+    for name in (digest(run.path / "recipe.json"), "../studies/a"):
+        path = store.root / "answers" / f"{name}.npz"
+        path.write_bytes((run.path / "recipe.json").read_bytes())
+        facts = manifest["recipe.json"] | {"sha256": name}
+        write_json(run.path / "manifest.json", {**manifest, "answers.npz": facts})
+        assert store.damaged() == ([(run, path)] if name.startswith("..") else [])
 
 
 def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
