@@ -26,7 +26,6 @@ RAY_START_SECONDS = 8.0
 """Starting Ray, and importing torch in each worker."""
 LAYER_SECONDS = 1.5e-3
 """A step on a GPU takes at least this per layer: some hundred kernel launches of about 10 microseconds each."""
-PIECES_PER_WORD = 1.3
 MEASUREMENT_BYTES = 200_000
 """Typical size of the result and the predictions of a measurement."""
 CORPUS_BYTES = 2 / 3
@@ -151,18 +150,17 @@ def work(job: Job) -> Work:
         return Work()
     recipe, settings = recipe_of(job), job.settings
 
-    def tokens(part: tuple[int, float], most: int) -> float:
-        """About the tokens of at most `most` examples (0 for all), [CLS] and [SEP] included."""
-        examples, words = part
-        return min(most or examples, examples) * min(settings.length, PIECES_PER_WORD * words + 3)
-
-    _, *evaluation = _sizes(job.data, job.held_back)
-    evaluated = sum(tokens(part, settings.max_eval_examples) for part in evaluation)
+    _, *evaluation = _sizes(job.data, job.held_back, settings.length)
+    most = settings.max_eval_examples
+    evaluated = sum(min(most or count, count) * tokens for count, _, tokens in evaluation)
     total = Work()
     before = [(job.intermediate_task, False)] if job.intermediate_task else []
-    for train, *_ in (_sizes(*each) for each in ((job.data, job.held_back), *before)):
-        examples = min(settings.max_train_examples or train[0], train[0])
-        trained, steps = tokens(train, examples), settings.steps(examples)
+    for (count, encoded, tokens), *_ in (
+        _sizes(*each, settings.length) for each in ((job.data, job.held_back), *before)
+    ):
+        raw = min(settings.max_train_examples or count, count)
+        trained, examples = raw * tokens, max(1, round(raw * encoded))
+        steps = settings.steps(examples)
         epochs = steps * settings.batch_size / examples
         flops = settings.flops(recipe.model, trained, evaluated, epochs, causal=recipe.causal)
         total = Work(total.tokens + epochs * trained, total.flops + flops, total.steps + steps)
@@ -171,14 +169,15 @@ def work(job: Job) -> Work:
 
 
 @lru_cache(maxsize=256)
-def _sizes(located: Located, back: bool) -> list[tuple[int, float]]:
-    """The number of examples and their mean number of words, of the training, evaluation and test examples of a task.
+def _sizes(located: Located, back: bool, length: int) -> list[tuple[int, float, float]]:
+    """The number of the training, evaluation and test examples of a task, each with the extent of one.
 
     With `back`, of the training examples with those held back for evaluation.
     """
     data = held_back(read_task(located)) if back else read_task(located)
     parts = [part for part in (data.train, data.evaluation, data.test) if part is not None]
-    return [(len(part), kinds.find(data.kind).words(part)) for part in parts]
+    kind = kinds.find(data.kind)
+    return [(len(part), *kind.extent(part, length, training=part is data.train)) for part in parts]
 
 
 def recipe_of(job: Pretrain | Measure) -> Recipe:

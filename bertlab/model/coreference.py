@@ -167,7 +167,7 @@ def log_likelihoods(rows: Tensor, mentions: Tensor) -> Tensor:
 
     `mentions` (B, G, 3) has first word, last word and cluster, -1 for padding.
     """
-    antecedents = rows[..., 3:].reshape(*rows.shape[:2], -1, 3)
+    antecedents = rows[..., 3:].reshape(*rows.shape[:2], (rows.shape[2] - 3) // 3, 3)
     scores, own = antecedents[..., 0], _clusters(rows[..., 1:3], mentions)
     same = _clusters(antecedents[..., 1:].flatten(1, 2), mentions).view(scores.shape) == own[..., None]
     right = same & (own >= 0)[..., None] & scores.isfinite()
@@ -179,4 +179,5 @@ def log_likelihoods(rows: Tensor, mentions: Tensor) -> Tensor:
 def _clusters(spans: Tensor, mentions: Tensor) -> Tensor:
     """The cluster of each span (B, S, 2), -1 for those that are no mention."""
     same = (spans[:, :, None] == mentions[:, None, :, :2]).all(-1)
-    return torch.where(same, mentions[:, None, :, 2], -1).amax(-1)
+    clusters = torch.where(same, mentions[:, None, :, 2], -1)
+    return F.pad(clusters, (0, 1), value=-1).amax(-1)  # there may be no mentions

@@ -25,4 +25,5 @@ class Adafactor(Optimizer):
         """The one of torch, whose updates have a root mean square of 1 at most before the learning rate (section 6)."""
         from bertlab.optimizers.updates import adafactor
 
-        return adafactor.Adafactor(groups, beta2_decay=-self.decay, eps=(None, self.min_scale))
+        # torch squares the first; by default it is larger than the squared gradients of a large model
+        return adafactor.Adafactor(groups, beta2_decay=-self.decay, eps=(1e-16, self.min_scale))

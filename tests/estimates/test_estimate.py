@@ -1,7 +1,9 @@
 """What a plan costs, against cases computed by hand."""
 
 import dataclasses
+import itertools
 
+import numpy as np
 import pytest
 
 from bertlab.adaptation import FineTuning
@@ -11,10 +13,13 @@ from bertlab.estimates.times import similarity
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain
 from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.machine import Machine
 from bertlab.objectives import MaskedLM
 from bertlab.recipe import cost
 from bertlab.store.runs import Store
+from bertlab.tasks import catalog, data, kinds
 from bertlab.text import sources
+from bertlab.text.tokenizers import WordPiece
 
 TIMES = {"corpus": 10.0, "finetune": 20.0, "features": 5.0}
 MASKING = studies.find("masking")
@@ -153,3 +158,19 @@ def test_steps_of_a_training():
     assert FineTuning(batch_size=32, epochs=2.5).steps(100) == 10
     assert FineTuning(batch_size=32, epochs=3, max_steps=7).steps(100) == 7
     assert FineTuning(batch_size=32, epochs=0.01).steps(100) == 1
+
+
+@pytest.mark.parametrize("name", ["squad", "race", "mnli", "ontonotes"])
+def test_the_extent_of_examples_is_near_that_of_their_sequences(name, tmp_path, monkeypatch):
+    """Windows of a context, the endings of a choice, the segments of a document."""
+    task = data.load(catalog.find(name), machine=Machine(cache=tmp_path), world=True)
+    kind, raw = kinds.find(task.kind), task.train.take(np.arange(60))
+    texts = [text if isinstance(text, str) else " ".join(text) for column in raw.text for text in column]
+    tokenizer = WordPiece(vocabulary=400, lowercase=False).train(texts)
+    pieces = sum(map(len, tokenizer.encode(texts))) / sum(len(text.split()) for text in texts)
+    monkeypatch.setattr("bertlab.tasks.kinds.base.PIECES_PER_WORD", pieces)
+    for length, training in itertools.product((32, 64, 128), (True, False)):
+        found = kind.encode(raw, tokenizer, length, training)
+        examples, tokens = kind.extent(raw, length, training)
+        assert len(found) / len(raw) == pytest.approx(examples, rel=0.35)
+        assert sum(map(len, found.sequences)) / len(raw) == pytest.approx(tokens, rel=0.15)

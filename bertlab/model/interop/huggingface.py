@@ -106,7 +106,7 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Transforme
             tensors[name] = architecture.published(name, part, described.heads).clone()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    tokenizer.write(directory, model.encoder.max_positions)
+    tokenizer.write(directory, model.encoder.max_positions, described.segments)
     # `save_file` reports a full disk as an error of its own, and only its owner can read its files.
     (directory / _WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
 

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 LIKELIHOOD = "log_likelihood"
 """The second metric of every kind whose answers have a probability: the mean log-likelihood of right answers, nats."""
+PIECES_PER_WORD = 1.3
+"""Tokens of a word, about, where a task's text is not tokenised."""
 LEXICAL_EXAMPLES = 4_000
 """At most this many training examples, a keyed sample, fit the lexical floor."""
 
@@ -243,11 +245,16 @@ class TaskKind(ABC):
             _floors[key] = [self.values(predict(raw), data.labels) for raw in (data.evaluation, data.test) if raw]
         return _floors[key]
 
-    def words(self, raw: RawExamples) -> float:
-        """Mean number of words in the sequences of an example, over the first two thousand."""
-        texts = [text for column in raw.text for text in column[:2000]]
-        count = sum(len(text) if isinstance(text, list) else text.count(" ") + 1 for text in texts)
-        return count * len(raw.text) / max(1, len(texts))
+    def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
+        """About how many examples `encode` makes of one of `raw`, and how many tokens their sequences have in all."""
+        return 1.0, min(length, sum(float(token_counts(column).mean()) for column in raw.text) + 3)
+
+
+def token_counts(column: Sequence[str | Sequence[str]]) -> Floats:
+    """About the tokens of each of the first two thousand texts of a column, by their words."""
+    return np.array(
+        [PIECES_PER_WORD * (text.count(" ") + 1 if isinstance(text, str) else len(text)) for text in column[:2000]]
+    )
 
 
 def truncated(first: int, second: int, budget: int) -> tuple[int, int]:

@@ -23,7 +23,7 @@ from bertlab.names import shown
 from bertlab.tasks.clusters import METRICS, clusters_of, f1_of_counts
 from bertlab.tasks.documents import Documents, Part, by_word, divided
 from bertlab.tasks.examples import Examples, Floats, Integers, sizes
-from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
+from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.metrics import Metric, MetricOfMeans, ratio
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
@@ -89,6 +89,13 @@ class CoreferenceResolution(TaskKind):
             links = [pair for cluster in _checked(clusters, sum(counts), where) for pair in _links(cluster)]
             found.append(Annotation(cast("list[list[Mention]]", clusters_of(links)), counts, parts))
         return found
+
+    def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
+        """A document is read in segments."""
+        words = token_counts(raw.text[0])
+        segments = np.ceil(words / (length - 2))
+        parts = np.ceil(segments / TRAINING_SEGMENTS) if training else np.ones(1)
+        return float(parts.mean()), float((words + 2 * segments).mean())
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()

@@ -13,7 +13,7 @@ from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds import classification
-from bertlab.tasks.kinds.base import Arrays, Options, TaskKind
+from bertlab.tasks.kinds.base import Arrays, Options, TaskKind, token_counts
 from bertlab.tasks.metrics import Metric
 from bertlab.tasks.task import RawExamples, Table, Task, checked_texts
 from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -59,6 +59,15 @@ class MultipleChoice(TaskKind):
         names."""
         values, endings = table.columns[task.label], table.columns.get(task.text[-1], [""])
         named = isinstance(endings[0], dict)
+        by_text = [
+            own.index(value) if isinstance(own, list) and value in own else -1
+            for value, own in zip(values, endings, strict=False)
+        ]
+        if -1 not in by_text:
+            if {*values} <= {*names} and [*map(names.index, values)] != by_text:
+                both = "each answer is the text of an ending and the number of another"
+                raise BadInput(f"{table.where(task.label)}: {both}: give numbers without quotes")
+            return by_text
         if not named and (not isinstance(values[0], str) or values[0] in names or not isinstance(endings[0], list)):
             return classification.labels(values, names, table.where(task.label))
         found = []
@@ -105,10 +114,10 @@ class MultipleChoice(TaskKind):
         """Accuracy alone: the index of an ending is arbitrary."""
         return classification.accuracy(arrays["prediction"], arrays["label"])
 
-    def words(self, raw: RawExamples) -> float:
+    def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
         """Each ending follows its own copy of the context."""
-        context = dataclasses.replace(raw, text=raw.text[:1])
-        return super().words(raw) + (len(raw.text) - 2) * super().words(context)
+        context, *endings = (float(token_counts(column).mean()) for column in raw.text)
+        return 1.0, sum(min(length, context + ending + 3) for ending in endings)
 
 
 def _pairs(text: Sequence[Sequence[str]]) -> list[list[str]]:

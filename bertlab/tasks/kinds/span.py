@@ -21,7 +21,7 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
-from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
+from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.metrics import Mean, Metric
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
@@ -79,6 +79,18 @@ class Span(TaskKind):
             found.append(Answers(tuple(texts), tuple(starts)))
         return found
 
+    def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
+        """A window or more for each question."""
+        stride, longest = _limits(length)
+        question, context = (token_counts(column) for column in raw.text)
+        question = np.minimum(question, longest) + 3
+        room = length - question
+        windows = 1 + np.ceil(np.maximum(0, context - room) / stride)
+        inside = (context + (windows - 1) * (room - stride)) / windows  # tokens of a window; the last one has fewer
+        if training:  # an answer is in about room / stride of many
+            windows = np.minimum(windows, SPARE_WINDOWS + np.maximum(1, room / stride))
+        return float(windows.mean()), float((windows * (question + np.minimum(room, inside))).mean())
+
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Windows:
@@ -90,7 +102,7 @@ class Span(TaskKind):
         """
         questions, contexts = raw.text
         answerability = ANSWERABILITY in options
-        stride, longest = min(128, length // 3), min(64, length // 3)
+        stride, longest = _limits(length)
         queries = [query[:longest] for query in tokenizer.encode(questions)]
         distinct = list(dict.fromkeys(contexts))  # a context has several questions
         encoded = {
@@ -241,6 +253,11 @@ def _detected(task: Task, table: Table) -> list[Answers]:
         texts = tuple(context[first : last + 1] for first, last in ordered)
         found.append(Answers(texts, tuple(first for first, _ in ordered), tuple(accepted)))
     return found
+
+
+def _limits(length: int) -> tuple[int, int]:
+    """The tokens from a window to the next, and those of a question at most."""
+    return min(128, length // 3), min(64, length // 3)
 
 
 @dataclass(frozen=True, kw_only=True)

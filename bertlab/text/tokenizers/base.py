@@ -130,8 +130,8 @@ class TrainedTokenizer:
         """The fields of tokenizer_config.json that are its own."""
         return {"tokenizer_class": "PreTrainedTokenizerFast"}
 
-    def write(self, directory: Path, length: int) -> None:
-        """Writes it in the files of `transformers`, for inputs of at most `length` tokens."""
+    def write(self, directory: Path, length: int, segments: int) -> None:
+        """Writes it in the files of `transformers`, for inputs of at most `length` tokens and a model of `segments`."""
         from tokenizers import AddedToken, processors
 
         backend = type(self.backend).from_str(self.backend.to_str())
@@ -147,7 +147,9 @@ class TrainedTokenizer:
         own = backend.post_processor
         backend.post_processor = template if own is None else processors.Sequence([own, template])
         names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
-        config = {**self.config, "model_max_length": length, **dict(zip(names, self.specials, strict=True))}
+        inputs = ["input_ids", *["token_type_ids"] * (segments > 1), "attention_mask"]
+        config = {**self.config, "model_max_length": length, "model_input_names": inputs}
+        config |= dict(zip(names, self.specials, strict=True))
         (directory / "tokenizer.json").write_text(backend.to_str(pretty=True) + "\n", encoding="utf-8")
         (directory / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
 

@@ -191,7 +191,7 @@ class TrainedByteLevelBPE(TrainedTokenizer):
         """The fields of tokenizer_config.json that are its own."""
         return {**super().config, "add_prefix_space": self.settings.add_prefix_space}
 
-    def write(self, directory: Path, length: int) -> None:
+    def write(self, directory: Path, length: int, segments: int) -> None:
         """Writes it in the files of `transformers`, a vocab.json and a merges.txt among them."""
-        super().write(directory, length)
+        super().write(directory, length, segments)
         self.backend.model.save(str(directory))

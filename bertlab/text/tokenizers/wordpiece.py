@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 ALPHABET = 1_000
 """Single characters in a trained vocabulary at most, the most frequent ones."""
 
+_CLASSES = ("BertTokenizer", "ElectraTokenizer", "DistilBertTokenizer", "PreTrainedTokenizer", "TokenizersBackend")
+"""Classes of `transformers` that split text as BERT does, those of fast tokenizers without their `Fast`."""
 _MEMORY = 200_000
 """Words whose ids are remembered."""
 _NO_SPACES = re.compile("[\x00\x0b\x0c\x1c-\x1f\x85]")
@@ -98,6 +100,9 @@ class WordPiece(Tokenizer):
         if not whole.is_file() and not plain.is_file():
             return None
         described = load_object(config) if config.exists() else {}
+        theirs = str(described.get("tokenizer_class") or _CLASSES[0]).removesuffix("Fast")
+        if not whole.is_file() and (theirs not in _CLASSES or described.get("do_basic_tokenize") is False):
+            raise BadInput(f"{config} is of {theirs} or of words split elsewhere: only BERT's splitting can be read")
         lowercase = described.get("do_lower_case")
         if described.get("tokenize_chinese_chars") is False:
             raise BadInput(f"{config} leaves Chinese characters together: only BERT's splitting can be read")
@@ -204,9 +209,9 @@ class TrainedWordPiece(TrainedTokenizer):
             "tokenize_chinese_chars": True,
         }
 
-    def write(self, directory: Path, length: int) -> None:
+    def write(self, directory: Path, length: int, segments: int) -> None:
         """Writes it in the files of `transformers`, a vocab.txt among them."""
-        super().write(directory, length)
+        super().write(directory, length, segments)
         self.save(directory / "vocab.txt")
 
     def pack(self, texts: Sequence[str]) -> list[bytes]:

@@ -1,5 +1,6 @@
 """Checkpoints in the transformers format: the reference implementation's logits are ours, both ways."""
 
+import dataclasses
 import json
 
 import pytest
@@ -10,7 +11,7 @@ from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel, TensorBatch
 from bertlab.model.interop import huggingface
 from bertlab.objectives import CausalLM
-from bertlab.text.tokenizers import WordPiece
+from bertlab.text.tokenizers import ByteLevelBPE, WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 from random_weights import perturbed
 
@@ -101,6 +102,27 @@ def test_ours_is_written_with_its_logits(positions, padded, causal, tmp_path, to
     theirs, report = kind(positions, causal).from_pretrained(tmp_path / "out", output_loading_info=True)
     assert not report["missing_keys"]
     assert_same_logits(ours, theirs, padded)
+
+
+@pytest.mark.parametrize("segments", [1, 2])
+@pytest.mark.parametrize("made", ["wordpiece", "bpe"])
+def test_the_written_tokenizer_gives_pairs_the_segments_of_the_model(made, segments, tmp_path, tokenizer):
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    if made == "bpe":
+        tokenizer = ByteLevelBPE(vocabulary=300).train(["some words " * 9])
+    model = dataclasses.replace(described("learned"), segments=segments)
+    ours = perturbed(PretrainingModel(model, tokenizer.size, TOKENS, 0))
+    huggingface.write(tmp_path / "out", ours, model, tokenizer)
+    pair = AutoTokenizer.from_pretrained(tmp_path / "out")("word1", "word2 word3", return_tensors="pt")
+    assert ("token_type_ids" in pair) == (segments > 1)
+    theirs = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()
+    ids = pair["input_ids"]
+    segments = ((ids == tokenizer.sep).cumsum(1) - (ids == tokenizer.sep).long()) * (segments - 1)
+    batch = TensorBatch(ids, segments, None, {"masked_lm": {"positions": torch.arange(ids.shape[1])[None]}})
+    with torch.no_grad():
+        logits = ours.eval().logits(batch, "masked_lm")
+        torch.testing.assert_close(theirs(**pair).logits, logits, rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("causal", [False, True])

@@ -42,7 +42,7 @@ def checkpoint(tokenizer, tmp_path_factory):
     )  # fmt: skip
     torch.manual_seed(0)
     perturbed(RobertaForMaskedLM(config)).save_pretrained(folder)
-    tokenizer.write(folder, TOKENS)
+    tokenizer.write(folder, TOKENS, 1)
     return folder
 
 

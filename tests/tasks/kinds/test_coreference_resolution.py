@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+import torch
 
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
@@ -178,6 +179,17 @@ def test_antecedents_above_none_give_clusters(tokenizer):
     assert nothing.collapsed
     assert set(KIND.values(nothing.arrays, ()).values()) == {0.0}
     assert KIND.values(KIND.majority(None, examples, found, found), ())["f1"] == 0.0
+
+
+def test_a_document_may_have_no_mentions(tokenizer):
+    """It is learned from: its kept spans have no antecedents."""
+    examples = raw(([[["a"] * 5]], []))
+    found = KIND.encode(examples, tokenizer, 16)
+    a, b, none = [0, 0], [2, 2], [-np.inf, 0, 0]
+    scores = np.array([[KEPT, *a, *none, *none], [KEPT, *b, 1.0, *a, *none]], np.float32)
+    assert KIND.predict(None, examples, found, scores).arrays["log_likelihood"].tolist() == [0.0]
+    loss = KIND.loss(torch.from_numpy(scores[None]), torch.from_numpy(found.mentions[0][None]))
+    assert loss.item() == pytest.approx(np.log(1 + np.e))
 
 
 def test_the_lexical_floor_links_known_mentions_with_the_same_head():

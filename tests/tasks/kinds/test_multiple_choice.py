@@ -73,3 +73,19 @@ def test_wrong_endings_are_named(columns, says):
     with pytest.raises(BadInput) as caught:
         endings(*columns)
     assert says in str(caught.value)
+
+
+def test_answers_by_text_are_not_taken_for_numbers():
+    kind, task = KINDS["multiple-choice"], Task(kind="multiple-choice", text=("context", "x"), label="right")
+
+    def answers(right, *listed):
+        return kind.answers(
+            task, Table("file", {"context": ["a"] * 2, "x": [*listed], "right": right}), ("0", "1", "2")
+        )
+
+    assert answers(["1", "9"], ["3", "1", "2"], ["7", "8", "9"]) == [1, 2]
+    assert answers(["0", "2"], ["a", "b", "c"], ["d", "e", "f"]) == [0, 2]
+    assert answers(["0", "1"], ["0", "1", "2"], ["0", "1", "2"]) == [0, 1], "both readings agree"
+    assert answers([2, 1], ["2", "1", "3"], ["0", "1", "2"]) == [2, 1]
+    with pytest.raises(BadInput, match="number of another: give numbers without quotes"):
+        answers(["2", "1"], ["2", "1", "3"], ["0", "1", "2"])

@@ -124,7 +124,7 @@ def test_files_are_those_of_transformers(tmp_path, names, prefix):
     from transformers import AutoTokenizer
 
     ours = ByteLevelBPE(vocabulary=350, add_prefix_space=prefix).train(TEXTS)
-    ours.write(tmp_path, 64)
+    ours.write(tmp_path, 64, 2)
     theirs = AutoTokenizer.from_pretrained(tmp_path)
     sentence = "The naïve cats  are unbelievable, café!"
     expected = [ours.cls, *ours.encode([sentence])[0], ours.sep]

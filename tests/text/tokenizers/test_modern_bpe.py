@@ -54,7 +54,7 @@ def test_a_published_one_is_read_with_its_tokens_and_written_with_them(published
 
     ours.save(tmp_path / "tokenizer.json")
     assert ModernBPE(add_prefix_space=False).load(tmp_path / "tokenizer.json").data == ours.data
-    ours.write(tmp_path, 64)
+    ours.write(tmp_path, 64, 2)
     written = AutoTokenizer.from_pretrained(tmp_path)
     for text in (*texts, "The [MASK] sat."):
         assert written(text)["input_ids"] == theirs(text)["input_ids"]

@@ -61,7 +61,7 @@ def test_what_transformers_saves_is_read_with_its_ids(directory):
 @pytest.mark.parametrize("lowercase", [True, False])
 def test_what_is_written_gives_transformers_the_same_ids(lowercase, tmp_path):
     ours = TrainedWordPiece(PIECES, WordPiece(lowercase=lowercase))
-    ours.write(tmp_path, 64)
+    ours.write(tmp_path, 64, 2)
     ids = theirs(tmp_path)
     for text, found in zip(TEXTS, ids, strict=True):
         (before, *after) = ours.encode(text.split("[MASK]"))
@@ -90,6 +90,8 @@ def test_vocab_txt_alone_is_lowercased_unless_its_settings_say_otherwise(tmp_pat
         ('{"do_lower_case": "no"}', "tokenizer_config.json: .*lowercase is 'no'"),
         ('{"strip_accents": "no"}', "accents is 'no'"),
         ('{"tokenize_chinese_chars": false}', "Chinese"),
+        ('{"tokenizer_class": "BertJapaneseTokenizer"}', "is of BertJapaneseTokenizer"),
+        ('{"do_basic_tokenize": false}', "words split elsewhere"),
         ("[]", "not a JSON object"),
         ("[" * 100_000, "cannot be read as JSON"),
     ):
