@@ -34,7 +34,7 @@ class Batches:
     def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, *, trimmed: bool = True) -> None:
         """Without `trimmed`, batches keep the columns and slots that all their sequences leave empty: one shape."""
         lengths = phases(recipe)
-        text = first_documents(recipe, share_of(corpus.train, recipe.inputs.document_share, FEWEST))
+        text = training_text(recipe, corpus.train)
         self._main = _Phase(recipe, corpus, text, lengths[0][0], trimmed)
         self._final = _Phase(recipe, corpus, text, lengths[1][0], trimmed) if lengths[1:] else None
         self._final_from = lengths[0][1]
@@ -56,30 +56,43 @@ class Batches:
         return self._main.tokens(steps)
 
 
-def first_documents(recipe: Recipe, text: Part) -> Part:
-    """The first documents, as many as the steps of a recipe pass over `inputs.epochs` times, but at least `FEWEST`; all
-    if that is 0. Raises `BadInput` for a text that is too short."""
-    epochs, schedule = recipe.inputs.epochs, recipe.schedule
+def training_text(recipe: Recipe, text: Part) -> Part:
+    """The documents that a recipe trains on: its share of them, of these about as many as its steps pass over
+    `inputs.epochs` times, by a hash of each, but at least `FEWEST`. Raises `BadInput` for too short a text."""
+    text, epochs = share_of(text, recipe.inputs.document_share, FEWEST), recipe.inputs.epochs
     if not epochs:
         return text
-    length, _ = phases(recipe)[0]
-    most = _beginning(text, tokens(recipe) // epochs)  # a sequence has at most its length of the text
-    layout = recipe.inputs.format.lay_out(most, recipe, length, copy=0)
-    wanted = schedule.steps * schedule.batch_size / epochs
-    if len(layout) < wanted and len(most.tokens) == len(text.tokens):
-        have = f"that takes {wanted:,.0f} sequences of text, and the corpus has {len(layout):,}"
-        raise BadInput(f"inputs.epochs is {epochs}: {have}: give more text, fewer steps or more epochs")
-    return _beginning(text, int(layout.starts[min(int(wanted), len(layout) - 1)]))
+    share = min(1.0, tokens(recipe) / epochs / max(1, len(text.tokens)))  # if each token of a text is read once
+    for _ in range(2):
+        part = share_of(text, share, FEWEST)
+        share = (len(part.documents) - 1) / (len(text.documents) - 1) * _passes(recipe, part) / epochs
+        if share > 1 and part is text:
+            raise BadInput(
+                f"inputs.epochs is {epochs}: that takes {share:.1f} times the text of the corpus: give more text, "
+                "fewer steps or more epochs"
+            )
+        share = min(1.0, share)
+    return share_of(text, share, FEWEST)
 
 
-def _beginning(text: Part, size: int) -> Part:
-    """The first documents that hold `size` tokens, as views."""
-    ends = np.asarray(text.sentences)[np.asarray(text.documents[1:])]
-    count = min(max(FEWEST, int(np.searchsorted(ends, size)) + 1), len(ends))
-    documents = np.asarray(text.documents[: count + 1])
-    end = ends[count - 1]
-    marks = None if text.marks is None else text.marks[:end]
-    return Part(text.tokens[:end], np.asarray(text.sentences[: documents[-1] + 1]), documents, marks)
+def _passes(recipe: Recipe, text: Part) -> float:
+    """How often the steps of a recipe pass over a text."""
+    passes, form = 0.0, recipe.inputs.format
+    for length, steps in phases(recipe):
+        layout = form.lay_out(text, recipe, length, copy=0)
+        size = layout.lengths.sum() if form.token_matched_to else len(layout)
+        passes += steps * _weight(recipe, text, length) / size
+    return passes
+
+
+def _weight(recipe: Recipe, text: Part, length: int) -> int:
+    """That of a batch: its sequences, or where batches are counted by tokens those of as many of the format it is
+    matched to."""
+    size, matched = recipe.schedule.batch_size, recipe.inputs.format.token_matched_to
+    if not matched:
+        return size
+    mean = float(matched.lay_out(text, recipe, length, copy=0).lengths.mean())
+    return max(length, round(size * mean))  # no batch is empty
 
 
 class _Phase:
@@ -98,12 +111,9 @@ class _Phase:
         self._order = functools.lru_cache(2)(self._draw_order)
         self._made: dict[int, Batch] = {}
         self._until, self._run = -1, 1
-        self._weight = recipe.schedule.batch_size
-        self._together = max(1, _TOGETHER // (self._weight * length))
+        self._weight = _weight(recipe, text, length)
+        self._together = max(1, _TOGETHER // (recipe.schedule.batch_size * length))
         self._matched = form.token_matched_to
-        if self._matched:
-            mean = self._matched.lay_out(text, recipe, length, copy=0).lengths.mean()
-            self._weight = max(length, round(self._weight * mean))  # no batch is empty
 
     def layout(self, epoch: int) -> Layout:
         """The sequences of an epoch, in the order of the text."""

@@ -159,7 +159,8 @@ class _Text:
     """An array with a value for each token of a text, from which sequences of T tokens are put together."""
 
     def __init__(self, values: npt.NDArray[Any], length: int) -> None:
-        self._values = np.pad(values, (0, max(0, length - len(values))))
+        # a text longer than that stays on the disk
+        self._values = values if len(values) >= length else np.pad(values, (0, length - len(values)))
         # The T values from each offset on, as one item: NumPy copies items twice as fast as the same bytes of an array.
         self._last = len(self._values) - length
         size = self._values.itemsize

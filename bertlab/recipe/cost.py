@@ -22,7 +22,8 @@ def phases(recipe: Recipe) -> list[tuple[int, int]]:
     """The lengths of sequences in training (tokens), in order, each with its number of steps."""
     steps, inputs = recipe.schedule.steps, recipe.inputs
     last = round(inputs.phase2_share * steps) if inputs.phase2_length else 0
-    return [(inputs.length, steps - last), (inputs.phase2_length, last)] if last else [(inputs.length, steps)]
+    every = [(inputs.length, steps - last), (inputs.phase2_length, last)]
+    return [each for each in every if each[1]] or every[:1]
 
 
 def tokens(recipe: Recipe) -> int:

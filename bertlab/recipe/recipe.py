@@ -40,6 +40,8 @@ class Source(Checked, group="corpus.sources"):
     """`sha256:...` over local files, `hub:...` over the hashes of the files of a Hub data set, or
     `microworld:<version>`, with `/<documents>` if their number is not the default."""
     column: str = "text"
+    lines: bool = False
+    """Whether records are lines, which are joined to the articles that they are of, as in WikiText."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -157,7 +159,7 @@ class Inputs(Checked, group="inputs"):
     dupe_factor: Copies = 10
     """Passes over the data with new pairs, before pairs repeat (BERT's `dupe_factor`)."""
     epochs: Annotated[int, Range(0, 100_000)] = 0
-    """Passes over the data within all steps: as many of the first documents are used as that takes; 0 for all."""
+    """Passes over the data within all steps: as many documents are used as that takes, by a hash of each; 0 for all."""
     document_share: Annotated[float, Range(0, 1, above=True)] = 1.0
     """Share of the training documents that are used, by a hash of each: a smaller share is part of a larger one."""
     phase2_length: Annotated[int, Range(8, 8192, "tokens", or_zero=True)] = 0

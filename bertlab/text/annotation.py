@@ -87,7 +87,8 @@ def marks(texts: Sequence[str], tokenizer: TrainedTokenizer, annotate: Annotator
             first = min(first, np.searchsorted(ends, begin, side="right"))
             if first < last:
                 marked[first:last] |= CONTINUES << 2 * kind
-                marked[first] ^= (CONTINUES | BEGINS) << 2 * kind
+                marked[first] ^= CONTINUES << 2 * kind
+                marked[first] |= BEGINS << 2 * kind
         found.append(marked.tobytes())
     return found
 

@@ -47,8 +47,6 @@ class Located:
     origin: Literal["microworld", "files", "hub"]
     files: tuple[Path, ...] = ()
     dataset: Dataset | None = None
-    lines: bool = False
-    """Whether records are single lines, which `articles` joins."""
     count: int = 0
     """The number of synthetic documents."""
 
@@ -73,15 +71,16 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
         if name and path is not None and kind(path, "corpus"):
             files = _files(path)
             stem = path.resolve().name
-            source = Source(name=stem, content=content(files, machine), column=column)
-            of_lines = path == mirrored and ALIASES.get(name, "").partition(":")[0] in _OF_LINES
-            return Located(source=source, origin="files", files=files, lines=of_lines)
+            lines = any(ALIASES.get(each, "").partition(":")[0] in _OF_LINES for each in (name, stem))
+            source = Source(name=stem, content=content(files, machine), column=column, lines=lines)
+            return Located(source=source, origin="files", files=files)
     alias, at, revision = name.partition("@")
     reference = Reference.parse(f"{ALIASES.get(alias, alias)}{at}{revision}")
     if reference is not None and not reference.repository.endswith(SUFFIXES):
         found = hub.dataset(reference, machine.cache, f"corpus '{name}'", LOCAL)
-        source = Source(name=reference.name, content=found.content(["train"]), column=column)
-        return Located(source=source, origin="hub", dataset=found, lines=reference.repository in _OF_LINES)
+        lines = reference.repository in _OF_LINES
+        source = Source(name=reference.name, content=found.content(["train"]), column=column, lines=lines)
+        return Located(source=source, origin="hub", dataset=found)
     if "/" in name or name.endswith(SUFFIXES):
         raise BadInput(f"corpus '{name}' does not exist: give a file, a folder or a name")
     mirror = [path.name for path in machine.data.iterdir()] if machine.data else []
@@ -98,7 +97,7 @@ def documents(located: Located) -> Iterator[str]:
         texts = _from_hub(located)
     else:
         texts = (text for path in located.files for text in _from_file(path, located.source.column))
-    if located.lines:
+    if located.source.lines:
         texts = articles(texts)
     for text in texts:
         stop_if_asked()
@@ -185,7 +184,7 @@ def _from_file(path: Path, column: str) -> Iterator[str]:
             yield _text(row, f"{path}, record {number}", column)
         return
     held = ""
-    with rows.opened(path) as stream, TextIOWrapper(stream, encoding="utf-8", newline="") as text:
+    with rows.opened(path) as stream, TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
         while data := text.read(DOCUMENT):
             *whole, held = cut(held + data, DOCUMENT)
             yield from whole

@@ -83,6 +83,8 @@ def test_clean_batches_of_every_format_pass(corpus: Any, name: str, causal: bool
         recipe(epochs=300, dupe_factor=1, format="full-sentences"),
         recipe(epochs=50, dupe_factor=4),
         recipe(document_share=0.3, format="full-sentences"),
+        recipe(phase2_length=64, phase2_share=0.999),
+        recipe(MaskedLM(mask_prob=0.99), length=8),
         recipe(batch=1),
         recipe(batch=5000),
     ],

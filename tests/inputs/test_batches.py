@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
 from bertlab.inputs import batches
-from bertlab.inputs.batches import Batches, heldout, heldout_pairs
-from bertlab.inputs.collator import Batch, joined
+from bertlab.inputs.batches import Batches, heldout, heldout_pairs, training_text
+from bertlab.inputs.collator import Batch, _Text, joined
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.objectives.selection import slots
 from bertlab.optimizers import AdamW
@@ -398,6 +398,13 @@ def test_evaluation_takes_single_segments_and_pairs_of_the_heldout_documents() -
     assert all(part.segments.any(axis=1).all() for part in pairs)
 
 
+def test_a_text_on_the_disk_stays_there() -> None:
+    """But for one that is shorter than a sequence."""
+    text = np.arange(100, dtype=np.uint16)
+    assert np.shares_memory(_Text(text, 64)._values, text)
+    assert not np.shares_memory(_Text(text[:9], 64)._values, text)
+
+
 def test_unusable_corpora_say_so() -> None:
     one = Part(tokens=CORPUS.train.tokens, sentences=CORPUS.train.sentences, documents=CORPUS.train.documents[[0, -1]])
     none = Part(tokens=np.array([], np.uint16), sentences=np.array([0]), documents=np.array([0]))
@@ -411,13 +418,23 @@ def test_unusable_corpora_say_so() -> None:
 
 
 @pytest.mark.parametrize("count", [11, 20])
-def test_the_number_of_epochs_over_the_first_documents(count: int) -> None:
-    many = recipe(batch=16, steps=60, epochs=count, dupe_factor=1)
+@pytest.mark.parametrize("name", ["segment-pair", "sentence-pair", "full-sentences", "doc-sentences"])
+def test_the_number_of_epochs_is_that_of_all_phases_in_every_format(count: int, name: str) -> None:
+    many = recipe(batch=16, steps=60, epochs=count, dupe_factor=1, format=name)
     made = Batches(many, CORPUS)
-    assert 60 * 16 / made.sequences_in(0) == pytest.approx(count, rel=0.15)
-    last = made.batch(59)
-    assert last.epochs.max() in (count - 2, count - 1, count)
-    assert last.sequence_ids.max() < len(CORPUS.train.tokens) / 2
+    text = training_text(many, CORPUS.train)
+    assert made.batch(59).epochs.max() + 1 == pytest.approx(count, abs=2)
+    assert len(text.tokens) < len(CORPUS.train.tokens) / 2
+    if name == "segment-pair":
+        phased = Batches(recipe(batch=16, steps=60, epochs=count, phase2_length=96, phase2_share=0.5), CORPUS)
+        passes = phased.batch(29).epochs.max() + phased.batch(59).epochs.max() + 2
+        assert passes == pytest.approx(count, abs=2)
+
+
+def test_with_epochs_documents_of_the_whole_text_are_used() -> None:
+    text = training_text(recipe(batch=16, steps=60, epochs=20, dupe_factor=1), CORPUS.train)
+    half = CORPUS.train.tokens[len(CORPUS.train.tokens) // 2]
+    assert 0.3 < (text.tokens < half).mean() < 0.7, "the tokens of this text are numbered"
     assert Batches(dataclasses.replace(many, objective=(MaskedLM(schedule="static"), NextSentence())), CORPUS).batch(
         7
     ).sequence_ids.tolist() == (made.batch(7).sequence_ids.tolist())

@@ -158,6 +158,14 @@ def test_marks_with_byte_level_bpe_and_no_tokens(monkeypatch):
     assert [(marked & 3).tolist().count(2), (marked >> 2).tolist().count(2)] == [1, 1]
 
 
+def test_a_token_in_which_two_spans_begin_begins_one():
+    tokenizer = ByteLevelBPE(vocabulary=300).train(["a 10km b"] * 9)
+    (_, offsets), *_ = tokenizer.offsets(["10km"])
+    assert len(offsets) < 4
+    marks = annotation.marks(["10km"], tokenizer, lambda given: [[(0, 0, 1), (0, 1, 4)]])
+    assert np.frombuffer(marks[0], dtype=np.uint8)[0] & 3 == annotation.BEGINS
+
+
 def test_blocks_are_annotated_in_batches(monkeypatch):
     monkeypatch.setattr(spool, "BATCH", 20)
     tokenizer = ByteLevelBPE(vocabulary=300).train(["the cat of Anna"] * 5)

@@ -1,5 +1,6 @@
 """Where documents come from."""
 
+import dataclasses
 import gzip
 import json
 
@@ -70,6 +71,9 @@ def test_blank_and_missing_texts_are_left_out(tmp_path, machine):
     path = tmp_path / "corpus.jsonl"
     path.write_text('\ufeff{"text": "a"}\n\n{"text": " \\n"}\n{"text": null}\n{"text": "b"}', encoding="utf-8")
     assert read(path, machine) == ["a", "b"]
+    plain = tmp_path / "corpus.txt"
+    plain.write_text("\ufeffa", encoding="utf-8")
+    assert read(plain, machine) == ["a"]
 
 
 def test_a_long_text_file_is_cut_at_blank_lines(tmp_path, machine):
@@ -113,6 +117,11 @@ def test_a_mirror_of_a_data_set_of_lines_is_joined_to_articles(machine):
     rows = ["", " = One = \n", "", " Text . \n", "", " = Two = \n", "", " More . \n"]
     write(machine.data / "wikitext-103" / "train.parquet", rows)
     assert read("wikitext-103", machine) == ["= One =\n\nText .\n", "= Two =\n\nMore ."]
+    path = str(machine.data / "wikitext-103")
+    assert read(path, machine) == read("wikitext-103", machine)
+    joined, alone = (resolve(each, machine=machine).source for each in (path, f"{path}/train.parquet"))
+    assert (joined.lines, alone.lines) == (True, False)
+    assert joined == resolve("wikitext-103", machine=machine).source != dataclasses.replace(joined, lines=False)
 
 
 def test_content_ids_follow_the_content_and_nothing_else(tmp_path, machine):

@@ -10,10 +10,10 @@ import numpy as np
 from bertlab.inputs.audit import sequences
 from bertlab.inputs.audit.checks import Check
 from bertlab.inputs.audit.sample import Source, draw
-from bertlab.inputs.batches import FEWEST, Batches
+from bertlab.inputs.batches import Batches, training_text
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import phases
-from bertlab.text.tokens import TokenisedCorpus, share_of
+from bertlab.text.tokens import TokenisedCorpus
 
 __all__ = ["Audited", "Check", "audit", "same_batches"]
 
@@ -38,7 +38,7 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
     epoch are drawn, also beyond the last step: a larger sample tests a recipe better.
     """
     source = source or Batches(recipe, corpus).batch
-    corpus = dataclasses.replace(corpus, train=share_of(corpus.train, recipe.inputs.document_share, FEWEST))
+    corpus = dataclasses.replace(corpus, train=training_text(recipe, corpus.train))
     lengths = phases(recipe)
     first_of_last = lengths[0][1] if len(lengths) > 1 else sys.maxsize
     copies = recipe.inputs.copies

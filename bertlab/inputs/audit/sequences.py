@@ -122,10 +122,7 @@ def coverage(sample: Sample, trace: Trace) -> list[Check]:
     if twice:
         where = sample.name(np.nonzero(own)[0][np.setdiff1d(np.arange(len(places)), first)[0]])
     if sample.whole:
-        # With `inputs.epochs`, the text ends with the last document that the epoch reaches.
-        end = np.searchsorted(trace.ends, sample.batch.sequence_ids.max(), side="right")
-        size = trace.ends[end] if sample.recipe.inputs.epochs else len(sample.corpus.train.tokens)
-        lost = size - len(distinct)
+        lost = len(sample.corpus.train.tokens) - len(distinct)
         found = f"{lost:,} lost, {found}"
         if rule == "each once":
             expected, holds = rule, holds and not lost
