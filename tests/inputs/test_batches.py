@@ -432,12 +432,13 @@ def test_the_number_of_epochs_is_that_of_all_phases_in_every_format(count: int, 
 
 
 def test_with_epochs_documents_of_the_whole_text_are_used() -> None:
-    text = training_text(recipe(batch=16, steps=60, epochs=20, dupe_factor=1), CORPUS.train)
+    many = recipe(batch=16, steps=60, epochs=20, dupe_factor=1)
+    text = training_text(many, CORPUS.train)
     half = CORPUS.train.tokens[len(CORPUS.train.tokens) // 2]
     assert 0.3 < (text.tokens < half).mean() < 0.7, "the tokens of this text are numbered"
-    assert Batches(dataclasses.replace(many, objective=(MaskedLM(schedule="static"), NextSentence())), CORPUS).batch(
-        7
-    ).sequence_ids.tolist() == (made.batch(7).sequence_ids.tolist())
+    static = dataclasses.replace(many, objective=(MaskedLM(schedule="static"), NextSentence()))
+    one, other = (Batches(each, CORPUS).batch(7).sequence_ids.tolist() for each in (many, static))
+    assert one == other
 
 
 def test_a_share_of_the_documents_is_part_of_a_larger_one_and_whole_documents() -> None:
