@@ -101,8 +101,10 @@ class WordPiece(Tokenizer):
             return None
         described = load_object(config) if config.exists() else {}
         theirs = str(described.get("tokenizer_class") or _CLASSES[0]).removesuffix("Fast")
-        if not whole.is_file() and (theirs not in _CLASSES or described.get("do_basic_tokenize") is False):
-            raise BadInput(f"{config} is of {theirs} or of words split elsewhere: only BERT's splitting can be read")
+        basic = described.get("do_basic_tokenize") is not False
+        if not whole.is_file() and not (basic and theirs in _CLASSES):
+            what = f"tokenizer_class {theirs}" if basic else "do_basic_tokenize false"
+            raise BadInput(f"{config} has {what}: only BERT's splitting can be read")
         lowercase = described.get("do_lower_case")
         if described.get("tokenize_chinese_chars") is False:
             raise BadInput(f"{config} leaves Chinese characters together: only BERT's splitting can be read")

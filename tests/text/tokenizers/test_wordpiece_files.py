@@ -90,8 +90,8 @@ def test_vocab_txt_alone_is_lowercased_unless_its_settings_say_otherwise(tmp_pat
         ('{"do_lower_case": "no"}', "tokenizer_config.json: .*lowercase is 'no'"),
         ('{"strip_accents": "no"}', "accents is 'no'"),
         ('{"tokenize_chinese_chars": false}', "Chinese"),
-        ('{"tokenizer_class": "BertJapaneseTokenizer"}', "is of BertJapaneseTokenizer"),
-        ('{"do_basic_tokenize": false}', "words split elsewhere"),
+        ('{"tokenizer_class": "BertJapaneseTokenizer"}', "tokenizer_class BertJapaneseTokenizer"),
+        ('{"do_basic_tokenize": false}', "do_basic_tokenize false: only BERT"),
         ("[]", "not a JSON object"),
         ("[" * 100_000, "cannot be read as JSON"),
     ):
