@@ -86,8 +86,8 @@ def _passes(recipe: Recipe, text: Part) -> float:
 
 
 def _weight(recipe: Recipe, text: Part, length: int) -> int:
-    """That of a batch: its sequences, or where batches are counted by tokens those of as many of the format it is
-    matched to."""
+    """The weight of a batch: its number of sequences, or, if batches are counted by tokens, the mean number of tokens
+    of as many sequences of the format that they are matched to."""
     size, matched = recipe.schedule.batch_size, recipe.inputs.format.token_matched_to
     if not matched:
         return size

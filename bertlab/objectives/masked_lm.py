@@ -99,8 +99,8 @@ class MaskedLM(LanguageModel):
     selection: Selection = _TOKENS
     corruption: Corruption = _CORRUPTION
     schedule: Literal["dynamic", "static", "duplicated"] = "dynamic"
-    """`dynamic`: new masks in every epoch; `static`: always the same; `duplicated`: `copies` sets, in turn. Pairs that
-    are drawn anew have masks of their own: the last two need `inputs.dupe_factor=1` to differ from `dynamic`."""
+    """`dynamic`: new masks in every epoch; `static`: the same masks for the same sequence; `duplicated`: `copies` sets,
+    in turn. With `inputs.dupe_factor` 10 the same pairs return every ten epochs, and their static masks with them."""
     copies: Annotated[int, Range(1, 1000)] = 10
 
     @property

@@ -253,7 +253,10 @@ class Evidence:
 
     @cached_property
     def spread_of_seeds(self) -> bool:
-        """Whether sds are those of seeds; the fine-tuning seeds of a single one then have none beside them."""
+        """Whether standard deviations are over several seeds.
+
+        A variant with a single seed then has none, since that of its fine-tuning seeds is of another kind.
+        """
         return len({self.seed_of(cell) for cell in self.cells if cell.value is not None}) > 1
 
     def summary(self, variant: str, measurement: str) -> Summary | None:
@@ -391,9 +394,10 @@ class Evidence:
 
 
 def _originals(members: Mapping[str, Mapping[Any, str]]) -> dict[str, str]:
-    """By name, the name of the same runs: both have a run at a place in common, and the same one at each such place.
+    """By variant, the one that stands for all with the same runs: that with the most, the first of equals.
 
-    Of these it is the name with the most runs, the first of equals.
+    `members` has the runs of each variant by place. Two have the same runs if they share a place, and if the run is the
+    same at every place that they share.
     """
     found: dict[str, str] = {}
     for name, runs in sorted(members.items(), key=lambda each: -len(each[1])):

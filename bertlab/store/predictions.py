@@ -14,7 +14,7 @@ from bertlab.errors import BadInput
 from bertlab.store.runs import ANSWERS, Run
 
 RIGHT = ("label", "sentence", "group")
-"""Arrays of the right answers and of which examples belong together; those of a test split begin with `test_`."""
+"""Arrays of the right answers and of the group of each example; those of a test split begin with `test_`."""
 PREDICTIONS = "predictions.npz"
 """All arrays of a run; in exported results, those that are not in `RIGHT`."""
 

@@ -201,7 +201,7 @@ def seed_means(points: Points) -> dict[int, float]:
 def summarise(points: Points, *, of_seeds: bool = False) -> Summary | None:
     """Mean, spread and n of a variant on a measurement, None if nothing is measured.
 
-    The spread of a single seed is that of its fine-tuning seeds, but unknown if it is to be `of_seeds`.
+    A single seed has the spread of its fine-tuning seeds; with `of_seeds` it has none.
     """
     if not points:
         return None
