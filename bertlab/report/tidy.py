@@ -101,12 +101,8 @@ def _average(evidence: Evidence, variant: str, average: AverageColumn) -> dict[s
     line: dict[str, Any] = {"measurement": average.name, "metric": "average", "unit": "points"}
     line["published"] = average.published.get(variant)
     line["published_effect"] = effect and average.published_difference(variant, evidence.baseline)
-    return (
-        line
-        | _summary(summarise(average.points(ours), of_seeds=evidence.spread_of_seeds))
-        | _effect(evidence, effect)
-        | {"examples": None}
-    )
+    summary = summarise(average.points(ours), of_seeds=evidence.spread_of_seeds)
+    return line | _summary(summary) | _effect(evidence, effect) | {"examples": None}
 
 
 def _summary(found: Summary | None) -> dict[str, Any]:
