@@ -48,24 +48,25 @@ def trainer(
         torch.backends.cudnn.allow_tf32 = False  # torch allows it in LSTMs, which are to be as exact as all else
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
-    made = Trainer(
-        accelerator="gpu" if machine.gpus else "cpu",
-        strategy=strategy or "auto",
-        devices="auto" if strategy else 1,
-        precision="bf16-mixed" if machine.precision_used == "bf16" and not exact else "32-true",
-        max_steps=steps,
-        max_epochs=-1,
-        callbacks=list(callbacks),
-        logger=list(loggers),
-        log_every_n_steps=1,
-        num_sanity_val_steps=0,
-        limit_val_batches=1.0 if validate else 0,
-        enable_checkpointing=False,
-        enable_progress_bar=False,
-        enable_model_summary=False,
-        use_distributed_sampler=False,
-        **options,
-    )
+    with quiet():
+        made = Trainer(
+            accelerator="gpu" if machine.gpus else "cpu",
+            strategy=strategy or "auto",
+            devices="auto" if strategy else 1,
+            precision="bf16-mixed" if machine.precision_used == "bf16" and not exact else "32-true",
+            max_steps=steps,
+            max_epochs=-1,
+            callbacks=list(callbacks),
+            logger=list(loggers),
+            log_every_n_steps=1,
+            num_sanity_val_steps=0,
+            limit_val_batches=1.0 if validate else 0,
+            enable_checkpointing=False,
+            enable_progress_bar=False,
+            enable_model_summary=False,
+            use_distributed_sampler=False,
+            **options,
+        )
     # On SIGTERM, Lightning ends the process that received it, without a checkpoint; and before each batch it broadcasts
     # whether any process received it, which waits for the device. `RunDirectory` and `StopOnSignal` replace both.
     made._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
@@ -80,6 +81,9 @@ WARNINGS = (
     ".*has `__len__` defined.*|.*`IterableDataset`.*",  # the stream is indexed by step and has no length
     ".*not a leaf Tensor.*",  # from torch itself, while it compiles
     ".*find_unused_parameters=True was specified.*",  # it depends on the objective, and on the sequences of a process
+    "GPU available but not used.*",  # without `--gpus` the CPU is meant
+    "TensorFloat32 tensor cores.*",  # fp32 is asked for where numbers are to be exact
+    "\\s*Online softmax is disabled.*",  # how torch compiles the softmax
     ".*recommended to use `self.log.*sync_dist=True.*",  # what is logged is the same on all processes
 )
 """Warnings that do not apply to these trainings."""
