@@ -48,6 +48,8 @@ class Machine:
     """0 for the CPU."""
     gpus_per_run: int = 0
     """GPUs per pre-training; 0 to share them evenly among the pre-trainings, at least one each."""
+    runs_per_gpu: int = 1
+    """Runs that share each GPU, one process each: a small model leaves most of it idle."""
     workers: int = 0
     """Parallel runs on the CPU, one process each, of `threads` threads or one; 0 for this process alone."""
     cluster: str = ""
@@ -85,6 +87,12 @@ class Machine:
             raise BadInput("--gpus and --workers exclude each other: runs use either GPUs or the CPU, leave one out")
         if self.cluster and not (self.gpus or self.workers):
             raise BadInput(f"--cluster {self.cluster}: add --gpus or --workers to say how much of it to use")
+        if self.runs_per_gpu < 1:
+            raise BadInput(f"--runs-per-gpu is {self.runs_per_gpu}: use 1 or more")
+        if self.runs_per_gpu > 1 and not self.gpus:
+            raise BadInput(f"--runs-per-gpu is {self.runs_per_gpu}: add --gpus to say how many GPUs runs share")
+        if self.runs_per_gpu > 1 and self.gpus_per_run > 1:
+            raise BadInput("--runs-per-gpu and --gpus-per-run exclude each other: leave one out")
         if self.gpus_per_run > (self.gpus or self.workers):
             raise BadInput(f"--gpus-per-run is {self.gpus_per_run}: use at most the number of --gpus")
         if self.data is not None and kind(self.data, "--data") != "folder":
@@ -112,7 +120,7 @@ class Machine:
     @property
     def is_single_process(self) -> bool:
         """Whether this process runs every job itself."""
-        return self.gpus <= 1 and not self.workers and not self.cluster
+        return self.devices == 1 and not self.workers and not self.cluster
 
     @property
     def starts_ray(self) -> bool:
@@ -121,16 +129,16 @@ class Machine:
 
     @property
     def devices(self) -> int:
-        """The number of devices that runs share: GPUs, or CPU workers."""
-        return self.gpus or self.workers or 1
+        """The number of devices for runs: GPUs, or shares of them, or CPU workers."""
+        return self.gpus * self.runs_per_gpu or self.workers or 1
 
     def cpu_only(self) -> Machine:
         """This process on the CPU, with all cores."""
-        return replace(self, gpus=0, gpus_per_run=0, workers=0, cluster="")
+        return replace(self, gpus=0, gpus_per_run=0, runs_per_gpu=1, workers=0, cluster="")
 
     def per_worker(self) -> Machine:
         """The settings of a worker process, which has one of these devices."""
-        threads = self.threads or (max(1, self.num_threads // self.gpus) if self.gpus else 1)
+        threads = self.threads or (max(1, self.num_threads // self.devices) if self.gpus else 1)
         return replace(self.cpu_only(), gpus=min(self.gpus, 1), threads=threads)
 
     @property
@@ -180,10 +188,9 @@ class Machine:
             "torch": torch.__version__,
             "device": self.device_name,
             "precision": self.precision_used,
-            "threads": self.num_threads,
         }
         if self.device == "cpu":
-            numerics["instructions"] = instructions(self.precision_used)
+            numerics |= {"threads": self.num_threads, "instructions": instructions(self.precision_used)}
         return numerics | {"compiled": "yes"} if pretrained and self.compiles(pretrained) else numerics
 
     def environment(self, pretrained: Recipe | None = None) -> dict[str, Any]:

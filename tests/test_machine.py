@@ -16,6 +16,8 @@ from bertlab.machine import Machine, has_compiler
     [
         {"gpus": 8},
         {"gpus": 8, "gpus_per_run": 8},
+        {"gpus": 1, "runs_per_gpu": 4},
+        {"gpus": 2, "runs_per_gpu": 3},
         {"workers": 4, "gpus_per_run": 2},
         {"gpus": 32, "cluster": "10.0.0.1:6379"},
         {"workers": 4, "cluster": "auto", "gpus_per_run": 4},
@@ -24,7 +26,8 @@ from bertlab.machine import Machine, has_compiler
 def test_many_devices_are_one_here_and_one_for_each_process(options):
     machine = Machine(**options)
     assert not machine.is_single_process
-    assert machine.devices == (options.get("gpus") or options["workers"])
+    assert machine.devices == options.get("gpus", 0) * options.get("runs_per_gpu", 1) or options["workers"]
+    assert machine.starts_ray == (machine.gpus != 1)
     assert machine.cpu_only().is_single_process
     assert machine.cpu_only().device == "cpu"
     assert machine.per_worker().is_single_process
@@ -36,6 +39,12 @@ def test_a_worker_on_the_cpu_has_one_thread_unless_said_otherwise(monkeypatch):
     monkeypatch.setattr("os.cpu_count", lambda: 8)
     assert Machine(workers=2).per_worker().num_threads == 1
     assert Machine(workers=2, threads=3).per_worker().num_threads == 3
+
+
+def test_runs_that_share_a_gpu_share_the_cores_too(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 16)
+    monkeypatch.setattr("os.sched_getaffinity", lambda process: set(range(16)))
+    assert Machine(gpus=1, runs_per_gpu=5).per_worker() == Machine(gpus=1, threads=3)
 
 
 @pytest.mark.parametrize("options", [{}, {"gpus": 1}, {"threads": 4}])
@@ -50,6 +59,9 @@ def test_one_device_needs_no_other_process(monkeypatch, options):
     [
         {"gpus": 2, "workers": 2},
         {"gpus": 2, "gpus_per_run": 3},
+        {"gpus": 2, "gpus_per_run": 2, "runs_per_gpu": 2},
+        {"runs_per_gpu": 2},
+        {"gpus": 1, "runs_per_gpu": 0},
         {"cluster": "auto"},
         {"precision": "fp8"},
         {"compile": "graphs"},

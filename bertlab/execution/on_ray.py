@@ -99,7 +99,7 @@ class Workers(Engine):
 
     def hire(self, number: int) -> None:
         """Starts workers, on any free device; each becomes idle when it is ready."""
-        gpus = min(self.machine.gpus, 1)
+        gpus = min(self.machine.gpus, 1) / self.machine.runs_per_gpu
         remote = self.ray.remote(num_cpus=0 if gpus else 1, num_gpus=gpus)(Worker)
         for _ in range(number):
             worker = remote.remote()

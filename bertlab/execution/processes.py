@@ -1,4 +1,6 @@
-"""Worker processes on the CPU of this machine, each with a run of its own; they start in the time of their imports.
+"""Worker processes on the CPU of this machine, or on one GPU, each with a run of its own.
+
+They start in the time of their imports.
 
 Signals reach only this process, which stops workers by a flag file in the store. Workers end when this process does.
 """
@@ -118,12 +120,12 @@ class Processes(Engine):
 
 @contextmanager
 def processes(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Processes]:
-    """Workers on the cores of this machine, for `jobs`; ends everything that it started."""
+    """Workers on the cores or on the GPU of this machine, for `jobs`; ends everything that it started."""
     store = Store(store.root.resolve())  # a study file may change the current directory
     flag = store.scratch / store.own_name("stop")
     engine = Processes(store, machine, flag, next((job.code for job in jobs), None))
     try:
-        for _ in range(min(machine.workers, len(jobs))):
+        for _ in range(min(machine.devices, len(jobs))):
             engine.hire()
         yield engine
     except BaseException:  # a signal, or bad input of one job: the others save

@@ -51,8 +51,11 @@ def execute(
     if schedule.todo:
         on_training()
     if not alone and not machine.starts_ray:
-        useful = min(machine.workers, most_at_once(schedule.todo))
-        machine = replace(machine, workers=useful) if useful > 1 else machine.per_worker()
+        useful = min(machine.devices, most_at_once(schedule.todo))
+        if useful <= 1:
+            machine = machine.per_worker()
+        else:
+            machine = replace(machine, runs_per_gpu=useful) if machine.gpus else replace(machine, workers=useful)
     if machine.is_single_process:
         schedule.carry_out(Engine(store, machine))
     elif schedule.todo:

@@ -84,6 +84,7 @@ WARNINGS = (
     "GPU available but not used.*",  # without `--gpus` the CPU is meant
     "TensorFloat32 tensor cores.*",  # fp32 is asked for where numbers are to be exact
     "\\s*Online softmax is disabled.*",  # how torch compiles the softmax
+    "The CUDA Graph is empty.*",  # one of those that torch captures for itself, as it compiles with graphs
     ".*recommended to use `self.log.*sync_dist=True.*",  # what is logged is the same on all processes
 )
 """Warnings that do not apply to these trainings."""
