@@ -47,7 +47,7 @@ class Machine:
     gpus: int = 0
     """0 for the CPU."""
     gpus_per_run: int = 0
-    """GPUs per pre-training; 0 to share them evenly among the pre-trainings, at least one each."""
+    """GPUs per pre-training; 0 to share them evenly among the pre-trainings, or, without Ray, for one each."""
     runs_per_gpu: int = 1
     """Runs that share each GPU, one process each: a small model leaves most of it idle."""
     workers: int = 0
@@ -107,8 +107,8 @@ class Machine:
         """Raises `BadInput` if torch finds fewer GPUs on this machine than `gpus`, or Ray is needed and not there."""
         if self.starts_ray and not find_spec("ray"):
             raise BadInput(
-                f"several GPUs, several processes per run and clusters need Ray: {install('cluster')}, or leave out "
-                "--gpus, --gpus-per-run and --cluster"
+                f"several devices per run and clusters need Ray: {install('cluster')}, or leave out --gpus-per-run and "
+                "--cluster"
             )
         if self.gpus and not self.cluster:
             import torch
@@ -124,8 +124,9 @@ class Machine:
 
     @property
     def starts_ray(self) -> bool:
-        """Whether runs share devices through Ray: several GPUs, a cluster, or several processes per pre-training."""
-        return self.gpus > 1 or self.gpus_per_run > 1 or bool(self.cluster)
+        """Whether runs share devices through Ray: on a cluster, or where a pre-training has or may have several."""
+        divided = self.gpus > 1 and self.gpus_per_run == 0 and self.runs_per_gpu == 1
+        return bool(self.cluster) or self.gpus_per_run > 1 or (divided and find_spec("ray") is not None)
 
     @property
     def devices(self) -> int:
@@ -140,6 +141,14 @@ class Machine:
         """The settings of a worker process, which has one of these devices."""
         threads = self.threads or (max(1, self.num_threads // self.devices) if self.gpus else 1)
         return replace(self.cpu_only(), gpus=min(self.gpus, 1), threads=threads)
+
+    def limited_to(self, runs: int) -> Machine:
+        """This machine with no more processes than this number of runs needs; for one run, as a worker is."""
+        if runs <= 1:
+            return self.per_worker()
+        gpus = min(self.gpus, runs)
+        share = min(self.runs_per_gpu, -(-runs // gpus)) if gpus else 1
+        return replace(self, gpus=gpus, runs_per_gpu=share, workers=min(self.workers, runs))
 
     @property
     def device(self) -> str:

@@ -27,7 +27,7 @@ def test_many_devices_are_one_here_and_one_for_each_process(options):
     machine = Machine(**options)
     assert not machine.is_single_process
     assert machine.devices == options.get("gpus", 0) * options.get("runs_per_gpu", 1) or options["workers"]
-    assert machine.starts_ray == (machine.gpus != 1)
+    assert machine.starts_ray == ("runs_per_gpu" not in options)
     assert machine.cpu_only().is_single_process
     assert machine.cpu_only().device == "cpu"
     assert machine.per_worker().is_single_process
@@ -86,7 +86,9 @@ def test_a_compiler_that_does_not_work_is_none(tmp_path, monkeypatch):
     has_compiler.cache_clear()
 
 
-@pytest.mark.parametrize("devices", [{"gpus": 2}, {"workers": 2, "gpus_per_run": 2}, {"workers": 2, "cluster": "a:1"}])
+@pytest.mark.parametrize(
+    "devices", [{"gpus": 2, "gpus_per_run": 2}, {"workers": 2, "gpus_per_run": 2}, {"workers": 2, "cluster": "a:1"}]
+)
 def test_what_needs_ray_says_how_to_install_it_before_anything_runs(devices, monkeypatch):
     monkeypatch.setattr("bertlab.machine.find_spec", lambda name: None)
     with pytest.raises(
@@ -94,6 +96,24 @@ def test_what_needs_ray_says_how_to_install_it_before_anything_runs(devices, mon
     ):
         Machine(**devices).check()
     Machine(workers=2).check()
+    assert not Machine(gpus=8).starts_ray
+
+
+@pytest.mark.parametrize(
+    ("options", "runs", "expected"),
+    [
+        ({"workers": 4}, 3, {"workers": 3}),
+        ({"workers": 4}, 9, {"workers": 4}),
+        ({"workers": 4}, 1, {"threads": 1}),
+        ({"gpus": 8, "gpus_per_run": 1}, 3, {"gpus": 3, "gpus_per_run": 1}),
+        ({"gpus": 2, "runs_per_gpu": 4}, 9, {"gpus": 2, "runs_per_gpu": 4}),
+        ({"gpus": 2, "runs_per_gpu": 4}, 3, {"gpus": 2, "runs_per_gpu": 2}),
+        ({"gpus": 1, "runs_per_gpu": 4, "threads": 2}, 1, {"gpus": 1, "threads": 2}),
+    ],
+)
+def test_few_runs_need_few_processes(monkeypatch, options, runs, expected):
+    monkeypatch.setattr("os.cpu_count", lambda: 8)
+    assert Machine(**options).limited_to(runs) == Machine(**expected)
 
 
 def test_the_commit_is_that_of_the_source_tree_or_what_an_installed_copy_keeps(monkeypatch, tmp_path):

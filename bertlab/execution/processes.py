@@ -1,4 +1,4 @@
-"""Worker processes on the CPU of this machine, or on one GPU, each with a run of its own.
+"""Worker processes on the CPU or the GPUs of this machine, each with a run of its own; several may share a GPU.
 
 They start in the time of their imports.
 
@@ -11,7 +11,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -26,6 +26,8 @@ from bertlab.machine import Machine
 from bertlab.progress import SIGNALS, Progress, listening_to
 from bertlab.store.runs import Store
 
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+"""The environment variable that says which GPUs a process sees."""
 TRIES = 3
 """Workers that may be killed, one after the other, while they start."""
 
@@ -37,6 +39,8 @@ class Processes(Engine):
         super().__init__(store, machine)
         self.flag, self.code = flag, code
         self.workers: dict[Connection, BaseProcess] = {}
+        self.places: dict[Connection, int] = {}
+        """The place of each worker among the devices: GPU number `place % gpus`."""
         self.lost = 0
         """Workers that were killed since one started."""
         self.idle: list[Connection] = []
@@ -48,14 +52,16 @@ class Processes(Engine):
         here, there = context.Pipe()
         arguments = there, self.store, self.machine.per_worker(), self.flag, self.code
         process = context.Process(target=_work, args=arguments, daemon=True)
+        place = min({*range(len(self.places) + 1)} - {*self.places.values()})
         # A worker runs the main module of this process again, and a user's script may call `ablate` there.
         main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
-            process.start()
+            with _sees_gpu(place % self.machine.gpus) if self.machine.gpus else nullcontext():
+                process.start()
         finally:
             sys.modules["__main__"] = main
         there.close()  # so that the end of the worker is seen here
-        self.workers[here] = process
+        self.workers[here], self.places[here] = process, place
 
     def free(self) -> int:
         """The number of idle workers."""
@@ -94,6 +100,7 @@ class Processes(Engine):
     def replace(self, worker: Connection) -> Ended:
         """Starts a worker in place of one that was killed; how the job of that one ended."""
         process = self.workers.pop(worker)
+        del self.places[worker]
         process.join()
         worker.close()
         if worker in self.idle:
@@ -119,8 +126,22 @@ class Processes(Engine):
 
 
 @contextmanager
+def _sees_gpu(number: int) -> Iterator[None]:
+    """Processes that start within it see one GPU, this one of those that this process sees."""
+    before = os.environ.get(VISIBLE)
+    os.environ[VISIBLE] = before.split(",")[number] if before else str(number)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ[VISIBLE]
+        else:
+            os.environ[VISIBLE] = before
+
+
+@contextmanager
 def processes(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Processes]:
-    """Workers on the cores or on the GPU of this machine, for `jobs`; ends everything that it started."""
+    """Workers on the cores or the GPUs of this machine, for `jobs`; ends everything that it started."""
     store = Store(store.root.resolve())  # a study file may change the current directory
     flag = store.scratch / store.own_name("stop")
     engine = Processes(store, machine, flag, next((job.code for job in jobs), None))

@@ -3,7 +3,6 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Protocol
 
 from bertlab.errors import BadInput, warn
@@ -51,11 +50,7 @@ def execute(
     if schedule.todo:
         on_training()
     if not alone and not machine.starts_ray:
-        useful = min(machine.devices, most_at_once(schedule.todo))
-        if useful <= 1:
-            machine = machine.per_worker()
-        else:
-            machine = replace(machine, runs_per_gpu=useful) if machine.gpus else replace(machine, workers=useful)
+        machine = machine.limited_to(most_at_once(schedule.todo))
     if machine.is_single_process:
         schedule.carry_out(Engine(store, machine))
     elif schedule.todo:

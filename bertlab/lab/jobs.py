@@ -330,8 +330,8 @@ def needs(job: Job) -> tuple[Job, ...]:
 
 
 def devices_per_pretraining(machine: Machine, jobs: Iterable[Job]) -> int:
-    """Devices of each pre-training: `--gpus-per-run`, else all GPUs divided evenly among the pre-trainings."""
-    if machine.gpus_per_run or machine.runs_per_gpu > 1:
+    """Devices of each pre-training: `--gpus-per-run`, else all GPUs divided evenly, or one where runs share them."""
+    if machine.gpus_per_run or machine.runs_per_gpu > 1 or not machine.starts_ray:
         return machine.gpus_per_run or 1
     runs = sum(isinstance(job, Pretrain) and job.steps > 0 for job in jobs)
     return max(1, machine.gpus // runs) if runs else 1

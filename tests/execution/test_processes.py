@@ -64,3 +64,24 @@ def test_a_worker_does_not_run_the_main_module_of_a_script_again(tmp_path, monke
     Processes(Store(tmp_path), Machine(workers=1), tmp_path / "stop", None).hire()
     assert not [name for name in prepared[0] if name.startswith("init_main")]
     assert sys.modules["__main__"] is main
+
+
+@pytest.mark.parametrize(
+    ("before", "seen"), [(None, ["0", "1", "0", "1"]), ("5,GPU-7,2", ["5", "GPU-7", "5", "GPU-7"])]
+)
+def test_workers_take_the_gpus_in_turn(tmp_path, monkeypatch, before, seen):
+    started = []
+    process = SimpleNamespace(start=lambda: started.append(os.environ["CUDA_VISIBLE_DEVICES"]), join=lambda: None)
+    context = SimpleNamespace(Pipe=Pipe, Process=lambda **given: process)
+    monkeypatch.setattr(processes, "get_context", lambda method: context)
+    monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
+    if before:
+        monkeypatch.setenv("CUDA_VISIBLE_DEVICES", before)
+    engine = Processes(Store(tmp_path), Machine(gpus=2, runs_per_gpu=2), tmp_path / "stop", None)
+    for _ in seen:
+        engine.hire()
+    assert started == seen
+    process.exitcode = -9
+    engine.replace([*engine.workers][1])  # in whose place another one starts
+    assert started[-1] == seen[1]
+    assert os.environ.get("CUDA_VISIBLE_DEVICES") == before

@@ -4,6 +4,7 @@ import dataclasses
 
 import numpy as np
 import pytest
+from scipy.special import log_softmax
 
 from bertlab.adaptation import Features, FineTuning
 from bertlab.progress import silent
@@ -25,14 +26,17 @@ def unjudged(data, raw, train, part, scores, threshold=None):
 
 @pytest.fixture
 def measure(still, request, monkeypatch):
-    """The curve of a measurement on a machine, and the logits of the examples that it is evaluated on."""
+    """The curve of a measurement on a machine, and the log-probabilities, or values, of the evaluation examples."""
 
     def measured(data, settings, machine):
         monkeypatch.setattr(finetuning, "evaluate", unjudged)
         monkeypatch.setattr(finetuning, "exchanged", lambda data, raw: None)
         task = request.getfixturevalue(data)
         found = finetuning.finetune(still, task, settings, seed=0, finetune_seed=0, machine=machine, progress=silent)
-        return found.curve, found.predictions["scores"]
+        scores = found.predictions["scores"]
+        # A shift of all logits that a softmax compares, as by the bias of a single output, has no gradient but rounding
+        # errors, which Adam makes as large as any other: only their differences are learnt.
+        return found.curve, scores if task.kind == "regression" else log_softmax(scores, -1)
 
     return measured
 
@@ -44,7 +48,7 @@ def same_losses(wanted, found, tolerance):
 
 
 def same(wanted, found, tolerance=1e-4):
-    """Losses and logits; some rows have fewer of these than others."""
+    """Losses and log-probabilities; some rows have fewer of these than others."""
     same_losses(wanted, found, tolerance)
     there = np.isfinite(wanted[1])
     assert (np.isfinite(found[1]) == there).all()
