@@ -66,6 +66,8 @@ class Machine:
             raise unknown("value of --compile", self.compile, COMPILATIONS)
         if self.compile == "graphs" and not self.gpus:
             raise BadInput("--compile graphs needs a GPU: add --gpus 1, or use --compile yes")
+        if self.compile == "graphs" and self.micro_batch:
+            raise BadInput("--compile graphs and --micro-batch exclude each other: use --compile yes, or leave one out")
         if self.compile in ("yes", "graphs") and not has_compiler():
             raise BadInput(
                 f"--compile {self.compile} needs a C++ compiler with OpenMP and Python's headers, and none works here: "
@@ -135,12 +137,14 @@ class Machine:
 
     def cpu_only(self) -> Machine:
         """This process on the CPU, with all cores."""
-        return replace(self, gpus=0, gpus_per_run=0, runs_per_gpu=1, workers=0, cluster="")
+        way = "yes" if self.compile == "graphs" else self.compile
+        return replace(self, gpus=0, gpus_per_run=0, runs_per_gpu=1, workers=0, cluster="", compile=way)
 
     def per_worker(self) -> Machine:
         """The settings of a worker process, which has one of these devices."""
         threads = self.threads or (max(1, self.num_threads // self.devices) if self.gpus else 1)
-        return replace(self.cpu_only(), gpus=min(self.gpus, 1), threads=threads)
+        gpus = min(self.gpus, 1)
+        return replace(self, gpus=gpus, gpus_per_run=0, runs_per_gpu=1, workers=0, cluster="", threads=threads)
 
     def limited_to(self, runs: int) -> Machine:
         """This machine with no more processes than this number of runs needs; for one run, as a worker is."""

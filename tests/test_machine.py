@@ -16,7 +16,7 @@ from bertlab.machine import Machine, has_compiler
     [
         {"gpus": 8},
         {"gpus": 8, "gpus_per_run": 8},
-        {"gpus": 1, "runs_per_gpu": 4},
+        {"gpus": 1, "runs_per_gpu": 4, "compile": "graphs"},
         {"gpus": 2, "runs_per_gpu": 3},
         {"workers": 4, "gpus_per_run": 2},
         {"gpus": 32, "cluster": "10.0.0.1:6379"},
@@ -33,6 +33,7 @@ def test_many_devices_are_one_here_and_one_for_each_process(options):
     assert machine.per_worker().is_single_process
     assert machine.per_worker().device == ("cuda" if "gpus" in options else "cpu")
     assert machine.per_worker().num_threads >= 1
+    assert machine.per_worker().compile == machine.compile
 
 
 def test_a_worker_on_the_cpu_has_one_thread_unless_said_otherwise(monkeypatch):
@@ -60,6 +61,7 @@ def test_one_device_needs_no_other_process(monkeypatch, options):
         {"gpus": 2, "workers": 2},
         {"gpus": 2, "gpus_per_run": 3},
         {"gpus": 2, "gpus_per_run": 2, "runs_per_gpu": 2},
+        {"gpus": 1, "compile": "graphs", "micro_batch": 8},
         {"runs_per_gpu": 2},
         {"gpus": 1, "runs_per_gpu": 0},
         {"cluster": "auto"},

@@ -41,7 +41,8 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: bool = JSON) ->
     if json:
         print_json({"scale": options.scale, **dataclasses.asdict(found), "numerics": numerics})
         return
-    where = f"{numerics['device']}, {numerics['precision']}, {numerics['threads']} threads"
+    where = f"{numerics['device']}, {numerics['precision']}"
+    where += "" if machine.gpus else f", {machine.num_threads} threads"
     say(f"scale {options.scale} on {where}: {found.tokens_per_second:,.0f} tokens/s")
     say(
         f"{found.flops_per_second / 1e9:,.1f} GFLOP/s, {found.share_of_peak:.0%} of the "

@@ -316,7 +316,9 @@ class ClusterOptions(TrainingOptions):
     threads: int = option(
         0, "--threads", "N", "CPU threads per run; 0: one, or with --gpus or --workers 0 all cores.", min=0
     )
-    gpus_per_run: int = option(0, "--gpus-per-run", "N", "GPUs per pre-training; 0: divide all GPUs evenly.", min=0)
+    gpus_per_run: int = option(
+        0, "--gpus-per-run", "N", "GPUs per pre-training; 0: with Ray, divide all evenly; else one.", min=0
+    )
     runs_per_gpu: int = option(1, "--runs-per-gpu", "N", "Runs that share each GPU, for small models.", min=1)
     workers: int | None = option(
         None,

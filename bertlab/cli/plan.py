@@ -53,7 +53,7 @@ def plan(
     machine, store = devices.machine(options), Store(options.runs)
     made = claims.make(options.study_request(machine), machine)
     if peak_tflops is not None:
-        found = estimate(made, store, machine, gpu_seconds(1e12 * peak_tflops))
+        found = estimate(made, store, machine, gpu_seconds(1e12 * peak_tflops, devices.runs_per_gpu))
         times = ["peak FLOP/s"]
     else:
         machine.check()

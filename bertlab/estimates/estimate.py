@@ -117,8 +117,11 @@ def wall_seconds(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> flo
     return before + start + max(evenly, longest)
 
 
-def gpu_seconds(peak_flops: float) -> Seconds:
-    """Times of jobs on GPUs with a peak of `peak_flops` FLOP/s for dense matrix products, at `TYPICAL_MFU`."""
+def gpu_seconds(peak_flops: float, runs_per_gpu: int = 1) -> Seconds:
+    """Times of jobs on GPUs with a peak of `peak_flops` FLOP/s for dense matrix products, at `TYPICAL_MFU`.
+
+    Runs that share a GPU share its operations, while each launches its own kernels.
+    """
 
     def seconds(job: Job, devices: int) -> float:
         if not isinstance(job, Pretrain | Measure):
@@ -126,7 +129,8 @@ def gpu_seconds(peak_flops: float) -> Seconds:
         whole = work(job)
         # Several GPUs launch kernels as slowly as one.
         launching = whole.steps * (recipe_of(job).model.layers + 1) * LAYER_SECONDS
-        return JOB_SECONDS + whole.flops / devices / (TYPICAL_MFU * peak_flops) + launching
+        computing = whole.flops / devices / (TYPICAL_MFU * peak_flops)
+        return JOB_SECONDS + max(computing + launching, runs_per_gpu * computing)
 
     return seconds
 

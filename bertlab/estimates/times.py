@@ -128,6 +128,7 @@ class Trials:
     def __init__(self, store: Store, machine: Machine, directory: Path) -> None:
         self._directory = directory
         self._machine = machine if machine.is_single_process else machine.per_worker()
+        self._runs_per_gpu = machine.runs_per_gpu
         self._recorded = Recorded(store, machine)
         self._known: dict[str, float] = {}
         self._texts: dict[tuple[Tokenizer, str], tuple[TokenisedCorpus, float]] = {}
@@ -160,7 +161,9 @@ class Trials:
             corpus, _ = self._text(pretrain.corpus)
             folder = Path(tempfile.mkdtemp(dir=self._directory))
             self._speeds[key] = measure.flops_per_second(pretrain.recipe, corpus, folder, self._machine, self.peak)
-        return JOB_SECONDS + work(job).flops / self._speeds[key]
+        # What a GPU computes for runs that share it takes them as long together as one after the other.
+        together = self._runs_per_gpu / (measure.TYPICAL_MFU * self.peak)
+        return JOB_SECONDS + work(job).flops * max(1 / self._speeds[key], together if self._machine.gpus else 0.0)
 
     def _text(self, job: PrepareCorpus) -> tuple[TokenisedCorpus, float]:
         """A corpus with the tokenizer of a job, and the seconds to prepare a byte."""

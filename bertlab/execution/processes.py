@@ -10,8 +10,9 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, nullcontext, suppress
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from multiprocessing import get_context, parent_process
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
@@ -28,6 +29,8 @@ from bertlab.store.runs import Store
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 """The environment variable that says which GPUs a process sees."""
+COMPILE_THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
+"""The one that says how many processes compile for it."""
 TRIES = 3
 """Workers that may be killed, one after the other, while they start."""
 
@@ -53,23 +56,39 @@ class Processes(Engine):
         arguments = there, self.store, self.machine.per_worker(), self.flag, self.code
         process = context.Process(target=_work, args=arguments, daemon=True)
         place = min({*range(len(self.places) + 1)} - {*self.places.values()})
+        own = self._variables(place % self.machine.gpus) if self.machine.gpus else {}
         # A worker runs the main module of this process again, and a user's script may call `ablate` there.
         main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
-            with _sees_gpu(place % self.machine.gpus) if self.machine.gpus else nullcontext():
+            with _environment(own):
                 process.start()
         finally:
             sys.modules["__main__"] = main
         there.close()  # so that the end of the worker is seen here
         self.workers[here], self.places[here] = process, place
 
+    def _variables(self, gpu: int) -> dict[str, str]:
+        """The environment of a worker on a GPU: it sees this one alone, of those that this process sees.
+
+        While it compiles, it has as many processes for that as threads, not as many as there are cores.
+        """
+        seen = os.environ.get(VISIBLE)
+        threads = str(self.machine.per_worker().num_threads)
+        return {
+            VISIBLE: seen.split(",")[gpu] if seen else str(gpu),
+            COMPILE_THREADS: os.environ.get(COMPILE_THREADS, threads),
+        }
+
     def free(self) -> int:
         """The number of idle workers."""
         return len(self.idle)
 
     def begin(self, job: Job, progress: Progress) -> None:
-        """Gives a job to an idle worker."""
-        worker = self.idle.pop()
+        """Gives a job to an idle worker, on the GPU on which the fewest jobs run."""
+        gpus = max(1, self.machine.gpus)
+        busy = Counter(self.places[each] % gpus for each in self.running)
+        worker = min(self.idle, key=lambda each: busy[self.places[each] % gpus])
+        self.idle.remove(worker)
         self.running[worker] = job, progress
         with suppress(OSError):  # it was killed, which `ended` finds
             worker.send(job)
@@ -126,17 +145,16 @@ class Processes(Engine):
 
 
 @contextmanager
-def _sees_gpu(number: int) -> Iterator[None]:
-    """Processes that start within it see one GPU, this one of those that this process sees."""
-    before = os.environ.get(VISIBLE)
-    os.environ[VISIBLE] = before.split(",")[number] if before else str(number)
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Processes that start within it have these environment variables."""
+    before = {name: os.environ[name] for name in variables if name in os.environ}
+    os.environ.update(variables)
     try:
         yield
     finally:
-        if before is None:
-            del os.environ[VISIBLE]
-        else:
-            os.environ[VISIBLE] = before
+        for name in variables:
+            del os.environ[name]
+        os.environ.update(before)
 
 
 @contextmanager

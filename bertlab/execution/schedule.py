@@ -49,12 +49,13 @@ def execute(
     schedule.carry_out(Engine(store, machine if alone else machine.cpu_only()), (PrepareCorpus, ImportCheckpoint))
     if schedule.todo:
         on_training()
-    if not alone and not machine.starts_ray:
+    ray = machine.starts_ray
+    if not alone and not ray:
         machine = machine.limited_to(most_at_once(schedule.todo))
     if machine.is_single_process:
         schedule.carry_out(Engine(store, machine))
     elif schedule.todo:
-        if machine.starts_ray:
+        if ray:
             from bertlab.execution.on_ray import workers
         else:
             from bertlab.execution.processes import processes as workers  # type: ignore[assignment]

@@ -2,7 +2,7 @@
 
 If several stores have a run, the copy with the most files counts, else the first; one whose answers an export took out
 counts last. Results of one run that differ by more than rounding are an error if machine and numerics are equal;
-otherwise a note lists them, as they depend on both.
+otherwise a note lists them, as they depend on both. It also lists those of GPUs, which add in another order each time.
 """
 
 import itertools
@@ -40,8 +40,9 @@ class Joined(Store):
                 continue
             if not _same(known, run):
                 facts = ("numerics", "processor")  # results may depend on them
+                on_cpu = run.environment().get("numerics", {}).get("device", "cpu") == "cpu"
                 if run.kind != known.kind or all(
-                    str(run.environment().get(each)) == str(known.environment().get(each)) for each in facts
+                    on_cpu and str(run.environment().get(each)) == str(known.environment().get(each)) for each in facts
                 ):
                     raise BadInput(
                         f"run {run.id} has one result in '{known.path}' and another in '{run.path}', with equal "

@@ -190,6 +190,12 @@ def test_results_that_differ_are_refused_unless_they_were_computed_otherwise(cal
         assert f"run {run_id} has one result in" in complaint
         assert complaint.count("\n") == 1
     assert [path.name for path in tmp_path.iterdir()] == ["other"]
+    on_gpu = [tmp_path / "one", tmp_path / "two"]
+    for place, known in zip(on_gpu, (halves[0], other), strict=True):
+        shutil.copytree(known, place)
+        tampered(place, "pretrain", "environment.json", numerics={"device": "a GPU"})
+    assert call("merge", *on_gpu, "--into", tmp_path / "joined") == 0  # which adds in another order each time
+    assert f"1 result of the first of the stores kept: {run_id}" in " ".join(capsys.readouterr().out.split())
     tampered(other, "pretrain", "environment.json", numerics={"precision": "bf16"})
     assert call("merge", halves[0], other, "--into", tmp_path / "all") == 0
     printed = " ".join(capsys.readouterr().out.split())

@@ -127,6 +127,9 @@ def test_a_gpu_elsewhere_takes_what_its_peak_says(machine):
     assert taken(pretrain, 1) == pytest.approx(estimate.JOB_SECONDS + work / 0.3e9 + launching)
     assert taken(pretrain, 4) == pytest.approx(estimate.JOB_SECONDS + work / 1.2e9 + launching)
     assert taken(jobs[0], 1) == 0
+    # Three times the launches take as long as one run's; three times the operations take three times as long.
+    assert gpu_seconds(1e30, 3)(pretrain, 1) == pytest.approx(estimate.JOB_SECONDS + launching)
+    assert gpu_seconds(1.0, 3)(pretrain, 1) == pytest.approx(estimate.JOB_SECONDS + 3 * work / 0.3)
 
 
 def test_an_intermediate_task_costs_as_much_as_a_task(machine):

@@ -72,6 +72,7 @@ def test_a_worker_does_not_run_the_main_module_of_a_script_again(tmp_path, monke
 def test_workers_take_the_gpus_in_turn(tmp_path, monkeypatch, before, seen):
     started = []
     process = SimpleNamespace(start=lambda: started.append(os.environ["CUDA_VISIBLE_DEVICES"]), join=lambda: None)
+    compiling = os.environ.get("TORCHINDUCTOR_COMPILE_THREADS")
     context = SimpleNamespace(Pipe=Pipe, Process=lambda **given: process)
     monkeypatch.setattr(processes, "get_context", lambda method: context)
     monkeypatch.delenv("CUDA_VISIBLE_DEVICES", raising=False)
@@ -85,3 +86,14 @@ def test_workers_take_the_gpus_in_turn(tmp_path, monkeypatch, before, seen):
     engine.replace([*engine.workers][1])  # in whose place another one starts
     assert started[-1] == seen[1]
     assert os.environ.get("CUDA_VISIBLE_DEVICES") == before
+    assert os.environ.get("TORCHINDUCTOR_COMPILE_THREADS") == compiling
+
+
+def test_jobs_go_to_the_gpu_with_the_fewest_of_them(tmp_path):
+    engine = Processes(Store(tmp_path), Machine(gpus=2, runs_per_gpu=2), tmp_path / "stop", None)
+    workers = [Pipe()[0] for _ in range(4)]
+    engine.places = {worker: place for place, worker in enumerate(workers)}
+    engine.idle = [workers[each] for each in (0, 2, 1, 3)]
+    for _ in workers:
+        engine.begin(None, None)
+    assert [engine.places[each] % 2 for each in engine.running] == [0, 1, 0, 1]

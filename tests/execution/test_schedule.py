@@ -7,6 +7,7 @@ import os
 import re
 import threading
 import time
+from contextlib import contextmanager
 
 import pytest
 
@@ -17,6 +18,7 @@ from bertlab.execution.attempt import Ended
 from bertlab.execution.schedule import TRIES, Schedule, execute, length, most_at_once
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain, needs
+from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.store import locks
 from bertlab.store.files import write_json
@@ -111,6 +113,25 @@ def test_training_starts_once_when_the_corpus_is_there(jobs, store, machine, mon
     lost = execute(jobs, store, machine, Watching(), lambda: started.append([run.kind for run in store.runs()]))
     assert started == ([] if fails else [["corpus"]])
     assert len(lost) == (len(jobs) if fails else 0)
+
+
+def test_few_runs_on_shared_gpus_do_not_start_ray(jobs, store, monkeypatch):
+    """Three measurements need three of eight places; three GPUs for themselves would be divided by Ray."""
+    corpus, variant = [job for job in jobs if not isinstance(job, Measure)][:2]
+    few = [corpus, variant, *(job for job in jobs if isinstance(job, Measure) and job.pretrain.id == variant.id)]
+    given = []
+
+    @contextmanager
+    def workers(store, machine, jobs):
+        given.append((machine.gpus, machine.runs_per_gpu))
+        yield Engine(store, machine.devices)
+
+    monkeypatch.setattr("bertlab.execution.processes.processes", workers)
+    monkeypatch.setattr("bertlab.execution.on_ray.workers", None)
+    monkeypatch.setattr(schedule, "Engine", lambda store, machine: Engine(store))
+    monkeypatch.setattr(Machine, "check", lambda self: None)
+    assert execute(few, store, Machine(gpus=4, runs_per_gpu=2), Watching(), lambda: None) == []
+    assert given == [(3, 1)]
 
 
 def test_a_pretraining_on_several_devices_waits_until_they_are_free(jobs, store):
