@@ -68,7 +68,7 @@ def pretrain(
     figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result()["heldout"].items())
     called = run.label if name else run.id  # without --name, other recipes have the same label
     if name and run.label != label:
-        say(f"This pre-training was finished before, as {run.label}, and keeps this name.")
+        say(f"This pre-training was finished before, as {run.label}: use that name.")
     say(f"{called} on held-out text: {figures} (losses in nats)")
     there = in_store(store.root)
     ways = (f"finetune --from {called} --task mnli", f"fill-mask {called} TEXT", f"export {called} DIR")

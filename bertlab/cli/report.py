@@ -55,5 +55,5 @@ def report(
     for path in first:
         say(f"wrote {path}")
     rest = [count(len(written.pages) - len(first), "page")] if len(first) < len(written.pages) else []
-    say(f"wrote {' and '.join([*rest, count(len(written.tables), 'CSV file')])} more in {out}")
+    say(f"also wrote {' and '.join([*rest, count(len(written.tables), 'CSV file')])} to {out}")
     return 1 if failing(written.evidence, fail_on) else 0

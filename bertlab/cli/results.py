@@ -23,9 +23,9 @@ MOST_CLAIMS = 6
 FAIL_ON = option(
     None,
     "--fail-on",
-    "contradicted|undecided",
+    "contradicted|undecided|not measured",
     "Exit with 1 if a claim has this verdict by the paper's metric; repeatable.",
-    autocompletion=complete.choices("contradicted", "undecided"),
+    autocompletion=complete.choices("contradicted", "undecided", "not measured"),
 )
 
 

@@ -60,7 +60,7 @@ def join(known: dict[str, Record], record: Record, where: str) -> str:
         if other["study"] == record["study"] and (difference := _difference(other, record)):
             raise BadInput(
                 f"study '{record['study']}' is not the study with that name in {where} (`{other['command']}`): "
-                f"{difference}; give it another name, or use another store"
+                f"{difference}; give it another name, or name another store with --runs"
             )
     for name, other in known.items():
         if _place(other) == _place(record) and not _other_examples(other, record):

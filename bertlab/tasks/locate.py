@@ -110,6 +110,10 @@ def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str 
     if substitute is not None:
         lacks = f"data set '{task.dataset}', given for task '{name}', is not known on the Hub"
         raise BadInput(f"{lacks}, and {where}: give --data DIR that has it, or OWNER/NAME of the Hub")
+    if not name:  # a task in a study file
+        raise BadInput(
+            "a task of the study names no data: give path= (a folder of yours) or hub= (a data set of the Hub)"
+        )
     lacks = f"task '{name}' has no copy on the Hub that loads without a script"
     raise BadInput(f"{lacks}, and {where}: give --data DIR that has it, or --substitute")
 

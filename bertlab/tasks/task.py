@@ -96,7 +96,8 @@ class Table:
             columns = columns or {name: [] for name in (*required, *(name for name in optional if name in row))}
             for name, values in columns.items():
                 if name not in row:
-                    raise BadInput(f"{place} row {number}: {unknown('column', name, row)}")
+                    advice = str(unknown("column", name, row)).partition(": ")[2]
+                    raise BadInput(f"{place} row {number} has no column '{name}', which the task reads: {advice}")
                 values.append(row[name])
         if not columns:
             raise BadInput(f"{place} has no rows: give at least one")

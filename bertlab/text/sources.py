@@ -84,7 +84,8 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
     if "/" in name or name.endswith(SUFFIXES):
         raise BadInput(f"corpus '{name}' does not exist: give a file, a folder or a name")
     mirror = [path.name for path in machine.data.iterdir()] if machine.data else []
-    raise unknown("corpus", name, ["microworld", *ALIASES, *mirror])
+    wrong = str(unknown("corpus", name, ["microworld", *ALIASES, *mirror]))
+    raise BadInput(wrong if wrong.endswith("?") else f"{wrong}, or give a file, a folder or owner/name of the Hub")
 
 
 def documents(located: Located) -> Iterator[str]:

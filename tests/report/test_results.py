@@ -76,7 +76,7 @@ def test_the_command(call: Any, builder: Any, tmp_path: Any, capsys: pytest.Capt
     assert f"wrote {tmp_path / 'out' / 'masking.md'}" in printed
     files = len([*(tmp_path / "out").glob("*.csv")])
     assert files > 3
-    assert printed.endswith(f"{files} CSV files more in {tmp_path / 'out'}\n")
+    assert printed.endswith(f"{files} CSV files to {tmp_path / 'out'}\n")
     assert call("report", "markings", "--runs", builder.root, "--out", tmp_path / "out") == 2
     assert capsys.readouterr().err == "bertlab: unknown study 'markings': did you mean 'masking'?\n"
 

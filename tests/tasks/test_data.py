@@ -73,7 +73,10 @@ def test_a_set_without_training_examples_is_trained_on_squad(tmp_path, write):
 @pytest.mark.parametrize(
     ("changes", "says"),
     [
-        ({"text": ("{text} {title}",)}, "{file} row 1: unknown column 'title': choose from class, text"),
+        (
+            {"text": ("{text} {title}",)},
+            "has no column 'title', which the task reads: choose from class, text",
+        ),
         ({"text": ("{text}: {text}",), "kind": "tagging"}, "text '{{text}}: {{text}}': a task with a label for each"),
         (
             {"text": ("class", "{text} a", "{text} b"), "kind": "multiple-choice"},
@@ -202,7 +205,9 @@ def test_bad_rows_are_named(tmp_path, write):
     named = dataclasses.replace(task, labels=("x", "y"))
     assert f"label 'z' in {validation} column class row 2: give one of 0 (x), 1 (y)" in message(named, machine)
     write(validation, good)
-    assert "unknown column 'clas': did you mean 'class'?" in message(dataclasses.replace(task, label="clas"), machine)
+    assert "has no column 'clas', which the task reads: did you mean 'class'?" in message(
+        dataclasses.replace(task, label="clas"), machine
+    )
     write(train, good[:1])
     write(validation, good[:1])
     assert "has the label 'x' alone" in message(task, machine)
@@ -416,3 +421,7 @@ def test_a_sample_of_evaluation_rows_is_keyed():
     assert (kept.evaluation.groups == np.array(kept.evaluation.labels) // 8).all()
     assert data.sampled(whole, 50).evaluation.labels == kept.evaluation.labels
     assert data.sampled(whole, 0).evaluation.labels == data.sampled(whole, 400).evaluation.labels == rows.labels
+
+
+def test_a_task_without_data_says_what_it_lacks(machine):
+    assert "a task of the study names no data: give path=" in message(Task(kind="classification", text=("text",)), machine)

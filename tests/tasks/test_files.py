@@ -53,7 +53,7 @@ def test_a_missing_split_names_what_is_there(tmp_path, write):
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
 def test_a_missing_column_gets_the_nearest_name(tmp_path, write, suffix):
     path = write(tmp_path / f"train{suffix}", [{"sentense": "d", "label": 0}])
-    assert "row 1: unknown column 'sentence': did you mean 'sentense'?" in message(path)
+    assert "row 1 has no column 'sentence', which the task reads: did you mean 'sentense'?" in message(path)
 
 
 def test_files_that_cannot_be_read(tmp_path):

@@ -58,13 +58,11 @@ def locate(name: str, machine: Machine, what: str) -> Checkpoint:
         if not files:
             raise BadInput(f"{folder} has none of {', '.join(FILES)}: give the directory of a transformers checkpoint")
         return Checkpoint(sources.content(files, machine), folder.resolve().name, folder)
+    lacks = f"'{name}' is no directory and no run of the store (`bertlab runs` lists them)"
     reference = hub.Reference.parse(name, owned=False)
     if reference is None or reference.configuration:
-        raise BadInput(
-            f"'{name}' is no directory and no run of the store: {ADVICE}, owner/name[@revision] on the Hub, or --runs "
-            "for a run of another store"
-        )
-    sought = f"'{name}' is no directory and no run of the store, and a checkpoint of that name"
+        raise BadInput(f"{lacks}: {ADVICE}, owner/name[@revision] on the Hub, or --runs for a run of another store")
+    sought = f"{lacks}, and a checkpoint of that name"
     commit, listed = hub.checkpoint(reference, FILES, machine.cache, sought, ADVICE)
     if not listed:
         raise BadInput(f"'{name}' has none of {', '.join(FILES)} on the Hub: {ADVICE}")

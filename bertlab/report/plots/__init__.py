@@ -1,4 +1,4 @@
-"""The figures of a report, one a file: vector graphics, 7.2 inches wide."""
+"""The figures of a report, one per file: vector graphics, 7.2 inches wide."""
 
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots import curves, variants

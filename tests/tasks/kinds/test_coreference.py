@@ -59,7 +59,9 @@ def test_a_wrong_row_is_named(load, tmp_path, wrong, says):
 
 
 def test_a_missing_column_is_named(load):
-    with pytest.raises(BadInput, match=r"train\.jsonl row 1: unknown column 'B-coref': did you mean 'A-coref'"):
+    with pytest.raises(
+        BadInput, match=r"train\.jsonl row 1 has no column 'B-coref', which the task reads: did you mean 'A-coref'"
+    ):
         load({name: value for name, value in row().items() if name != "B-coref"})
 
 
