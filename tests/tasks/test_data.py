@@ -424,4 +424,6 @@ def test_a_sample_of_evaluation_rows_is_keyed():
 
 
 def test_a_task_without_data_says_what_it_lacks(machine):
-    assert "a task of the study names no data: give path=" in message(Task(kind="classification", text=("text",)), machine)
+    assert "a task of the study names no data: give path=" in message(
+        Task(kind="classification", text=("text",)), machine
+    )
