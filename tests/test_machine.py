@@ -26,7 +26,7 @@ from bertlab.machine import Machine, has_compiler
 def test_many_devices_are_one_here_and_one_for_each_process(options):
     machine = Machine(**options)
     assert not machine.is_single_process
-    assert machine.devices == options.get("gpus", 0) * options.get("runs_per_gpu", 1) or options["workers"]
+    assert machine.devices == (options.get("gpus") or options["workers"]) * options.get("runs_per_gpu", 1)
     assert machine.starts_ray == ("runs_per_gpu" not in options)
     assert machine.cpu_only().is_single_process
     assert machine.cpu_only().device == "cpu"

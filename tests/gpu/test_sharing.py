@@ -8,25 +8,24 @@ import pytest
 from bertlab.store.runs import Store
 
 pytestmark = pytest.mark.gpu
-STUDY = (
-    "masking",
-    "--scale",
-    "smoke",
-    "--measure",
-    "MNLI fine-tuned",
-    "--only",
-    "80/10/10",
-    "--only",
-    "100/0/0",
-    "--gpus",
-    "1",
-)
+STUDY = ("masking", "--scale", "smoke", "--measure", "MNLI fine-tuned", "--only", "80/10/10", "--only", "100/0/0")
 
 
 @pytest.fixture
 def trained(tmp_path):
     def pretrained(name, *options):
-        command = [sys.executable, "-m", "bertlab", "ablate", *STUDY, *options, "--runs", str(tmp_path / name)]
+        command = [
+            sys.executable,
+            "-m",
+            "bertlab",
+            "ablate",
+            *STUDY,
+            "--gpus",
+            "1",
+            *options,
+            "--runs",
+            str(tmp_path / name),
+        ]
         done = subprocess.run(command, check=False, capture_output=True, text=True)
         assert done.returncode == 0, done.stderr
         return {run.id: run for run in Store(tmp_path / name).runs() if run.kind in ("pretrain", "finetune")}

@@ -75,7 +75,7 @@ def test_a_set_without_training_examples_is_trained_on_squad(tmp_path, write):
     [
         (
             {"text": ("{text} {title}",)},
-            "has no column 'title', which the task reads: choose from class, text",
+            "{file} row 1 has no column 'title', which the task reads: choose from class, text",
         ),
         ({"text": ("{text}: {text}",), "kind": "tagging"}, "text '{{text}}: {{text}}': a task with a label for each"),
         (
