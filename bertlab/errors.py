@@ -101,9 +101,15 @@ def install(extra: str) -> str:
 
 def unknown(what: str, name: str, known: Iterable[str]) -> BadInput:
     """The error for an unknown name, with the nearest known one, or with all of them."""
-    names, name = list(known), name if len(name) <= 80 else f"{name[:60]}..."
-    near = difflib.get_close_matches(name.lower(), [known.lower() for known in names], n=1, cutoff=0.5)
+    name = name if len(name) <= 80 else f"{name[:60]}..."
+    return BadInput(f"unknown {what} '{name}': {suggestion(name, known)}")
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The advice for an unknown name: the nearest known one, or all of them."""
+    names = list(known)
+    near = difflib.get_close_matches(name[:80].lower(), [known.lower() for known in names], n=1, cutoff=0.5)
     if near:
         nearest = next(known for known in names if known.lower() == near[0])
-        return BadInput(f"unknown {what} '{name}': did you mean '{nearest}'?")
-    return BadInput(f"unknown {what} '{name}': choose from {', '.join(sorted(names)) or 'nothing (none is defined)'}")
+        return f"did you mean '{nearest}'?"
+    return f"choose from {', '.join(sorted(names)) or 'nothing (none is defined)'}"

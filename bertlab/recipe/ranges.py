@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
-from bertlab.errors import BadInput, unknown
+from bertlab.errors import BadInput, suggestion, unknown
 from bertlab.names import shown
 
 A = TypeVar("A", bound="Arm")
@@ -158,7 +158,7 @@ def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
         return "" if allowed is None or value is None or allowed.holds(value) else f"give {allowed}"
     if origin is Literal:
         text = value if type(value) is str else ""
-        return "" if text in inner else str(unknown("value", text, inner)).partition(": ")[2]
+        return "" if text in inner else suggestion(text, inner)
     if origin in (typing.Union, types.UnionType):
         problems = {each: _problem(each, allowed, value) for each in inner}
         advice = [problem for each, problem in problems.items() if each is not types.NoneType]

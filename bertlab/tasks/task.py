@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
-from bertlab.errors import BadInput, unknown
+from bertlab.errors import BadInput, suggestion
 from bertlab.names import shown
 from bertlab.recipe.ranges import Checked
 from bertlab.tasks.examples import Integers
@@ -96,8 +96,8 @@ class Table:
             columns = columns or {name: [] for name in (*required, *(name for name in optional if name in row))}
             for name, values in columns.items():
                 if name not in row:
-                    advice = str(unknown("column", name, row)).partition(": ")[2]
-                    raise BadInput(f"{place} row {number} has no column '{name}', which the task reads: {advice}")
+                    lacks = f"has no column '{name}', which the task reads"
+                    raise BadInput(f"{place} row {number} {lacks}: {suggestion(name, row)}")
                 values.append(row[name])
         if not columns:
             raise BadInput(f"{place} has no rows: give at least one")

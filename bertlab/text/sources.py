@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertlab import hub
-from bertlab.errors import BadInput, unknown, unusable
+from bertlab.errors import BadInput, suggestion, unknown, unusable
 from bertlab.hub import Dataset, Index, Reference
 from bertlab.machine import Machine
 from bertlab.names import shown
@@ -195,7 +195,7 @@ def _from_file(path: Path, column: str) -> Iterator[str]:
 def _text(row: Mapping[str, Any], where: str, column: str) -> str:
     """The column of text in a row; None, as Parquet may have, is empty."""
     if column not in row:
-        advice = str(unknown("column", column, row)).partition(": ")[2]
+        advice = suggestion(column, row)
         if column == "text" and advice.startswith("choose"):  # the command line cannot choose another
             advice = "name the column of the text so"
         raise BadInput(f"{where} has no column '{column}' (it has {', '.join(row) or 'none'}): {advice}")
