@@ -147,7 +147,7 @@ class Machine:
         return replace(self, gpus=gpus, gpus_per_run=0, runs_per_gpu=1, workers=0, cluster="", threads=threads)
 
     def limited_to(self, runs: int) -> Machine:
-        """This machine with no more processes than this number of runs needs; for one run, as a worker is."""
+        """This machine with no more processes than there are `runs`; for a single one, the settings of a worker."""
         if runs <= 1:
             return self.per_worker()
         gpus = min(self.gpus, runs)

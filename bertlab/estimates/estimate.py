@@ -120,7 +120,7 @@ def wall_seconds(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> flo
 def gpu_seconds(peak_flops: float, runs_per_gpu: int = 1) -> Seconds:
     """Times of jobs on GPUs with a peak of `peak_flops` FLOP/s for dense matrix products, at `TYPICAL_MFU`.
 
-    Runs that share a GPU share its operations, while each launches its own kernels.
+    Runs that share a GPU share its FLOP/s; the times in which they launch kernels overlap.
     """
 
     def seconds(job: Job, devices: int) -> float:

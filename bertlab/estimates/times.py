@@ -161,7 +161,7 @@ class Trials:
             corpus, _ = self._text(pretrain.corpus)
             folder = Path(tempfile.mkdtemp(dir=self._directory))
             self._speeds[key] = measure.flops_per_second(pretrain.recipe, corpus, folder, self._machine, self.peak)
-        # What a GPU computes for runs that share it takes them as long together as one after the other.
+        # A GPU computes no faster for runs that share it; only what they do between its kernels overlaps.
         together = self._runs_per_gpu / (measure.TYPICAL_MFU * self.peak)
         return JOB_SECONDS + work(job).flops * max(1 / self._speeds[key], together if self._machine.gpus else 0.0)
 
