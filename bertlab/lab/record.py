@@ -4,7 +4,7 @@
 """
 
 import dataclasses
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 from bertlab.lab import scales
@@ -14,7 +14,7 @@ from bertlab.lab.scales import Scale
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.recipe.identity import by_kind, identity, leaves, science
 from bertlab.store import union
-from bertlab.tasks import kinds
+from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
 
 GOOGLE = "google-bert/bert-base-"
@@ -41,18 +41,36 @@ def _measured(measurement: Measurement) -> Any:
     return found
 
 
+def _setting(plan: Plan, study: Study) -> str:
+    """The id of all settings that a study's runs share, also with measurements that it gains later.
+
+    What a command sets or substitutes for the tasks of other studies is not part of it, and neither are the scale's
+    presets of single tasks.
+    """
+    request = plan.request
+    names = {catalog.find(each.task).name for each in study.measurements if each.task}
+    first = _only(request.intermediate_task, names)
+    scale = request.scale.following(study.at_paper)
+    given = _only(scale.given, {*names, *first.values(), *scales.FINETUNED})
+    return identity(
+        "record",
+        # the grid of a search changes no result
+        scale=dataclasses.replace(scale, given=given, tasks={}, grid={}, assigned=(), claim_seeds=1),
+        text=plan.text,
+        substitutes=_only(request.substitutes, names),
+        intermediate_task=first,
+        pretrained=request.pretrained.id if request.pretrained else "",
+    )
+
+
+def _only(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in given.items() if name in names}
+
+
 def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
     request, file = plan.request, study.file
     cells = [cell for cell in plan.cells if cell.study.name == study.name]
     measured = [cell.job for cell in cells if isinstance(cell.job, Measure)]
-    setting = identity(  # everything that the runs share, without the grid of a search, which changes no result
-        "record",
-        scale=dataclasses.replace(request.scale.following(study.at_paper), grid={}, assigned=(), claim_seeds=1),
-        text=plan.text,
-        substitutes=request.substitutes,
-        intermediate_task=request.intermediate_task,
-        pretrained=request.pretrained.id if request.pretrained else "",
-    )
     pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
     request_options = {
         "study": file.given if file else study.name,
@@ -70,7 +88,7 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
         request_options["measure"] = list(request.measure)
     return {
         "study": study.name,
-        "setting": setting,
+        "setting": _setting(plan, study),
         "definition": {
             "baseline": study.baseline,
             "code": file.code.sha256 if file and file.code else "",

@@ -88,7 +88,7 @@ class Scale:
             settings: Any = set_fields(getattr(self, group, FineTuning()), given, prefix)
             if hasattr(self, group):
                 scale = dataclasses.replace(scale, **{group: settings})
-            if group not in ("recipe", "features"):
+            if given and group not in ("recipe", "features"):
                 scale = scale.give(group.removeprefix("tasks."), {name: getattr(settings, name) for name in given})
         paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
         return dataclasses.replace(scale, assigned=tuple(sorted(paths)))

@@ -111,7 +111,8 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
         runs = {_cell(cell): cell["run_id"] for cell in old["cells"]}
         for cell in new["cells"]:
             if runs.get(_cell(cell), cell["run_id"]) != cell["run_id"]:
-                return f"its variant '{cell['variant']}' has other runs, because the study varies other fields"
+                why = "the study varies other fields, or its scale is another"
+                return f"its variant '{cell['variant']}' has other runs: {why}"
     return ""
 
 

@@ -121,6 +121,17 @@ def test_the_record_of_a_study_holds_every_cell_with_its_published_figure(machin
     assert list(other) != [name]  # another setting is another section of the report
 
 
+def test_what_is_set_for_the_tasks_of_other_studies_leaves_the_record_its_name(machine):
+    def name(**changes):
+        return next(iter(records(plan.make(request(studies=(MASKING, studies.find("size")), **changes), machine))))
+
+    smoke = scales.find("smoke")
+    preset = dataclasses.replace(smoke, tasks={**smoke.tasks, "mrpc": {"epochs": 9.0}})
+    assert name() == name(scale=smoke.set(["tasks.mrpc.epochs=9"])) == name(scale=preset)
+    assert name() != name(scale=smoke.set(["tasks.mnli.epochs=9"]))
+    assert name() != name(scale=smoke.set(["finetune.epochs=9"]))
+
+
 def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
     copy = tmp_path / text_file.name
     copy.write_bytes(text_file.read_bytes())
