@@ -81,19 +81,20 @@ def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -
 def print_result(evidence: Evidence, *, differences: bool = False) -> None:
     """Prints the means of a study beside the published values, the verdicts on its claims, and what the numbers are.
 
-    With `differences`, prints the differences to the baseline too. On a terminal, where this would fill screens, it
-    leaves them out, and of more than `MOST_CLAIMS` it prints those with a verdict.
+    With `differences`, and for a study without claims, prints the differences to the baseline too. On a terminal, where
+    this would fill screens, it leaves them out beside claims, and of more than `MOST_CLAIMS` it prints those with a
+    verdict.
     """
     from bertlab.report import findings, tables
 
     title = f"{evidence.study}: scale {evidence.scale} {evidence.setting}"
     results = tables.results(evidence, short=True)
     print_table(results.columns, results.rows, title, beside=("paper",))
-    terminal = console().is_terminal
-    if differences and not terminal and (compared := tables.differences(evidence, short=True)).rows:
+    terminal, found = console().is_terminal, findings.findings(evidence)
+    wanted = not found or (differences and not terminal)
+    if wanted and (compared := tables.differences(evidence, short=True)).rows:
         say("")
         print_table(compared.columns, compared.rows, beside=("paper",))
-    found = findings.findings(evidence)
     brief = terminal and len(found) > MOST_CLAIMS
     shown = [each for each in found if not brief or each.outcome in DECIDED]
     if found:

@@ -17,13 +17,13 @@ from bertlab.report.gather import gather
 from bertlab.store.runs import Store
 
 
-def test_the_result_of_a_record(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_result_of_a_study_without_claims(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
     for seed in (0, 1):
         builder.cell("80/10/10", "MNLI", 50.0 + seed, seed, pretrain_id=builder.pretrain("80/10/10", seed))
         builder.cell("100/0/0", "MNLI", 51.0 + 2 * seed, seed, pretrain_id=builder.pretrain("100/0/0", seed))
     builder.cell("[red]", "MNLI", None, pretrain_id=builder.pretrain("[red]", finished=False))
     (evidence,) = gather(Store(builder.root), [builder.record()])
-    print_result(evidence, differences=True)
+    print_result(evidence)
     words = capsys.readouterr().out.split()
     for expected in ("50.50", "(0.71)", "84.2", "[red]", "pending", "+1.50", "±6.35", "+0.1"):
         assert expected in words
