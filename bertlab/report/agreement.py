@@ -21,7 +21,7 @@ from bertlab.report.statistics.effects import LEVEL, RESAMPLES, VERDICT_MIN_SEED
 from bertlab.tasks.metrics import Floats
 
 METRIC = "metric"
-ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "log-likelihood"}
+ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "likelihood"}
 """The endpoints whose signs are compared, with their names on a page."""
 SIZES = {0.5: "below 0.5 points", 1.0: "0.5 to 1 point", 2.0: "1 to 2 points"}
 """Published differences by size: the upper ends of the bins, each open."""
@@ -29,7 +29,7 @@ LARGEST, OTHER_UNIT = "2 points and more", "not in points"
 ABOVE, BELOW, NO_FLOOR = "baseline above every floor", "baseline not above every floor", "no floor known"
 """Measurements by the mean of the baseline beside the points that take no understanding (`FLOORS`)."""
 MATCHED = f"{METRIC} with {LIKELIHOOD}"
-"""The paper's metric on the pairs that have a log-likelihood too."""
+"""The paper's metric on the pairs that have a likelihood too."""
 LEARNED = f"{METRIC} above floors"
 """The paper's metric without the measurements on which the baseline is not above every floor."""
 _ROUNDING = 1e-9
@@ -60,7 +60,7 @@ class Comparison:
     floors: str
     """Whether the baseline is above those of the measurement: `ABOVE`, `BELOW` or `NO_FLOOR`."""
     published: float
-    """Never zero. On the log-likelihood, where higher is better, the sign is turned if lower is better in the paper's
+    """Never zero. On the likelihood, where higher is better, the sign is turned if lower is better in the paper's
     metric."""
     by_seed: Mapping[int, float]
     """The measured difference at each seed that both variants have."""

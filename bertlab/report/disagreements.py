@@ -1,4 +1,4 @@
-"""The examples on which two variants disagree most, by the log-likelihood of the right answer."""
+"""The examples on which two variants disagree most, by the probability of the right answer."""
 
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ LONGEST = 160
 def table(evidence: Evidence) -> Table:
     """On each measurement the variant that disagrees most with the baseline, and the examples where it does so most.
 
-    Values are log-likelihoods of the right answer in nats, means over the seeds that both variants have; examples are
+    Values are probabilities of the right answer in points, means over the seeds that both variants have; examples are
     numbered as they are evaluated, and synthetic ones have their texts. Measurements without predictions are left out.
     """
     rows = []

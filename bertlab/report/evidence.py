@@ -97,7 +97,7 @@ class Evidence:
 
     @property
     def likely_claims(self) -> list[Claim]:
-        """The claims with a second verdict, by log-likelihood.
+        """The claims with a second verdict, by likelihood.
 
         Those within a margin, against a guess, on the pre-training, and on measurements that repeat others have none.
         """

@@ -14,7 +14,7 @@ from bertlab.report.tables import Table, described, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, endpoints
 from bertlab.wording import count, duration
 
-SECOND = ("log-likelihood", "verdict by log-likelihood")
+SECOND = ("likelihood", "verdict by likelihood")
 """The columns of the second endpoint."""
 
 
@@ -38,7 +38,7 @@ class Finding:
     hint: str
     """What would decide it, where it is undecided."""
     likely: Trial | None
-    """The same claim on the log-likelihood of the right answers (nats), with a verdict of its own; None for claims
+    """The same claim on the likelihood of the right answers (points), with a verdict of its own; None for claims
     that have none, within a margin or on the pre-training itself, and without predictions."""
     likely_outcome: str
     likely_hint: str
@@ -55,23 +55,23 @@ class Finding:
 
     @property
     def details(self) -> str:
-        """For a console: the hint, the looks, another verdict by log-likelihood, and whether runs collapsed."""
+        """For a console: the hint, the looks, another verdict by likelihood, and whether runs collapsed."""
         other = self.likely_outcome not in ("", self.outcome)
-        parts = (self.hint, _looked(self.trial), f"by log-likelihood {self.likely_outcome}" if other else "")
+        parts = (self.hint, _looked(self.trial), f"by likelihood {self.likely_outcome}" if other else "")
         return "; ".join(filter(None, (*parts, "some runs collapsed" if self.collapses else "")))
 
     @property
     def likely_effect(self) -> str:
-        """The effect on the log-likelihood, with its pair where a claim compares several."""
+        """The effect on the likelihood, with its pair where a claim compares several."""
         if self.likely is None:
             return ""
-        mean, interval, _ = described(self.likely.pair.effect, 3)
+        mean, interval, _ = described(self.likely.pair.effect)
         pair = f"{self.likely.pair.better} over {self.likely.pair.worse}" if self.pair else ""
         return with_details(mean, interval, pair)
 
 
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
-    """The verdicts on the study's claims with their words: one family by the paper's metric, one by log-likelihood."""
+    """The verdicts on the study's claims with their words: one family by the paper's metric, one by likelihood."""
     found = []
     judged, likely = endpoints(evidence)
     for trial in judged:
@@ -163,7 +163,7 @@ def looks(found: Sequence[Finding]) -> Table:
     columns = ("claim", "on", "endpoint", "look", "n", "information", "p", "boundary", "chance of a verdict")
     rows = []
     for each in found:
-        for endpoint, trial in (("metric", each.trial), ("log-likelihood", each.likely)):
+        for endpoint, trial in (("metric", each.trial), ("likelihood", each.likely)):
             if trial is None or trial.looked is None or not trial.looked.looks:
                 continue
             levels = trial.looked.levels()

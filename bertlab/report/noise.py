@@ -54,7 +54,7 @@ def spreads(evidence: Evidence) -> list[Spread]:
     for name in evidence.measurements:
         own = evidence.column(name)[0]
         endpoints = {own.metric: "points" if own.in_points else "nats" if own.metric.endswith("loss") else ""}
-        for metric, unit in (endpoints | {LIKELIHOOD: "nats"}).items():
+        for metric, unit in (endpoints | {LIKELIHOOD: "points"}).items():
             if each := _noise(evidence, name, metric):
                 needed = _needed(evidence, name, metric, each)
                 found.append(Spread(measurement=name, metric=metric, unit=unit, noise=each, needed=needed))
@@ -111,7 +111,7 @@ def sentences(evidence: Evidence, found: Sequence[Spread]) -> list[str]:
     """What reduces the noise of each measurement most, and the measurements that cannot decide."""
     own = [each for each in found if each.metric != LIKELIHOOD]
     texts = [f"{each.measurement}: {text}" for each in own if (text := _advice(evidence, each))]
-    for metric, group in (("the metric", own), ("log-likelihood", [each for each in found if each not in own])):
+    for metric, group in (("the metric", own), ("likelihood", [each for each in found if each not in own])):
         weak = [f"{each.measurement} ({why})" for each in group if (why := each.why_undecidable)]
         if weak:
             where = f"at this scale, with these {evidence.seeds} and examples"

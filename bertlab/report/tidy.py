@@ -27,8 +27,8 @@ CLAIMS = (
     *("claim", "measurement", "at", "since", "within", "or_better", "better", "worse"),
     *("effect", "low", "high", "unit", "published", "n", "p", "adjusted_p"),
     *("looks", "most_seeds", "sequential_p", "repeated_low", "repeated_high"),
-    *("log_likelihood", "log_likelihood_low", "log_likelihood_high", "log_likelihood_p", "log_likelihood_adjusted_p"),
-    *("log_likelihood_verdict", "verdict", "reason", "collapses"),
+    *("likelihood", "likelihood_low", "likelihood_high", "likelihood_p", "likelihood_adjusted_p"),
+    *("likelihood_verdict", "verdict", "reason", "collapses"),
 )
 AGREEMENT = (
     *PLACE,
@@ -73,7 +73,7 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each variant and measurement or average: its values, and its difference to the baseline.
 
     The spread is over pre-training seeds, or the fine-tuning seeds of one. `low` to `high` is the 95 % interval that
-    verdicts use; `p` is two-sided, of no effect. A second line has the log-likelihood of the right answers, in nats.
+    verdicts use; `p` is two-sided, of no effect. A second line has the likelihood of the right answers.
     """
     lines: list[dict[str, Any]] = []
     for evidence in evidences:
@@ -88,7 +88,7 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             }
             lines.append(line | _summary(evidence.summary(variant, name)) | _effect(evidence, effect))
             if effect and (likely := evidence.difference(variant, name, LIKELIHOOD)):
-                lines.append(place | {"metric": LIKELIHOOD, "unit": "nats"} | _effect(evidence, likely))
+                lines.append(place | {"metric": LIKELIHOOD, "unit": "points"} | _effect(evidence, likely))
         for variant, average in itertools.product(evidence.variants, evidence.averages):
             place = {**{each: getattr(evidence, each) for each in PLACE}, "variant": variant}
             lines.append(place | _average(evidence, variant, average))
@@ -121,7 +121,7 @@ def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
 def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each claim: the pair of variants that decides, its effect with the 95 % interval, and the verdict.
 
-    The log-likelihood of the right answers is in nats; `p` and `adjusted_p` are as in `verdicts`.
+    The likelihood of the right answers is in points; `p` and `adjusted_p` are as in `verdicts`.
     """
     lines = []
     for evidence, each in ((about, finding) for about in evidences for finding in findings(about)):
@@ -138,9 +138,9 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             line |= {"effect": effect.mean, "n": effect.n, "unit": evidence.column(claim.on)[0].unit}
             line |= _ends("", effect.interval)
         if each.likely and (likely := each.likely.pair.effect):
-            line |= {"log_likelihood": likely.mean, **_ends("log_likelihood_", likely.interval)}
-            line |= {"log_likelihood_p": each.likely.p, "log_likelihood_adjusted_p": each.likely.adjusted}
-            line |= {"log_likelihood_verdict": each.likely_outcome}
+            line |= {"likelihood": likely.mean, **_ends("likelihood_", likely.interval)}
+            line |= {"likelihood_p": each.likely.p, "likelihood_adjusted_p": each.likely.adjusted}
+            line |= {"likelihood_verdict": each.likely_outcome}
         if looked := each.trial.looked:
             line |= {"looks": len(looked.looks), "most_seeds": looked.maximum, "sequential_p": looked.p}
             line |= _ends("repeated_", looked.interval(effect))

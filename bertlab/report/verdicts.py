@@ -18,7 +18,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bertlab.lab.study import Claim, Margin
+from bertlab.lab.study import GUESS, Claim, Margin
 from bertlab.report.evidence import Evidence
 from bertlab.report.looks import Looked
 from bertlab.report.predictions import LIKELIHOOD
@@ -177,9 +177,9 @@ def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> lis
 
 
 def endpoints(evidence: Evidence) -> tuple[list[Trial], dict[Claim, Trial]]:
-    """The verdicts on the study's claims: one family by the paper's metric, and one by log-likelihood.
+    """The verdicts on the study's claims: one family by the paper's metric, and one by likelihood.
 
-    Claims within a margin and on the pre-training itself have no verdict by log-likelihood.
+    Claims within a margin and on the pre-training itself have no verdict by likelihood.
     """
     likely = verdicts(trials(evidence, evidence.likely_claims, LIKELIHOOD))
     return verdicts(trials(evidence, evidence.claims)), {each.claim: each for each in likely if each.measured}
@@ -189,9 +189,9 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
     """Why the measured values cannot support a verdict; empty if they can.
 
     Another measurement has the same runs, a better and a worse variant have the same runs, the setting is not the
-    margin's, a planned seed has no value (the others are not a fair sample of all), a model has learned nothing, or
-    pre-training does not help on the task. In a claim on the pre-training itself, the worse model may have learned
-    nothing: that is a result of its variant.
+    margin's, a planned seed has no value (the others are not a fair sample of all), a model has learned nothing, no
+    model is above a guess, or pre-training does not help on the task. In a claim on the pre-training itself, the worse
+    model may have learned nothing: that is a result of its variant.
     """
     if claim.on in evidence.repeats:
         return f"the same runs as on {evidence.repeats[claim.on]}"
@@ -217,6 +217,9 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
         unlearned &= {better for better, _ in claim.pairs}
     if named := [variant for variant, _ in sides if variant in unlearned]:
         return f"learned next to nothing in pre-training: {'; '.join(dict.fromkeys(named))}"
+    above = [evidence.effect(variant, GUESS, claim.on, at=(at, at)) for variant, at in sides if variant != GUESS]
+    if len(above) == len(sides) and all(each and each.p and (each.mean <= 0 or each.p > 1 - LEVEL) for each in above):
+        return "no variant is significantly above a majority guess"
     untrained = filter(evidence.untrained, evidence.variants)
     return next(filter(None, (evidence.unhelped(variant, claim.on, metric) for variant in untrained)), "")
 

@@ -331,7 +331,7 @@ def closed(trial: Trial) -> bool:
 def standing(judged: Sequence[Trial]) -> str:
     """The verdict on a claim, or why there is none yet; by both endpoints unless the paper's metric decides it."""
     shown = judged if judged[0].outcome == "undecided" else judged[:1]
-    return "; by log-likelihood ".join(map(_standing, shown))
+    return "; by likelihood ".join(map(_standing, shown))
 
 
 def _standing(trial: Trial) -> str:

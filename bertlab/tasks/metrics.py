@@ -3,7 +3,7 @@
 An example is the unit that another test set would sample: a sentence with all its words, or a group of dependent ones.
 Weights serve the bootstrap. Contributions of examples average to the value and measure their influence (an
 infinitesimal or plain jackknife), so the variance of any metric is that of a mean. Shapes: E examples, B weightings, K
-statistics per example. Values are in points (0 to 100), log-likelihoods in nats.
+statistics per example. Values are in points (0 to 100).
 """
 
 from abc import ABC, abstractmethod
@@ -44,7 +44,7 @@ class Metric(ABC):
 
 @dataclass(frozen=True, eq=False)
 class Mean(Metric):
-    """A mean of scores: accuracy, exact match and F1 of answers (points), log-likelihood of the right label (nats)."""
+    """A mean of scores: accuracy, exact match and F1 of answers, probability of the right answer."""
 
     scores: Floats
     """(E,)"""
@@ -113,19 +113,14 @@ class Grouped(Metric):
         return self.metric.each()
 
 
-def ratio(means: Floats) -> Floats:
-    """The first of two means divided by the second."""
-    return quotient(means[..., 0], means[..., 1])
-
-
 def f1_points(means: Floats) -> Floats:
     """F1 in points from the means of true positives, predicted positives and positives."""
     return 200 * quotient(means[..., 0], means[..., 1] + means[..., 2])
 
 
 def percentage(means: Floats) -> Floats:
-    """`ratio` in points."""
-    return 100 * ratio(means)
+    """The first of two means divided by the second, in points."""
+    return 100 * quotient(means[..., 0], means[..., 1])
 
 
 def quotient(numerator: Floats, denominator: Floats) -> Floats:

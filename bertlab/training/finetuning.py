@@ -25,7 +25,7 @@ from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import Examples, Floats, by_length
-from bertlab.tasks.kinds.base import LIKELIHOOD, TaskKind
+from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, TaskKind
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
 from bertlab.training.callbacks import ProgressCallback, StopOnSignal
@@ -313,7 +313,7 @@ def _narrowed(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
     """Values in few bytes, since results are kept and shared. Half precision changes log-likelihoods by 0.05 % at most,
     far less than seeds do."""
     if values.dtype.kind == "f":
-        if name != LIKELIHOOD:
+        if name != LOG_LIKELIHOOD:
             return values.astype(np.float32)
         return values.clip(np.finfo(np.float16).min).astype(np.float16)  # of a long sentence, never infinite
     largest = max(int(values.max(initial=0)), -1 - int(values.min(initial=0)))

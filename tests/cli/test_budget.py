@@ -177,7 +177,7 @@ def test_a_claim_ends_with_the_papers_metric_or_with_both_endpoints():
     assert [still_open(each) for each in known] == [True, True, False, False, True]
     assert standing([decided, first]) == "reproduced"
     assert standing([first, futile]) == (
-        "undecided: open, the chance of a verdict with 12 seeds is 50 %; by log-likelihood "
+        "undecided: open, the chance of a verdict with 12 seeds is 50 %; by likelihood "
         "undecided: stopped, the chance of a verdict with 12 seeds is 1 %"
     )
 

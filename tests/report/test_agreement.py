@@ -146,10 +146,10 @@ def test_untrained_variants_and_variants_of_the_same_runs_are_no_pairs(builder: 
 def test_less_is_better(builder: Any) -> None:
     """Of two perplexities the signs are compared as they are; the likelihood must be higher where they are lower."""
     label = np.zeros(4, int)
-    for variant, value, likelihood in ((BASELINE, 25.0, -0.5), (RANDOM, 75.0, -0.7)):
+    for variant, value, likelihood in ((BASELINE, 25.0, 0.5), (RANDOM, 75.0, 0.3)):
         builder.cell(variant, "MNLI", value, pretrain_id=builder.pretrain(variant))
         path = builder.root / "finetune" / f"{builder.cells[-1]['run_id']}--a-label"
-        predictions = {"prediction": label, "label": label, "log_likelihood": np.full(4, likelihood, np.float32)}
+        predictions = {"prediction": label, "label": label, "log_likelihood": np.log(np.full(4, likelihood))}
         np.savez(path / "predictions.npz", **predictions)
         recipe = json.loads((path / "recipe.json").read_text())
         recipe["science"] = {"task": {"kind": "classification", "labels": ()}}
@@ -167,7 +167,7 @@ def test_less_is_better(builder: Any) -> None:
     cells = tuple(dataclasses.replace(cell, metric="perplexity") for cell in evidence.cells)
     less = agreement([dataclasses.replace(evidence, cells=cells)])
     known = {e.endpoint: (e.published, round(e.measured, 6), e.agrees) for e in less.final}
-    assert known == {METRIC: (-0.6, 50.0, False), LIKELIHOOD: (0.6, -0.2, False)}
+    assert known == {METRIC: (-0.6, 50.0, False), LIKELIHOOD: (0.6, -20.0, False)}
 
 
 def test_a_measured_zero_has_no_sign() -> None:

@@ -21,7 +21,7 @@ def predicted(builder: Any, variant: str, seed: int, likelihood: list[float], da
     builder.cell(variant, "MNLI", 50.0, seed, pretrain_id=run_id)
     (path,) = builder.root.glob(f"finetune/{builder.cells[-1]['run_id']}--*")
     labels = np.zeros(len(likelihood), np.int32)
-    arrays = {"label": labels, "prediction": labels, "log_likelihood": np.array(likelihood, np.float32)}
+    arrays = {"label": labels, "prediction": labels, "log_likelihood": np.log(likelihood)}
     np.savez(path / "predictions.npz", **arrays)
     recipe = (path / "recipe.json").read_text()
     task = f'"science": {{"data": "{data}", "task": {{"kind": "classification", "labels": ["a", "b"]}}}}'
@@ -31,15 +31,15 @@ def predicted(builder: Any, variant: str, seed: int, likelihood: list[float], da
 
 def test_the_examples_that_differ_most_are_shown(builder: Any) -> None:
     for seed in (0, 1):
-        predicted(builder, "80/10/10", seed, [-1.0, -1.0, -1.0, -1.0])
-        predicted(builder, "100/0/0", seed, [-1.0, -1.1, -1.0, -1.0])
-        predicted(builder, "0/0/100", seed, [-1.0, -3.0 - seed, -1.0, -0.5])
-    predicted(builder, "0/0/100", 7, [-9.0, -9.0, -9.0, -9.0])  # not a seed of the baseline
+        predicted(builder, "80/10/10", seed, [0.5, 0.5, 0.5, 0.5])
+        predicted(builder, "100/0/0", seed, [0.5, 0.45, 0.5, 0.5])
+        predicted(builder, "0/0/100", seed, [0.5, 0.1 + 0.1 * seed, 0.5, 0.75])
+    predicted(builder, "0/0/100", 7, [0.01, 0.01, 0.01, 0.01])  # not a seed of the baseline
     found = disagreements.table(gather(Store(builder.root), [builder.record()])[0])
     assert found.columns == ("on", "variant", "example", "baseline", "variant's", "difference")
     assert found.rows == (
-        ("MNLI", "0/0/100", "1", "-1.00", "-3.50", "-2.50"),
-        ("MNLI", "0/0/100", "3", "-1.00", "-0.50", "+0.50"),
+        ("MNLI", "0/0/100", "1", "50.00", "15.00", "-35.00"),
+        ("MNLI", "0/0/100", "3", "50.00", "75.00", "+25.00"),
     )
 
 
@@ -51,8 +51,8 @@ def test_without_predictions_there_are_none(builder: Any) -> None:
 
 def test_synthetic_examples_have_their_texts(builder: Any) -> None:
     content = f"microworld:{microworld.version('inference')}"
-    predicted(builder, "80/10/10", 0, [-1.0, -1.0], content)
-    predicted(builder, "100/0/0", 0, [-1.0, -2.0], content)
+    predicted(builder, "80/10/10", 0, [0.5, 0.5], content)
+    predicted(builder, "100/0/0", 0, [0.5, 0.25], content)
     found = disagreements.table(gather(Store(builder.root), [builder.record()])[0])
     row = microworld.rows("inference", "validation")[1]
     answer = ("entailment", "neutral", "contradiction")[row["label"]]

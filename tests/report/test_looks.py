@@ -100,12 +100,12 @@ def test_the_level_at_the_end_knows_the_looks_until_then() -> None:
 def test_looks_are_read_by_claim_and_endpoint() -> None:
     entry = {"claim": CLAIM.text, "hypothesis": hypothesis(CLAIM), "on": "MNLI", "metric": "", "n": 4, "p": 0.2}
     entry |= {"as_claimed": True, "power": 0.4}
-    likely = entry | {"metric": "log_likelihood", "p": 0.01}
+    likely = entry | {"metric": "likelihood", "p": 0.01}
     later = {"seeds": {}, "claims": [entry | {"n": 5, "p": 0.1}]}
     kept = Looks.of({"sequential": {"maximum": 9, "looks": [{"seeds": {}, "claims": [entry, likely]}, later]}})
     assert kept is not None
     assert kept.at(CLAIM) == Looked(9, (Look(4, 0.2, True, 0.4), Look(5, 0.1, True, 0.4)))
-    assert kept.at(CLAIM, "log_likelihood") == Looked(9, (Look(4, 0.01, True, 0.4),))
+    assert kept.at(CLAIM, "likelihood") == Looked(9, (Look(4, 0.01, True, 0.4),))
     assert kept.at(replace(CLAIM, on="NER")) == Looked(9)
     assert kept.at(replace(CLAIM, better=CLAIM.worse, worse=CLAIM.better)) == Looked(9), "the same words, another test"
     assert kept.at(replace(CLAIM, text="In other words")) == kept.at(CLAIM)

@@ -53,11 +53,11 @@ def test_the_table_has_the_sources_of_both_endpoints(builder: Any) -> None:
     found = noise.spreads(evidence)
     table = noise.table(evidence, found)
     assert table.columns[2:6] == ("sd of one run", "pre-training seed", "fine-tuning seed", "examples")
-    assert [row[:2] for row in table.rows] == [("MNLI", "accuracy"), ("MNLI", "log-likelihood")]
-    # Right answers have log .9, wrong ones log .05: one endpoint is the other in other units.
+    assert [row[:2] for row in table.rows] == [("MNLI", "accuracy"), ("MNLI", "likelihood")]
+    # Right answers have .9, wrong ones .05: one endpoint is the other in other units.
     metric, likelihood = table.rows
     assert metric[3:] == likelihood[3:]
-    assert found[1].noise.sd == pytest.approx(found[0].noise.sd / 100 * np.log(18), rel=1e-5)
+    assert found[1].noise.sd == pytest.approx(found[0].noise.sd * 0.85, rel=1e-5)
     assert metric[2].endswith(" points")
     shares = [int(each.removesuffix(" %")) for each in metric[3:6]]
     assert sum(shares) == pytest.approx(100, abs=1)

@@ -110,26 +110,24 @@ def test_jackknife_of_a_mean_is_the_scores() -> None:
     np.testing.assert_allclose(ratio.contributions(), scores)
 
 
-def test_log_likelihood_and_answers() -> None:
+def test_likelihood_and_answers() -> None:
     found = {
-        "log_likelihood": np.array([-1.0, -3.0, -8.0], np.float32),
+        "log_likelihood": np.log([0.5, 0.125, 0.25]),
         "exact": np.array([0.0, 1.0, 1.0], np.float32),
         "f1": np.array([0.5, 1.0, 1.0], np.float32),
         "sentence": np.array([4, 4, 9]),
     }
     values: list[Metric] = [
-        metric_of("classification", "log_likelihood", found),
+        metric_of("classification", "likelihood", found),
         metric_of("span", "f1", found),
-        metric_of("tagging", "log_likelihood", found),
+        metric_of("tagging", "likelihood", found),
     ]
-    assert [each.contributions().mean() for each in values] == pytest.approx([-4.0, 250 / 3, -4.0])
+    assert [each.contributions().mean() for each in values] == pytest.approx([87.5 / 3, 250 / 3, (6.25 + 25) / 2])
     assert [each.examples for each in values] == [3, 3, 2]
     # Both words of the first sentence are drawn with it.
-    assert values[2].weighted(np.array([[2.0, 0.0]])) == pytest.approx([-2.0])
-    of_sentences = metric_of(
-        "tagging", "log_likelihood", found | {"log_likelihood": np.array([-4.0, -8.0], np.float16)}
-    )
-    assert (of_sentences.contributions() == values[2].contributions()).all()
+    assert values[2].weighted(np.array([[2.0, 0.0]])) == pytest.approx([6.25])
+    of_sentences = metric_of("tagging", "likelihood", found | {"log_likelihood": np.log([0.0625, 0.25])})
+    assert of_sentences.contributions() == pytest.approx(values[2].contributions())
 
 
 def test_a_metric_that_a_kind_has_not() -> None:
@@ -170,9 +168,9 @@ def test_groups_of_other_examples_do_not_fit() -> None:
 def test_each_example_has_the_metric_of_itself_whatever_its_group() -> None:
     # sentences of two words and of one; both are of one article
     found = {"label": np.array([1, 2, 0]), "prediction": np.array([1, 0, 0]), "sentence": np.array([0, 0, 1])}
-    found |= {"log_likelihood": np.array([-2.0, -4.0, -1.0]), "group": np.array([7, 7])}
-    metric = metric_of("tagging", "log_likelihood", found, TAGS)
+    found |= {"log_likelihood": np.log([0.5, 0.125, 0.75]), "group": np.array([7, 7])}
+    metric = metric_of("tagging", "likelihood", found, TAGS)
     assert metric.examples == 1
-    assert metric.each().tolist() == [-3.0, -1.0]
-    scores = {"label": np.zeros(3), "prediction": np.zeros(3), "log_likelihood": np.array([-1.0, -2.0, -4.0])}
-    assert metric_of("classification", "log_likelihood", scores).each().tolist() == [-1.0, -2.0, -4.0]
+    assert metric.each() == pytest.approx([6.25, 75.0])
+    scores = {"label": np.zeros(3), "prediction": np.zeros(3), "log_likelihood": np.log([0.5, 0.25, 1.0])}
+    assert metric_of("classification", "likelihood", scores).each() == pytest.approx([50.0, 25.0, 100.0])

@@ -83,7 +83,7 @@ def summary(chapters: Iterable[Chapter]) -> str:
     lines = []
     for outcomes, by in (
         ([each.outcome for each in found], "Of"),
-        ([each.likely_outcome for each in found if each.likely], "By log-likelihood, of"),
+        ([each.likely_outcome for each in found if each.likely], "By likelihood, of"),
     ):
         counts = {"reproduced": 0, "contradicted": 0, "undecided": 0} | Counter(outcomes)
         parts = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]

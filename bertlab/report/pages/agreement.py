@@ -83,7 +83,7 @@ def notes(found: Agreement) -> list[str]:
 def overall(found: Agreement) -> Table:
     """A line for each endpoint, and for the paper's metric on those parts of the pairs that are not all."""
     names = {METRIC: ENDPOINTS[METRIC], LEARNED: f"{ENDPOINTS[METRIC]}, {ABOVE} or none known"}
-    names[MATCHED] = f"{ENDPOINTS[METRIC]}, pairs with a log-likelihood"
+    names[MATCHED] = f"{ENDPOINTS[METRIC]}, pairs with a likelihood"
     names |= {LIKELIHOOD: f"{ENDPOINTS[LIKELIHOOD]} of the right answers"}
     for name in (LEARNED, MATCHED):
         if found.overall[name][0].pairs in (0, found.overall[METRIC][0].pairs):

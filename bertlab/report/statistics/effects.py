@@ -78,7 +78,7 @@ class Interval:
 
 @dataclass(frozen=True, kw_only=True)
 class Effect:
-    """A variant minus another on one metric, in its unit (points, or nats)."""
+    """A variant minus another on one metric, in its unit: points, or nats of a loss."""
 
     mean: float
     """The mean over the seeds that both variants have."""

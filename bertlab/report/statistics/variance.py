@@ -13,7 +13,10 @@ import numpy as np
 from bertlab.tasks.metrics import Floats
 
 MOST_BORROWED = 2.0
-"""Degrees of freedom that other comparisons lend at most, for each of a comparison's own."""
+"""The weight of other comparisons at most, for a weight of one of a comparison's own estimate."""
+SHARED = 0.25
+"""The correlation of the estimates of two comparisons: their differences contain the same runs of the baseline, so they
+correlate by a half, and their squares by the square of that."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +39,7 @@ class VarianceComponents:
     interaction: float = 0.0
     """The value of `between` if seeds do not differ: R / E; 0 with one example."""
     borrowed: float = 0.0
-    """Degrees of freedom of `between` from other comparisons, for each of its own."""
+    """Degrees of freedom that `between` gains from other comparisons, for each of its own."""
 
     def variance(self, n: int) -> float:
         """The variance of the mean over `n` seeds."""
@@ -62,29 +65,43 @@ class VarianceComponents:
         return BehrensFisher(mean, *self.components(n))
 
     def moderated(self, typical: Typical | None) -> VarianceComponents:
-        """The spread with `between` shrunk to the typical one of the study."""
-        if typical is None or not self.interaction or self.n < 2:
+        """The spread with `between` shrunk to the mean of the study's other comparisons.
+
+        Its degrees of freedom are those of a weighted mean of correlated estimates, by Satterthwaite's formula.
+        """
+        others = [each for each in typical.known if each != self] if typical and self.interaction and self.n > 1 else []
+        if typical is None or not others:
             return self
-        lent = min(typical.freedom / (self.n - 1), MOST_BORROWED, typical.comparisons - 1)
-        between = (self.between + lent * typical.ratio * self.interaction) / (1 + lent)
-        return dataclasses.replace(self, between=between, borrowed=lent)
+        freedoms = [each.n - 1 for each in others]
+        ratio = sum(each.ratio * freedom for each, freedom in zip(others, freedoms, strict=True)) / sum(freedoms)
+        estimates = sum(freedoms) / (self.n - 1)  # the others, in estimates of as many seeds
+        lent = min(typical.freedom / (self.n - 1), MOST_BORROWED, estimates)
+        own, rest = 1 / (1 + lent), lent / (1 + lent)
+        of_mean = (1 + (len(others) - 1) * SHARED) / estimates
+        known = 1 / (own**2 + 2 * SHARED * own * rest + rest**2 * of_mean)
+        between = own * self.between + rest * ratio * self.interaction
+        return dataclasses.replace(self, between=between, borrowed=known - 1)
+
+    @property
+    def ratio(self) -> float:
+        """How much more the seeds differ than chance explains."""
+        return self.between / self.interaction
 
 
 @dataclass(frozen=True)
 class Typical:
-    """How much more the seeds of a study differ than chance explains, over all its comparisons.
+    """How much more the seeds of a study differ than chance explains, over all its comparisons with the baseline.
 
-    An empirical-Bayes estimate as in limma (Smyth 2004): four seeds estimate a variance poorly and a dozen comparisons
-    do better, so each variance shrinks to their mean. The scatter of the ratios gives the weight of the mean: if it is
-    no larger than by chance, all variances count as equal; the larger it is, the nearer each stays to its own estimate.
-    The unit is the interaction, which is known well and has the metric's scale.
+    An empirical-Bayes estimate in the manner of limma (Smyth 2004): four seeds estimate a variance poorly and a dozen
+    comparisons do better, so each variance shrinks to the mean of the others. The scatter of the ratios gives the
+    weight of the mean: if it is no larger than by chance, all variances count as equal; the larger it is, the nearer
+    each stays to its own estimate. The unit is the interaction, which is known well and has the metric's scale.
     """
 
-    ratio: float
-    """The mean of `between` / `interaction`."""
+    known: tuple[VarianceComponents, ...]
+    """Those with an interaction, one a comparison."""
     freedom: float
     """The weight of the mean in degrees of freedom; infinite if the ratios scatter as by chance."""
-    comparisons: int
 
     @classmethod
     def of(cls, spreads: Iterable[VarianceComponents | None]) -> Typical | None:
@@ -92,20 +109,20 @@ class Typical:
         from scipy.optimize import brentq
         from scipy.special import digamma, polygamma
 
-        known = [each for each in spreads if each is not None and each.interaction > 0]
+        known = tuple(each for each in spreads if each is not None and each.interaction > 0)
         if len(known) < 2:
             return None
-        ratios = np.array([each.between / each.interaction for each in known])
+        ratios = np.array([each.ratio for each in known])
         if not ratios.any():
             return None
         half = np.array([each.n - 1 for each in known]) / 2
         logs = np.log(np.maximum(ratios, 1e-5 * np.median(ratios[ratios > 0]))) - digamma(half) + np.log(half)
-        excess = float(logs.var(ddof=1) - polygamma(1, half).mean())
+        excess = float(logs.var(ddof=1) - (1 - SHARED) * polygamma(1, half).mean())
         freedom = math.inf
         if excess > 1e-9:  # half of it is the inverse of the trigamma function, which has these bounds
             bounds = 1 / excess, 1 / excess + excess**-0.5
             freedom = 2 * brentq(lambda half: polygamma(1, half) - excess, *bounds, xtol=1e-14)
-        return cls(float(ratios.mean()), freedom, len(known))
+        return cls(known, freedom)
 
 
 def measured(differences: Floats) -> VarianceComponents | None:

@@ -24,8 +24,13 @@ if TYPE_CHECKING:
     from bertlab.model.recurrent import Backbone
     from bertlab.text.tokenizers.base import TrainedTokenizer
 
-LIKELIHOOD = "log_likelihood"
-"""The second metric of every kind whose answers have a probability: the mean log-likelihood of right answers, nats."""
+LIKELIHOOD = "likelihood"
+"""The second metric of every kind whose answers have a probability: the mean one of the right answer, in points.
+
+Not its logarithm, whose mean depends on a few confident wrong answers: fine-tuned models differ more in how confident
+they are than in what they know."""
+LOG_LIKELIHOOD = "log_likelihood"
+"""The array of predictions that it follows from: of the right answer of each example, nats."""
 PIECES_PER_WORD = 1.3
 """Tokens of a word, about, where a task's text is not tokenised."""
 LEXICAL_EXAMPLES = 4_000
@@ -172,7 +177,9 @@ class TaskKind(ABC):
         prediction, targets = scores.argmax(-1), examples.targets
         right = log_softmax(scores, -1)[np.arange(len(targets)), targets]
         collapsed = bool((prediction == prediction[0]).all())
-        return Predicted(arrays={"prediction": prediction, "label": targets, LIKELIHOOD: right}, collapsed=collapsed)
+        return Predicted(
+            arrays={"prediction": prediction, "label": targets, LOG_LIKELIHOOD: right}, collapsed=collapsed
+        )
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The best constant prediction of the training examples: by default the first of the most frequent labels."""
@@ -207,7 +214,7 @@ class TaskKind(ABC):
         """
         if not self.own:
             return {}
-        names = (*self.known(labels), *([LIKELIHOOD] if LIKELIHOOD in arrays else []))
+        names = (*self.known(labels), *([LIKELIHOOD] if LOG_LIKELIHOOD in arrays else []))
         found = {name: self.metric(name, arrays, labels).contributions() for name in names}
         for name, each in found.items():
             if len(each) != len(found[names[-1]]):
@@ -224,8 +231,8 @@ class TaskKind(ABC):
         """One of `metrics`."""
 
     def likelihood(self, arrays: Arrays) -> Metric:
-        """The mean log-likelihood of the right answers, one per example."""
-        return Mean(arrays[LIKELIHOOD].astype(np.float64))
+        """The mean probability of the right answers (points), one per example."""
+        return Mean(100 * np.exp(arrays[LOG_LIKELIHOOD].astype(np.float64)))
 
     def values(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, float]:
         """All metrics of a task with these labels."""

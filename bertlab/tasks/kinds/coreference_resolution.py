@@ -23,8 +23,8 @@ from bertlab.names import shown
 from bertlab.tasks.clusters import METRICS, clusters_of, f1_of_counts
 from bertlab.tasks.documents import Documents, Part, by_word, divided
 from bertlab.tasks.examples import Examples, Floats, Integers, sizes
-from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
-from bertlab.tasks.metrics import Metric, MetricOfMeans, ratio
+from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
+from bertlab.tasks.metrics import Metric, MetricOfMeans, percentage
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
 if TYPE_CHECKING:
@@ -181,7 +181,7 @@ class CoreferenceResolution(TaskKind):
             gold = torch.from_numpy(rows[None, kept:])
             likelihood[document] += float(log_likelihoods(gold, torch.from_numpy(parts.mentions[at][None])).sum())
         predicted = [clusters_of(each) for each in links]
-        return Predicted(arrays=_scores(predicted, raw) | {LIKELIHOOD: likelihood}, collapsed=not any(links))
+        return Predicted(arrays=_scores(predicted, raw) | {LOG_LIKELIHOOD: likelihood}, collapsed=not any(links))
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """No clusters at all."""
@@ -220,9 +220,11 @@ class CoreferenceResolution(TaskKind):
         return MetricOfMeans(np.concatenate(counts, -1).astype(np.float64), f1_of_counts)
 
     def likelihood(self, arrays: Arrays) -> Metric:
-        """The mean over gold mentions."""
-        mentions = arrays["b_cubed"][:, 3]
-        return MetricOfMeans(np.stack([arrays[LIKELIHOOD], mentions], -1).astype(np.float64), ratio)
+        """The mean probability of the right antecedents of gold mentions (points): the geometric mean in a document,
+        the arithmetic one over the mentions of all."""
+        mentions = arrays["b_cubed"][:, 3].astype(np.float64)
+        scores = arrays[LOG_LIKELIHOOD].astype(np.float64) / np.maximum(mentions, 1)
+        return MetricOfMeans(np.stack([mentions * np.exp(scores), mentions], -1), percentage)
 
 
 def _label(task: Task, table: Table) -> str:

@@ -57,14 +57,15 @@ class Regression(TaskKind):
         return {"prediction": np.full(len(examples), train.targets.mean()), "label": examples.targets}
 
     def likelihood(self, arrays: Arrays) -> Metric:
-        """The mean log-likelihood of the scores under a normal distribution around each prediction, one per example.
+        """The mean density of the scores under a normal distribution around each prediction, one per example, in points
+        of its highest density.
 
-        Its variance is that of the scores of the split, the same for all runs: differences are of squared errors, and a
-        run that misjudges its own error gains or loses nothing.
+        Its variance is that of the scores of the split, the same for all runs: a run that misjudges its own error gains
+        or loses nothing.
         """
         prediction, label = arrays["prediction"].astype(np.float64), arrays["label"].astype(np.float64)
         variance = label.var() or 1.0
-        return Mean(-(((prediction - label) ** 2) / variance + np.log(2 * np.pi * variance)) / 2)
+        return Mean(100 * np.exp(-((prediction - label) ** 2) / (2 * variance)))
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Linear and rank correlation, the metrics of STS-B."""

@@ -21,7 +21,7 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
-from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
+from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.metrics import Mean, Metric
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
@@ -174,7 +174,7 @@ class Span(TaskKind):
             places = np.where(margins[:, None] > threshold, places, 0)
         predicted = _cut(contexts, places)
         likelihoods = log_likelihoods(encoded, right, log_softmax(scores, -1))
-        arrays = {"prediction": places, **_scores(predicted, right), LIKELIHOOD: likelihoods}
+        arrays = {"prediction": places, **_scores(predicted, right), LOG_LIKELIHOOD: likelihoods}
         return Predicted(arrays=arrays, collapsed=len(set(predicted)) == 1, threshold=threshold)
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:

@@ -13,8 +13,8 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples, Floats, Integers
-from bertlab.tasks.kinds.base import LIKELIHOOD, Arrays, Options, Predicted, TaskKind
-from bertlab.tasks.metrics import Metric, MetricOfMeans, f1_points, percentage, ratio
+from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind
+from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, percentage
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
 if TYPE_CHECKING:
@@ -132,8 +132,8 @@ class Tagging(TaskKind):
     ) -> Predicted:
         """The most probable tag of each word, and the log-likelihood of the tags of each sentence."""
         found = super().predict(data, raw, examples, scores)
-        (likelihood,) = _by_sentence(examples.owners, found.arrays[LIKELIHOOD]).T
-        arrays = found.arrays | {"sentence": examples.owners, LIKELIHOOD: likelihood}
+        (likelihood,) = _by_sentence(examples.owners, found.arrays[LOG_LIKELIHOOD]).T
+        arrays = found.arrays | {"sentence": examples.owners, LOG_LIKELIHOOD: likelihood}
         return Predicted(arrays=arrays, collapsed=found.collapsed)
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
@@ -172,12 +172,11 @@ class Tagging(TaskKind):
         return MetricOfMeans(counts[:, [0, 1 if name == "precision" else 2]], percentage)
 
     def likelihood(self, arrays: Arrays) -> Metric:
-        """The mean log-likelihood of the right tags of words."""
-        sentence, scores = arrays["sentence"], arrays[LIKELIHOOD].astype(np.float64)
-        (words,) = _by_sentence(sentence, np.ones(len(sentence))).T
+        """The mean probability that all tags of a sentence are right (points)."""
+        sentence, scores = arrays["sentence"], arrays[LOG_LIKELIHOOD].astype(np.float64)
         if len(scores) == len(sentence):  # older stores have those of the words
             (scores,) = _by_sentence(sentence, scores).T
-        return MetricOfMeans(np.stack([scores, words], -1), ratio)
+        return Mean(100 * np.exp(scores))
 
 
 def _spans(

@@ -173,7 +173,7 @@ def test_antecedents_above_none_give_clusters(tokenizer):
     arrays = KIND.predict(None, examples, found, scores).arrays
     assert KIND.values(arrays, ()) == pytest.approx(dict.fromkeys(KIND.metrics, 100.0))
     assert arrays["log_likelihood"] == pytest.approx([np.log(1 / 2) + np.log(2 / 3)])
-    assert KIND.metric("log_likelihood", arrays).value == pytest.approx(np.log(1 / 3) / 3)
+    assert KIND.metric("likelihood", arrays).value == pytest.approx(100 * (1 / 3) ** (1 / 3)), "of three mentions"
     scores[1:3, 3::3] = -1.0
     nothing = KIND.predict(None, examples, found, scores)
     assert nothing.collapsed

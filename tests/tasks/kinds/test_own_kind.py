@@ -12,7 +12,7 @@ from bertlab.tasks.locate import _substituted, locate
 from bertlab.tasks.metrics import Mean
 from bertlab.tasks.task import Task
 
-ARRAYS = {"prediction": np.array([0, 1, 1]), "label": np.array([0, 0, 1]), "log_likelihood": np.array([-1.0, -2, -3])}
+ARRAYS = {"prediction": np.array([0, 1, 1]), "label": np.array([0, 0, 1]), "log_likelihood": np.log([0.5, 0.25, 1])}
 
 
 @pytest.fixture(autouse=True)
@@ -43,7 +43,7 @@ def test_its_metrics_are_beside_those_of_the_kind_that_it_extends(known):
     assert kind.known(("a", "b", "c")) == ("accuracy", "matthews", "mine")
     kept = kind.contributions(ARRAYS, ("no", "yes"))
     assert [*kept["metric_mine"]] == [1.0, 2.0, 6.0]
-    assert [*kept["metric_log_likelihood"]] == [-1.0, -2.0, -3.0]
+    assert kept["metric_likelihood"] == pytest.approx([50.0, 25.0, 100.0])
     assert known["classification"].contributions(ARRAYS, ("no", "yes")) == {}
 
 
@@ -61,7 +61,7 @@ def test_a_task_of_the_catalogue_keeps_its_synthetic_counterpart_and_takes_subst
     ("scores", "wrong"),
     [
         (np.array([1.0, np.nan, 2.0]), "metric mine of the kind of task 'own' gives no finite number"),
-        (np.array([1.0, 2.0]), "metric mine of the kind of task 'own' is of 2 examples, and log_likelihood of 3"),
+        (np.array([1.0, 2.0]), "metric mine of the kind of task 'own' is of 2 examples, and likelihood of 3"),
     ],
 )
 def test_a_metric_that_is_wrong_is_named(scores, wrong):
