@@ -4,7 +4,7 @@ import hashlib
 import random
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeVar
@@ -86,3 +86,10 @@ def sentence(clause: str, end: str = ".") -> str:
     """The clause, in the past tense, with the right articles, a capital and a full stop."""
     written = re.sub(r"\b([Aa]) (?=(?:[aeio]|un|up|ug|hones))", r"\1n ", clause)
     return written[0].upper() + written[1:] + end
+
+
+def marked(clause: str) -> Iterator[tuple[str, list[str]]]:
+    """The words of a clause as a sentence: those of a mention `<mark:words>` together, others alone, without a mark."""
+    for piece in re.finditer(r"<(\w+):([^>]*)>|[A-Za-z-]+|[^\sA-Za-z<>]", sentence(clause)):
+        mark, words = piece.groups("")
+        yield mark, words.split() if mark else [piece.group()]

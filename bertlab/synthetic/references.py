@@ -5,10 +5,9 @@ called a weaver, or a synonym of an adjective, as `the bold person` for whom a s
 the person whom the sentence before was about.
 """
 
-import re
 from typing import Any
 
-from bertlab.synthetic.language import TEMPLATES, WORDS, sentence, text
+from bertlab.synthetic.language import TEMPLATES, WORDS, marked, text
 from bertlab.synthetic.sayings import Sample
 from bertlab.synthetic.world import Being, lexicon, named, unnamed
 
@@ -28,10 +27,7 @@ def coreference_resolution(sample: Sample) -> dict[str, Any]:
     start = 0
     for clause in clauses:
         words: list[str] = []
-        # A clause contains a mention as <number:words> until it is split into words.
-        for piece in re.finditer(r"<(\d):([^>]*)>|[A-Za-z-]+|[^\sA-Za-z<>]", sentence(clause)):
-            number, mention = piece.groups()
-            own = mention.split() if number else [piece.group()]
+        for number, own in marked(clause):
             if number:
                 first = start + len(words)
                 clusters.setdefault(number, []).append([first, first + len(own) - 1])

@@ -6,12 +6,11 @@ which neither the form of a word nor its neighbours decide, as in "brave weaver 
 
 import functools
 import itertools
-import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
-from bertlab.synthetic.language import TEMPLATES, WORDS, Draw, sentence, text
+from bertlab.synthetic.language import TEMPLATES, WORDS, Draw, marked, sentence, text
 from bertlab.synthetic.sayings import Sample
 from bertlab.synthetic.world import NAMED, Being, deed, lexicon, transfer, unnamed
 
@@ -28,10 +27,7 @@ def entities(sample: Sample) -> dict[str, Any]:
         clause = f"{clause}, {draw.one(['and', *WORDS['contrast']])} {draw.one(_CLAUSES)(sample)}"
     tokens: list[str] = []
     tags: list[str] = []
-    # A clause contains a name as <PER:First Last> until it is split into words and tags.
-    for piece in re.finditer(r"<([A-Z]+):([^>]*)>|[A-Za-z-]+|[^\sA-Za-z<>]", sentence(clause)):
-        kind, name = piece.groups()
-        words = name.split() if kind else [piece.group()]
+    for kind, words in marked(clause):
         tokens += words
         tags += [f"{'I' if number else 'B'}-{kind}" if kind else "O" for number in range(len(words))]
     return {"tokens": tokens, "ner_tags": tags}
