@@ -37,15 +37,25 @@ _ROUNDING = 1e-9
 Key = TypeVar("Key")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Comparison:
-    """Two variants on one measurement, with their published and their measured difference."""
+@dataclass(frozen=True)
+class _InSection:
+    """A part of a section of the report."""
 
     study: str
     scale: str
     setting: str
     key: str
-    """These four name a section of the report."""
+
+    @property
+    def section(self) -> tuple[str, str, str, str]:
+        """Study, scale, setting and key."""
+        return self.study, self.scale, self.setting, self.key
+
+
+@dataclass(frozen=True, kw_only=True)
+class Comparison(_InSection):
+    """Two variants on one measurement, with their published and their measured difference."""
+
     measurement: str
     endpoint: str
     """One of `ENDPOINTS`."""
@@ -64,11 +74,6 @@ class Comparison:
     metric."""
     by_seed: Mapping[int, float]
     """The measured difference at each seed that both variants have."""
-
-    @property
-    def section(self) -> tuple[str, str, str, str]:
-        """Study, scale, setting and key."""
-        return self.study, self.scale, self.setting, self.key
 
     @property
     def pair(self) -> tuple[object, ...]:
@@ -124,23 +129,14 @@ Shares = Mapping[str, Share]
 
 
 @dataclass(frozen=True)
-class Step:
+class Step(_InSection):
     """A point of the curve over compute."""
 
-    study: str
-    scale: str
-    setting: str
-    key: str
     milestone: int
     """Per cent of the pre-training's steps."""
     flops: float | None
     """Operations of the baseline's pre-training until then."""
     shares: Shares
-
-    @property
-    def section(self) -> tuple[str, str, str, str]:
-        """Study, scale, setting and key."""
-        return self.study, self.scale, self.setting, self.key
 
 
 @dataclass(frozen=True)
