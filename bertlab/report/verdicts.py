@@ -1,8 +1,8 @@
 """The verdicts on a study's claims: reproduced, contradicted, or undecided with the seeds that would decide.
 
 A claim is decided where Holm's adjusted p-value over all testable claims of the study, measured or not, is at most 1 -
-`LEVEL`, and never with fewer than `VERDICT_MIN_SEEDS` seeds.
-Where seeds were added in rounds, the p-value is that of all looks.
+`LEVEL`, and never with fewer than `VERDICT_MIN_SEEDS` seeds. Where seeds were added in rounds, the p-value is that of
+all looks.
 """
 
 from __future__ import annotations
@@ -161,15 +161,13 @@ def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> lis
             variant, other, at = better, worse, (claim.at, claim.before)
             if not metric and evidence.less_is_more(claim.on):
                 variant, other, at = worse, better, (claim.before, claim.at)
-            difference = evidence.published_difference(variant, claim.on, other, at)
-            published = None if metric else difference
+            published = None if metric else evidence.published_difference(variant, claim.on, other, at)
             effect = evidence.effect(variant, other, claim.on, metric=metric, at=at)
             true = float(published) if published is not None and evidence.comparable(claim.on) else None
             collapsed = evidence.collapsed(variant, claim.on, at[0]) + evidence.collapsed(other, claim.on, at[1])
             seeds = frozenset(map(evidence.seed_of, collapsed))
-            rest = evidence.effect(variant, other, claim.on, metric=metric, at=at, without=seeds)
-            without = rest if seeds else None
-            pairs.append(Pair(better, worse, effect, published, true, bool(seeds), without))
+            rest = evidence.effect(variant, other, claim.on, metric=metric, at=at, without=seeds) if seeds else None
+            pairs.append(Pair(better, worse, effect, published, true, bool(seeds), rest))
         looked = None if evidence.looks is None else evidence.looks.at(claim, metric)
         issue = _validity_issue(evidence, claim, metric)
         found.append(Trial(claim, tuple(pairs), looked, issue, testable=evidence.testable(claim)))
