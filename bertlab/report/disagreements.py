@@ -57,8 +57,7 @@ def _sides(evidence: Evidence, variant: str, name: str) -> tuple[Floats, Floats]
     """The mean of each example over the seeds that a variant and the baseline share, (E,) each; None if not known."""
     ours, theirs = (evidence.by_seed(each, name) for each in (variant, evidence.baseline))
     shared = ours.keys() & theirs.keys()
-    means = [_mean(evidence, {seed: side[seed] for seed in sorted(shared)}) for side in (ours, theirs)]
-    first, second = means
+    first, second = (_mean(evidence, {seed: side[seed] for seed in sorted(shared)}) for side in (ours, theirs))
     return (first, second) if first is not None and second is not None and first.shape == second.shape else None
 
 

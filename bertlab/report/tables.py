@@ -98,10 +98,6 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
     return tuple(found)
 
 
-def _in_points(evidence: Evidence, name: str) -> bool:
-    return evidence.column(name)[0].in_points
-
-
 def seeds(evidence: Evidence) -> str:
     """The n of all values of a section: `n = 4 seeds; 1 where no ± is shown`. Empty without a value."""
     every = itertools.product(evidence.variants, evidence.measurements)
@@ -129,7 +125,7 @@ def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
         fewest, most = summary.finetune_seeds
         restarts = str(most) if fewest == most else f"({fewest} to {most})"
         counts = missing + Counter(collapsed=len(evidence.collapsed(variant, name)))
-        known |= _centre(evidence, summary, 1 if _in_points(evidence, name) else 2)
+        known |= _centre(evidence, summary, 1 if evidence.column(name)[0].in_points else 2)
         known["n"] = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}"
         known["note"] = "; ".join(f"{number} {fate}" for fate, number in counts.items())
     return Entry(variant=label(evidence, variant), **known)
