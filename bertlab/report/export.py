@@ -76,7 +76,7 @@ def results(store: Store, study: str, directory: Path) -> str:
     for name, lines in tables.items():
         write_parquet(directory / f"{name}.parquet", lines(evidences))
     (directory / "README.md").write_text(cards.results(evidences, [*tables]), encoding="utf-8")
-    return f"{copied} results of {'all studies' if study == 'all' else study}"
+    return f"{copied} results of {'all studies' if study == ALL else study}"
 
 
 def write_parquet(path: Path, lines: pandas.DataFrame) -> None:

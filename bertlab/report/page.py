@@ -139,8 +139,8 @@ def _files(
         "written": written,
         "changes": changes,
         "agreed": agreed,
+        "agreement": agreement_pages.summary(agreed) if agreed.final else "",
     }
-    context["agreement"] = agreement_pages.summary(agreed) if agreed.final else ""
     for name in ("html", "md"):
         if name in formats:
             yield f"index.{name}", render(f"index.{name}.j2", **context)

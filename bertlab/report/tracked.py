@@ -33,17 +33,14 @@ def track(evidence: Evidence, store: Store, machine: Machine) -> None:
         for variant, measurement, mean in zip(means["variant"], means["measurement"], means["mean"], strict=True)
     }
     figures |= {f"claims/{verdict}": number for verdict, number in Counter(claims["verdict"]).items()}
-    fields = {
-        **{name: getattr(evidence, name) for name in ("study", "scale", "question", "source", "corpus", "command")},
-        "baseline": evidence.baseline,
-    }
+    names = ("study", "scale", "question", "source", "corpus", "command", "baseline")
     page = Page(
         id=evidence.key,
         name=f"{evidence.study} at {evidence.scale}",
         group=evidence.study,
         kind=KIND,
         folder=store.logs(evidence.study, KIND, evidence.key, evidence.scale),
-        fields=trackers.as_text(fields),
+        fields=trackers.as_text({name: getattr(evidence, name) for name in names}),
     )
     measured = sum(cell.value is not None for cell in evidence.cells)
     with trackers.opened(machine.loggers, page) as found:
