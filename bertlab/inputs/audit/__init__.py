@@ -49,14 +49,13 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
         drawn += [draw(recipe, corpus, source, length, epoch, steps, most // 8) for epoch in later]
         every = [sample for sample in drawn if sample is not None]
         first = every[0]
-        traced = first.traced
         checks = [
             *sequences.layout(first),
             sequences.batches(first),
-            *sequences.content(first, traced),
-            *sequences.pairs(first, traced),
-            *sequences.form(first, traced),
-            *sequences.coverage(first, traced),
+            *sequences.content(first),
+            *sequences.pairs(first),
+            *sequences.form(first),
+            *sequences.coverage(first),
             *recipe.inputs.format.audit(first),
             *(check for loss in recipe.objective for check in loss.audit(first)),
         ]

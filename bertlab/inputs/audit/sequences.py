@@ -3,7 +3,7 @@
 import numpy as np
 
 from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always
-from bertlab.inputs.audit.sample import PREFIX, Sample, Trace
+from bertlab.inputs.audit.sample import PREFIX, Sample
 
 _ALIKE = 0.03
 """By how much the form of true and random pairs may differ: no classifier gains more than half of it from a figure."""
@@ -51,9 +51,9 @@ def batches(sample: Sample) -> Check:
     return always(figure, expected, wrong, lambda batch: f"step {sample.start + batch}", found, "batches")
 
 
-def content(sample: Sample, trace: Trace) -> list[Check]:
+def content(sample: Sample) -> list[Check]:
     """What each sequence holds of the text."""
-    name = sample.name
+    name, trace = sample.name, sample.traced
     checks = [always("labels put back", "the text at its place", ~trace.agrees, name)]
     placed, document = trace.places >= 0, trace.document
     # Positions whose next is of the same segment.
@@ -66,9 +66,9 @@ def content(sample: Sample, trace: Trace) -> list[Check]:
     return [*checks, always("a segment's text", "of one document", crossing, name)]
 
 
-def pairs(sample: Sample, trace: Trace) -> list[Check]:
+def pairs(sample: Sample) -> list[Check]:
     """Whether the label describes the second segment."""
-    random, name = sample.batch.random_second == 1, sample.name
+    random, name, trace = sample.batch.random_second == 1, sample.name, sample.traced
     if not sample.recipe.inputs.format.pairs:
         return [always("label of the pair", "0 where there is no pair", sample.batch.random_second != 0, name)]
     behind = trace.follows | ~(trace.agrees & sample.second.any(axis=1))
@@ -81,7 +81,7 @@ def pairs(sample: Sample, trace: Trace) -> list[Check]:
     ]
 
 
-def form(sample: Sample, trace: Trace) -> list[Check]:
+def form(sample: Sample) -> list[Check]:
     """Whether pairs of both labels have the same form: the boundaries of their segments, and their lengths."""
     if not sample.recipe.inputs.format.pairs:
         return []
@@ -92,7 +92,7 @@ def form(sample: Sample, trace: Trace) -> list[Check]:
         label, names = sample.batch.order == 1, ("pairs in order", "exchanged ones")
         evaluated = sample.batch.order >= 0
     # Text of a few tokens stands in many places: where it was taken from is not known.
-    placed = trace.agrees & evaluated & (sample.second.sum(axis=1) >= PREFIX)
+    placed = sample.traced.agrees & evaluated & (sample.second.sum(axis=1) >= PREFIX)
 
     def compare(figure: str, values: Numbers | Flags, chosen: Flags) -> Check:
         return alike(figure, values[chosen & ~label], values[chosen & label], _ALIKE, names)
@@ -100,7 +100,7 @@ def form(sample: Sample, trace: Trace) -> list[Check]:
     boundary, checks, ends = sample.boundaries, [], []
     for name, segment in (("first", sample.ordinary & ~sample.second), ("second", sample.second)):
         size = segment.sum(axis=1)
-        begin = trace.places[np.arange(len(label)), segment.argmax(axis=1)]
+        begin = sample.traced.places[np.arange(len(label)), segment.argmax(axis=1)]
         ends += [boundary[begin], boundary[np.where(placed, begin + size, 0)]]
         checks += [
             compare(f"{name} segment begins a sentence", ends[-2], placed),
@@ -111,9 +111,9 @@ def form(sample: Sample, trace: Trace) -> list[Check]:
     return [*checks, compare("tokens of both segments", sample.sizes, evaluated)]
 
 
-def coverage(sample: Sample, trace: Trace) -> list[Check]:
+def coverage(sample: Sample) -> list[Check]:
     """Each token of the text is in one sequence of an epoch, or as often as the format says."""
-    rule = sample.recipe.inputs.format.coverage
+    rule, trace = sample.recipe.inputs.format.coverage, sample.traced
     own = sample.ordinary & ~(sample.later & ~trace.follows[:, None]) & (trace.places >= 0)
     places = trace.places[own]
     distinct, first = np.unique(places, return_index=True)
