@@ -15,8 +15,6 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.cost import phases
 from bertlab.text.tokens import TokenisedCorpus
 
-__all__ = ["Audited", "Check", "audit", "same_batches"]
-
 _MOST = 6_000_000
 """Tokens of the first epoch that are drawn at most, padding included, and eight times those of each later epoch."""
 
