@@ -78,7 +78,7 @@ def found(measured: Sequence[tuple[float, float]], dropped: int = 0, peaks: Sequ
 def compare(one: Block, other: Block, settings: Settings, probe: Callable[[], float] | None = None) -> Found:
     """How many times the other's figure is one's. `probe` gives the speed of the machine now."""
     here = settings.machine
-    probe = probe or (lambda: peak(here, here.precision_used))
+    probe = probe or (lambda: peak(here))
     measured: list[tuple[float, float]] = []
     peaks: list[float] = []
     dropped = 0

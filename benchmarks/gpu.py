@@ -136,7 +136,7 @@ def work(options: argparse.Namespace) -> None:
         try:
             if cell.model == "peak":
                 product = (256, 256, 256) if cell.smoke else PRODUCT
-                found = {"peak": measure.peak(plain, plain.precision_used, product)}
+                found = {"peak": measure.peak(plain, product)}
             else:
                 found = trained(cell, plain, options, kept)
         except Exception as error:  # the next cell is measured by another process

@@ -57,7 +57,7 @@ def share(shape: Shape, settings: Settings) -> Found:
     with ids.batches(shape) as batches:
         tokens = ours.through_lightning(shape, here, batches)
         tokens(0.0)
-        return compare(lambda seconds: each * tokens(seconds), lambda _: peak(here, here.precision_used), settings)
+        return compare(lambda seconds: each * tokens(seconds), lambda _: peak(here), settings)
 
 
 MEASURED = {

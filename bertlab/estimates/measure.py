@@ -27,15 +27,15 @@ PRODUCT = (4096, 768, 3072)
 """The matrix product that measures the peak: 4,096 tokens and a feed-forward layer of BERT-base."""
 
 
-def peak(machine: Machine, precision: str, product: tuple[int, int, int] = PRODUCT) -> float:
-    """FLOP/s of a matrix product in `precision`, bf16 or fp32, on one device: the median over half a second.
+def peak(machine: Machine, product: tuple[int, int, int] = PRODUCT) -> float:
+    """FLOP/s of a matrix product in the precision of a machine, on one device: the median over half a second.
 
     The entries are random: equal ones draw less power, and a GPU then runs faster than it does on real data.
     """
     import torch
     from torch.utils.benchmark import Timer
 
-    kind = {"bf16": torch.bfloat16, "fp32": torch.float32}[precision]
+    kind = {"bf16": torch.bfloat16, "fp32": torch.float32}[machine.precision_used]
     rows, inner, columns = product
     generator = torch.Generator(machine.device).manual_seed(0)
     left = torch.randn(rows, inner, device=machine.device, generator=generator).to(kind)
@@ -133,7 +133,7 @@ def throughput(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Mac
     length, _ = cost.phases(recipe)[0]
     recipe = _of_one_length(recipe, length)
     step = step_seconds(recipe, corpus, work, machine, 10 * MAX_STEPS)
-    highest = peak(machine, machine.precision_used)
+    highest = peak(machine)
     tokens = Batches(recipe, corpus).tokens(10 * MAX_STEPS) / (10 * MAX_STEPS)
     flops = tokens * cost.flops_per_token(recipe, vocabulary=corpus.tokenizer.size)
     return Throughput(

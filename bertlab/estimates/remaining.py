@@ -73,7 +73,7 @@ class Remaining:
         elif large and operations and not machine.starts_ray:  # its workers may be on other machines
             machine.check()
             one = machine if machine.is_single_process else machine.per_worker()
-            seconds_of = gpu_seconds(measure.peak(one, one.precision_used), machine.runs_per_gpu)
+            seconds_of = gpu_seconds(measure.peak(one), machine.runs_per_gpu)
             guesses |= {job.id: seconds_of(job, 1) or 0.0 for job in jobs if job.id in operations}
         return cls({job.id: job for job in jobs}, machine, known, operations, guesses)
 

@@ -149,7 +149,7 @@ class Trials:
     def _tried(self, job: Job) -> float:
         """The time of a job from trials. Preparing text of the Hub counts as nothing."""
         if not self.peak:
-            self.peak = measure.peak(self._machine, self._machine.precision_used)
+            self.peak = measure.peak(self._machine)
         if isinstance(job, PrepareCorpus):
             return self._text(job)[1] * text_bytes(job)
         pretrain = job.pretrain if isinstance(job, Measure) else job

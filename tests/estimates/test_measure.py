@@ -88,7 +88,7 @@ def test_phases_count_by_their_steps(corpus, machine, tmp_path, monkeypatch):
 
 
 def test_throughput_is_that_of_the_scales_own_batch(corpus, machine, tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "peak", lambda machine, precision: 1.0)  # so slow that a plan takes fewer
+    monkeypatch.setattr(measure, "peak", lambda machine: 1.0)  # so slow that a plan takes fewer
     made = weakref.WeakSet()
     monkeypatch.setattr(pretraining.PretrainingModule, "on_fit_start", lambda self: made.add(self.model))
     found = measure.throughput(find("smoke").recipe, corpus, tmp_path, machine)
@@ -101,7 +101,7 @@ def test_the_peak_multiplies_random_entries(machine, monkeypatch):
     seen = []
     product = torch.nn.functional.linear
     monkeypatch.setattr(torch.nn.functional, "linear", lambda *given: seen.append(given) or product(*given))
-    assert measure.peak(machine, "fp32", (64, 32, 16)) > 0
+    assert measure.peak(machine, (64, 32, 16)) > 0
     left, right = seen[0]
     assert min(left.std(), right.std()) > 0.5
 
@@ -109,7 +109,7 @@ def test_the_peak_multiplies_random_entries(machine, monkeypatch):
 def test_trials_time_each_shape_once(machine, tmp_path, monkeypatch):
     """Both seeds of two variants: two trials, and measurements take their FLOPs at the speed of these."""
     seen = timed(monkeypatch)
-    monkeypatch.setattr(measure, "peak", lambda machine, precision: 1e12)
+    monkeypatch.setattr(measure, "peak", lambda machine: 1e12)
     request = plan.Request(
         studies=(studies.find("masking"),),
         scale=scales.find("smoke"),

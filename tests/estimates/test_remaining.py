@@ -115,7 +115,7 @@ def test_a_corpus_takes_the_time_of_its_bytes_until_it_shows_its_speed(started, 
 @pytest.mark.parametrize(("size", "guessed"), [(23_000_000, False), (25_000_000, True), (0, True)])
 def test_while_a_large_corpus_is_prepared_the_speed_of_training_is_a_guess(started, monkeypatch, size, guessed):
     monkeypatch.setattr(remaining, "text_bytes", lambda job: size)
-    monkeypatch.setattr(remaining.measure, "peak", lambda machine, precision: 1e9)
+    monkeypatch.setattr(remaining.measure, "peak", lambda machine: 1e9)
     (one,) = jobs(1000)
     corpus = one.corpus
     left = started([corpus, one])
