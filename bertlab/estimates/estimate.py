@@ -153,7 +153,6 @@ def work(job: Job) -> Work:
     if not isinstance(job, Measure):
         return Work()
     recipe, settings = recipe_of(job), job.settings
-
     _, *evaluation = _sizes(job.data, job.held_back, settings.length)
     most = settings.max_eval_examples
     evaluated = sum(min(most or count, count) * tokens for count, _, tokens in evaluation)

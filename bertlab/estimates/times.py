@@ -41,12 +41,11 @@ class Recorded:
             try:
                 self._own[run.id] = run.seconds() * run.environment().get("numerics", {}).get("processes", 1)
                 if run.kind != "corpus" and _same_machine(run.environment(), machine):
-                    trained = 0.0
+                    trained, steps = 0.0, 1
                     if run.kind == "pretrain":
                         trained = sum(line["seconds"] for line in run.timing() if line["stage"] == "train")
-                    steps = max(1, run.result()["steps"]) if run.kind == "pretrain" else 1
-                    per_step = trained / steps
-                    found.setdefault(_similarity_of(run, runs), []).append((per_step, run.seconds() - trained))
+                        steps = max(1, run.result()["steps"])
+                    found.setdefault(_similarity_of(run, runs), []).append((trained / steps, run.seconds() - trained))
             except (AttributeError, BadInput, KeyError, OSError, TypeError):
                 continue
         self._similar: dict[str, list[float]] = {}
