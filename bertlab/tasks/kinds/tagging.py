@@ -12,7 +12,7 @@ import numpy.typing as npt
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
-from bertlab.tasks.examples import Examples, Floats, Integers
+from bertlab.tasks.examples import Examples, Floats, Integers, sizes
 from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, percentage
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
@@ -76,8 +76,8 @@ class Tagging(TaskKind):
         encoded = tokenizer.encode_words(split.text[0])
         text = np.concatenate([np.zeros(0, np.int32), *(np.asarray(pieces, np.int32) for pieces, _ in encoded)])
         bounds = np.cumsum([0, *(len(pieces) for pieces, _ in encoded)])
-        starts = np.array([words[:1] == [DOCUMENT_START] for words in split.text[0]], np.int64)
-        groups = np.cumsum(starts) if split.groups is None else split.groups
+        opens = np.array([words[:1] == [DOCUMENT_START] for words in split.text[0]], np.int64)
+        groups = np.cumsum(opens) if split.groups is None else split.groups
         of_document = np.cumsum(np.diff(groups, prepend=groups[:1]) != 0) if context else np.arange(len(split))
         first, last = (np.searchsorted(of_document, of_document[indices], side) for side in ("left", "right"))
         budget = length - 2
@@ -106,7 +106,7 @@ class Tagging(TaskKind):
                 word = after
         return Examples(
             sequences=sequences,
-            second_starts=np.array([len(sequence) for sequence in sequences], np.int32),
+            second_starts=sizes(sequences),
             positions=positions,
             targets=np.concatenate([np.zeros(0, np.int64), *raw.labels]),
             owners=np.array(owners, np.int64),
