@@ -58,7 +58,7 @@ def boundary(fractions: tuple[float, ...], level: float) -> tuple[float, ...]:
         deviation = math.sqrt(fraction - before)
         due = max(LEAST, spent(fraction, level) - (spent(before, level) if before else 0.0))
 
-        def crossed(bound: float, due: float = due, deviation: float = deviation) -> float:
+        def crossed(bound: float) -> float:
             """How far the logarithm of the probability to be first above `bound` at this look is above what is due."""
             return math.log(max(LEAST / 1e10, float(mass @ ndtr((points - bound) / deviation)))) - math.log(due)  # noqa: B023
 
