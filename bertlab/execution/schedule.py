@@ -60,7 +60,7 @@ def execute(
         else:
             from bertlab.execution.processes import processes as workers  # type: ignore[assignment]
         with workers(store, machine, jobs) as engine:
-            schedule.todo.sort(key=length, reverse=True)
+            schedule.todo.sort(key=duration_key, reverse=True)
             schedule.carry_out(engine)
     return schedule.lost
 
@@ -155,7 +155,7 @@ def most_at_once(jobs: Sequence[Job]) -> int:
     return sum(job.id not in needed for job in jobs)
 
 
-def length(job: Job) -> tuple[int, float]:
+def duration_key(job: Job) -> tuple[int, float]:
     """A key that sorts jobs by duration: measurements before pre-trainings, few operations before many."""
     if isinstance(job, Pretrain):
         return 1, cost.flops(job.recipe)

@@ -15,7 +15,7 @@ from bertlab import errors
 from bertlab.errors import BadInput
 from bertlab.execution import schedule
 from bertlab.execution.attempt import Ended
-from bertlab.execution.schedule import TRIES, Schedule, execute, length, most_at_once
+from bertlab.execution.schedule import TRIES, Schedule, duration_key, execute, most_at_once
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain, needs
 from bertlab.machine import Machine
@@ -136,7 +136,7 @@ def test_few_runs_on_shared_gpus_do_not_start_ray(jobs, store, monkeypatch):
 
 def test_a_pretraining_on_several_devices_waits_until_they_are_free(jobs, store):
     engine = Engine(store, free=2, wide=2)
-    assert carried_out(sorted(jobs, key=length, reverse=True), store, engine) == []
+    assert carried_out(sorted(jobs, key=duration_key, reverse=True), store, engine) == []
     assert [isinstance(job, Pretrain) for job in engine.begun[1:3]] == [True, True]
 
 
@@ -245,7 +245,7 @@ def test_how_many_jobs_can_run_at_once(jobs):
 
 def test_long_jobs_come_before_short_ones(machine):
     jobs = plan.make(plan.Request(studies=(studies.find("size"),), scale=scales.find("tiny")), machine).jobs
-    order = sorted(jobs, key=length, reverse=True)
+    order = sorted(jobs, key=duration_key, reverse=True)
     trained = [job for job in order if isinstance(job, Pretrain)]
     assert order[: len(trained)] == trained
     sizes = [job.recipe.model.layers * job.recipe.model.hidden**2 for job in trained]
