@@ -3,15 +3,13 @@
 from pathlib import Path
 
 from bertlab.cli.console import console, print_json, say
-from bertlab.cli.options import JSON, argument, option
+from bertlab.cli.options import JSON, STORE, argument, option
 from bertlab.names import plain
 
 
 def merge(
     stores: list[Path] = argument(..., "STORE", "Stores or exported results."),
-    into: Path = option(
-        Path("runs"), "--into", "DIR", "The store to write; existing runs are kept.", envvar="BERTLAB_RUNS"
-    ),
+    into: Path = option(Path("runs"), "--into", "DIR", "The store to write; existing runs are kept.", envvar=STORE),
     json: bool = JSON,
 ) -> None:
     """Join several stores.

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, Names, argument, option
+from bertlab.cli.options import JSON, STORE, Names, argument, option
 from bertlab.cli.results import FAIL_ON, check_fail_on, failing, print_results, results_data
 from bertlab.wording import count
 
@@ -18,7 +18,7 @@ def report(
         "--runs, --store",
         "DIR",
         "A store or exported results; repeat it to report several together. [default: runs]",
-        envvar="BERTLAB_RUNS",
+        envvar=STORE,
     ),
     out: Path = option(Path("reports"), "--out", "DIR", "Directory of the pages."),
     formats: Names = option(None, "--format", "md|html|latex", "Repeatable; default: md and html."),
