@@ -3,6 +3,7 @@
 import hashlib
 import re
 import unicodedata
+from collections.abc import Mapping
 from typing import Any
 
 ALL = "all"
@@ -19,6 +20,15 @@ def visible(text: str) -> str:
 def plain(text: str) -> str:
     """`text` on one line, with single spaces, without control and invisible format characters."""
     return " ".join(filter(None, map(visible, text.split())))
+
+
+def plain_data(value: Any) -> Any:
+    """JSON data with each text in it `plain`."""
+    if isinstance(value, Mapping):
+        return {plain(str(name)): plain_data(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain_data(each) for each in value]
+    return plain(value) if isinstance(value, str) else value
 
 
 def filename(name: str) -> str:

@@ -9,7 +9,7 @@ from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, warn
 from bertlab.lab.scales import SCALES
 from bertlab.lab.study import GUESS, Claim
-from bertlab.names import plain
+from bertlab.names import plain_data
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report.averages import AverageColumn
@@ -71,7 +71,7 @@ class _Reader:
     ) -> Evidence:
         """A record with its runs."""
         name = union.name_of(record)
-        record = _plain(record)
+        record = plain_data(record)
         return Evidence(
             name=name,
             **{name: record[name] for name in _OF_RECORD},
@@ -89,9 +89,9 @@ class _Reader:
     def pretraining(self, planned: Mapping[str, Any]) -> Pretraining:
         """A pre-training of a record."""
         run = self.runs.get(planned["pretrain_id"])
-        result = _plain(run.result()) if run else {}
+        result = plain_data(run.result()) if run else {}
         status, reason = (result.get("status", "done"), "") if run else self.missing(planned["pretrain_id"])
-        environment = _plain(run.environment()) if run else {}
+        environment = plain_data(run.environment()) if run else {}
         versions = environment.get("versions", {})
         shown = sorted(versions.keys() - set(NUMERICS))
         numerics = {"compiled": "no"} | environment.get("numerics", {}) if run else {}
@@ -114,8 +114,8 @@ class _Reader:
     def cell(self, planned: Mapping[str, Any]) -> Cell:
         """A cell of a record. The result of the evaluation split holds that of the test split."""
         run = self.runs.get(planned["run_id"])
-        result = _plain(run.result()) if run else {}
-        environment = _plain(run.environment()) if run else {}
+        result = plain_data(run.result()) if run else {}
+        environment = plain_data(run.environment()) if run else {}
         of_pretraining, metric = planned["method"] == "pretraining", planned["metric"]
         split, examples = result, result.get("rows", {})
         if result.get("split", planned["split"]) != planned["split"]:
@@ -161,7 +161,7 @@ class _Reader:
         for run_id in run_ids:
             if run_id in self.damaged:
                 return "damaged", self.damaged[run_id]
-            if failure := _plain(self.store.failure(run_id)):
+            if failure := plain_data(self.store.failure(run_id)):
                 return failure.get("status", "failed"), failure.get("reason", "")
         return "pending", ""
 
@@ -170,7 +170,7 @@ def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
     """The claims of a record. Raises `BadInput` for one without variants to compare."""
     found = []
     known = {field.name for field in dataclasses.fields(Claim)}
-    for each in _plain(record["claims"]):
+    for each in plain_data(record["claims"]):
         fields: dict[str, Any] = {name: each[name] for name in known & each.keys()}
         fields |= {name: tuple(item) for name, item in fields.items() if isinstance(item, list)}
         claim = Claim(**fields)
@@ -183,21 +183,12 @@ def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
 def _averages(record: Mapping[str, Any]) -> tuple[AverageColumn, ...]:
     """The averages of a record; those of earlier versions have none. Raises `BadInput` for one without measurements."""
     found = []
-    for each in _plain(record.get("averages", ())):
+    for each in plain_data(record.get("averages", ())):
         if not each["of"] or not all(each["of"]):
             raise BadInput(f"average '{each['name']}' is of nothing")
         parts = tuple((name, tuple(metrics)) for name, *metrics in each["of"])
         found.append(AverageColumn(each["name"], parts, each["published"]))
     return tuple(found)
-
-
-def _plain(value: Any) -> Any:
-    """JSON data with all text on one line and without control characters."""
-    if isinstance(value, Mapping):
-        return {plain(name): _plain(each) for name, each in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(each) for each in value]
-    return plain(value) if isinstance(value, str) else value
 
 
 def _load(kind: type, data: Mapping[str, Any]) -> Any:

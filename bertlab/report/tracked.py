@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab import trackers
 from bertlab.machine import Machine
+from bertlab.names import plain_data
 from bertlab.report.evidence import Evidence
 from bertlab.store.runs import Store
 from bertlab.trackers.base import Page
@@ -40,7 +41,7 @@ def track(evidence: Evidence, store: Store, machine: Machine) -> None:
         group=evidence.study,
         kind=KIND,
         folder=store.logs(evidence.study, KIND, evidence.key, evidence.scale),
-        fields=trackers.as_text({name: getattr(evidence, name) for name in names}),
+        fields=plain_data({name: getattr(evidence, name) for name in names}),
     )
     measured = sum(cell.value is not None for cell in evidence.cells)
     with trackers.opened(machine.loggers, page) as found:

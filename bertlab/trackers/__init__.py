@@ -1,12 +1,10 @@
 """Trackers: TensorBoard, Weights & Biases and trackio, one file each. What they hold changes no result."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
-from typing import Any
 
 from bertlab.errors import FORBIDDEN, FULL, BadInput, install, unknown
-from bertlab.names import plain
 from bertlab.trackers.base import Page, Tracker
 from bertlab.trackers.tensorboard import TensorBoard
 from bertlab.trackers.trackio import Trackio
@@ -46,12 +44,3 @@ def opened(names: Sequence[str], page: Page) -> Iterator[dict[str, Tracker]]:
     finally:
         for tracker in found.values():
             tracker.close(failed=failed)
-
-
-def as_text(value: Any) -> Any:
-    """JSON data as any tracker can write it: names of data may hold what is no text."""
-    if isinstance(value, Mapping):
-        return {plain(str(name)): as_text(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [as_text(item) for item in value]
-    return plain(value) if isinstance(value, str) else value

@@ -15,7 +15,7 @@ from lightning.pytorch.loggers import Logger
 from bertlab import trackers
 from bertlab.machine import Machine
 from bertlab.names import label as short
-from bertlab.names import plain
+from bertlab.names import plain, plain_data
 from bertlab.store.files import append_line, read_json, write_json
 from bertlab.store.runs import Store
 from bertlab.trackers.base import Page, Tracker
@@ -105,7 +105,7 @@ def opened(
         group=plain(study),
         kind=kind,
         folder=store.logs(study, kind, run_id, label),
-        fields=trackers.as_text({"kind": kind, "id": run_id, "label": label} | dict(fields)),
+        fields=plain_data({"kind": kind, "id": run_id, "label": label} | dict(fields)),
     )
     with trackers.opened(machine.loggers, page) as found:
         yield [CurveLogger(tracker, page.folder / f".{name}.json") for name, tracker in found.items()]
