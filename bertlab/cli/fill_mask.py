@@ -28,7 +28,7 @@ def fill_mask(
     from bertlab.store.runs import Run, Store
 
     found = run_or_checkpoint(run, Store(runs), Machine(), "RUN")
-    parts = text.replace("<mask>", MASK).split(MASK)  # which RoBERTa's users write
+    parts = text.replace("<mask>", MASK).split(MASK)  # <mask> is RoBERTa's
     if len(parts) == 1:
         raise BadInput(f"the text has no {MASK}: write {MASK} in place of a word")
 

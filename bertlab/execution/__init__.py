@@ -1,1 +1,1 @@
-"""Runs plans: in this process, or on the devices of a Ray cluster."""
+"""Runs plans: in this process, in workers on its cores or GPUs, on a Ray cluster, or as jobs of SLURM."""

@@ -142,7 +142,7 @@ class Workers(Engine):
             job, _, worker = self.running.pop(each)
             try:
                 ended: Ended = self.ray.get(each)
-            except self.ray.exceptions.RayTaskError as error:  # its process lives
+            except self.ray.exceptions.RayTaskError as error:  # its process still runs
                 ended = Ended("failed", _reason(error))
             except self.ray.exceptions.RayError as error:
                 worker, ended = None, Ended("failed", f"its process was killed ({_reason(error)})")

@@ -1,7 +1,5 @@
 """Worker processes on the CPU or the GPUs of this machine, each with a run of its own; several may share a GPU.
 
-They start in the time of their imports.
-
 Signals reach only this process, which stops workers by a flag file in the store. Workers end when this process does.
 """
 

@@ -368,7 +368,7 @@ def run_or_checkpoint(name: str, store: Store, machine: Machine, what: str) -> R
 
 
 def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
-    """The run or the checkpoint that `--from` names, as a job. Raises `BadInput` as `run_or_checkpoint`."""
+    """The run or the checkpoint that `--from` names, as a job. Raises `BadInput` as `run_or_checkpoint` does."""
     run = run_or_checkpoint(name, store, machine, "--from")
     if isinstance(run, Checkpoint):
         return ImportCheckpoint(run)

@@ -47,7 +47,7 @@ def _timed(timer: int, number: signal.Signals, seconds: float) -> Iterator[None]
         raise _TooLong(f"{seconds} s{' of processor time' if number == signal.SIGPROF else ''}")
 
     before = signal.signal(number, stop)
-    left = signal.setitimer(timer, seconds, 1)  # of a study file that this one was found from
+    left = signal.setitimer(timer, seconds, 1)  # the time left to a study file that finds this one
     try:
         yield
     finally:

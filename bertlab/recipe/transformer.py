@@ -55,7 +55,7 @@ class Transformer(Arm, ABC, home="bertlab.recipe"):
     @property
     @abstractmethod
     def positions(self) -> Positions:
-        """How it tells positions apart."""
+        """How it distinguishes positions."""
 
     @property
     @abstractmethod

@@ -84,7 +84,7 @@ class Throughput:
         self.done, self.since = 0.0, time.monotonic()
 
     def __call__(self, done: float) -> float:
-        """The throughput since the last call, `done` units being done in all."""
+        """The throughput since the last call; `done` is the number of units so far."""
         now = time.monotonic()
         throughput = (done - self.done) / max(now - self.since, 1e-9)
         self.done, self.since = done, now

@@ -126,7 +126,7 @@ class PretrainingModule(TrainingModule):
         checkpoint["sums"] = self.sums.tolist()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restores them."""
+        """Restores these sums."""
         self.sums = torch.tensor(checkpoint["sums"], dtype=torch.float64)
 
     def on_validation_start(self) -> None:
@@ -175,7 +175,7 @@ def pretrain(
     Leaves `model.safetensors`, the file of the tokenizer, `metrics.jsonl` (losses in nats; no clock), `timing.jsonl`
     (seconds) and `milestones/`. Raises `RunFailed` when a loss or gradient is not finite, `Interrupted` after saving
     when a signal came. Each process of a group calls it with its place in the `group` and the `strategy` that sums
-    gradients, torch's process group being there. The first one writes; all of them end alike, after the same step.
+    gradients, after torch's process group is set up. The first one writes; all of them end alike, after the same step.
     """
     torch.set_num_threads(machine.num_threads)  # initial weights are computed before the Trainer is made
     recipe = recipe.declared

@@ -1,8 +1,7 @@
 """The share of one process in the work of its group.
 
 The global batch of a step is the same on every process, and each process takes its own sequences from it. Sums over the
-processes are computed on the CPU, in float64, so that nothing waits for an accelerator; those of
-tensors on their device.
+processes are computed on the CPU, in float64, so that nothing waits for an accelerator; of tensors, on their device.
 """
 
 from __future__ import annotations

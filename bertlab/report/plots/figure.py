@@ -96,7 +96,7 @@ def svg(figure: Figure, name: str) -> bytes:
 
 
 def label(name: str, inches: float = 2.0, lines: int = 1) -> str:
-    """A name from data as text in a figure: wrapped to `inches`, without dollars and underscores that act."""
+    """A name from data as text in a figure: wrapped to `inches`, with dollars escaped and no underscore in front."""
     width = max(4, int(inches * _CHARACTERS))
     text = "\n".join(textwrap.wrap(plain(name), width, max_lines=lines, placeholder="…")) or "…"
     # matplotlib hides labels that start with an underscore

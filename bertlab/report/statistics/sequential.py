@@ -14,11 +14,11 @@ from functools import lru_cache
 import numpy as np
 
 TINY = 1e-12
-"""P-values below count as this: deviates from 7 on are of no more use."""
+"""The least p-value: smaller ones, of deviates beyond 7, count as this."""
 REACH = 10.0
 """Standard deviations of the motion that the integrals cover."""
 LEAST = 1e-290
-"""The error of a look is at least this, above where floating-point numbers end: large maxima spend less early."""
+"""The least error of a look, above the smallest floating-point number: of a large maximum, early looks spend less."""
 LOST = 2
 """Seeds that carry no information."""
 
