@@ -36,16 +36,16 @@ CORPUS_BYTES = 2 / 3
 class Amount:
     """The cost of some jobs."""
 
-    pretrainings: int = 0
+    pretrainings: int
     """Imported checkpoints included."""
-    measurements: int = 0
-    corpora: int = 0
-    tokens: int = 0
+    measurements: int
+    corpora: int
+    tokens: int
     """Trained on, counted again in every epoch."""
-    flops: float = 0.0
-    seconds: float | None = 0.0
+    flops: float
+    seconds: float | None
     """From the start of the first job to the end of the last; `None` if unknown."""
-    disk_bytes: int = 0
+    disk_bytes: int
 
     @property
     def jobs(self) -> int:

@@ -52,7 +52,7 @@ class Verbs:
     """Verbs with the same meaning (side 0), their opposites or converses (side 1), and the reaction to each side."""
 
     sides: list[list[Verb]]
-    effects: list[str] = field(default_factory=list)
+    effects: list[str]
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,6 @@ class Lexicon:
 def lexicon() -> Lexicon:
     """The words of the synthetic world, read once per process."""
     tables = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8"))
-
     for name in ("deeds", "treatments", "transfers"):
         tables[name] = [
             Verbs([[Verb(*forms.split()) for forms in side] for side in each["sides"]], each.get("effects", []))

@@ -57,7 +57,7 @@ class Chapter:
     """Whether it has pages; other studies show their claims only."""
 
 
-def chapter(evidences: Sequence[Evidence], *, written: bool = True) -> Chapter:
+def chapter(evidences: Sequence[Evidence], *, written: bool) -> Chapter:
     """A study in each of its settings; without figures unless it is `written`."""
     stem = filename(evidences[0].study)
     titles = [f"Scale {each.scale} {each.setting}" for each in evidences]

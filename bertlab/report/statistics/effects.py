@@ -87,7 +87,7 @@ class Effect:
     examples: int
     by_seed: Mapping[int, float] = field(default_factory=dict, compare=False, repr=False)
     """The difference at each of these seeds."""
-    spread: VarianceComponents | None = None
+    spread: VarianceComponents | None
     """None with one seed, and where nothing varies, which is no evidence of certainty; there is no interval then."""
     resample: Callable[[], Floats] | None = field(default=None, repr=False)
     """The draws of the multi-bootstrap, (B,)."""
