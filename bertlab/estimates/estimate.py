@@ -15,7 +15,7 @@ from bertlab.recipe import Recipe, cost
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back
-from bertlab.tasks.locate import Located
+from bertlab.tasks.locate import LocatedTask
 
 Seconds = Callable[[Job, int], float | None]
 """The time of a job on a number of devices; `None` if unknown."""
@@ -172,7 +172,7 @@ def work(job: Job) -> Work:
 
 
 @lru_cache(maxsize=256)
-def _sizes(located: Located, back: bool, length: int) -> list[tuple[int, float, float]]:
+def _sizes(located: LocatedTask, back: bool, length: int) -> list[tuple[int, float, float]]:
     """The number of the training, evaluation and test examples of a task, each with the extent of one.
 
     With `back`, of the training examples with those held back for evaluation.

@@ -23,8 +23,7 @@ from bertlab.store.predictions import PREDICTIONS, packed
 from bertlab.store.runs import PRETRAINED, Run, Store
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back, read, sampled
-from bertlab.tasks.locate import Located as LocatedTask
-from bertlab.tasks.locate import content_of
+from bertlab.tasks.locate import LocatedTask, content_of
 from bertlab.tasks.task import Task
 from bertlab.text import tokens
 from bertlab.text.sources import Located

@@ -22,8 +22,7 @@ from bertlab.recipe.identity import canonical, put
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
-from bertlab.tasks.locate import Located as LocatedTask
-from bertlab.tasks.locate import Tasks
+from bertlab.tasks.locate import LocatedTask, Tasks
 from bertlab.text import annotation, sources
 
 MOST = 100_000

@@ -15,7 +15,7 @@ from bertlab.machine import Machine
 from bertlab.names import shown
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.examples import Integers
-from bertlab.tasks.locate import Located, advice, locate, split_file, splits_of
+from bertlab.tasks.locate import LocatedTask, advice, locate, split_file, splits_of
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
 from bertlab.text import rows
 
@@ -25,7 +25,7 @@ def load(task: Task, *, machine: Machine, world: bool, substitute: str | None = 
     return read(locate(task, machine=machine, world=world, substitute=substitute))
 
 
-def read(located: Located) -> TaskData:
+def read(located: LocatedTask) -> TaskData:
     """The examples at a location.
 
     Raises `BadInput` that names the file and the row for a missing column, an invalid value (an unknown label, an
@@ -61,7 +61,7 @@ def read(located: Located) -> TaskData:
     )
 
 
-def _table(located: Located, split: str) -> Table:
+def _table(located: LocatedTask, split: str) -> Table:
     task, kind = located.task, kinds.find(located.task.kind)
     answers, optional = kind.label_columns(task), (*task.group, *kind.beside)
     columns = (*chain.from_iterable(map(columns_of, task.text)), *answers)
@@ -118,8 +118,8 @@ def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[lis
 def synthetic_texts(content: str, split: str, count: int = 0) -> tuple[str, ...]:
     """The texts of the evaluated examples of a split, each with the name of its right answer if it has one.
 
-    Only synthetic examples of the present version have texts here, found by their `content` (`Located.content`). For
-    all others there is none, since a report reads no data. At most `count` examples were evaluated; 0 for all.
+    Only synthetic examples of the present version have texts here, found by their `LocatedTask.content`. For all others
+    there is none, since a report reads no data. At most `count` examples were evaluated; 0 for all.
     """
     from bertlab import synthetic as microworld
 
@@ -127,7 +127,7 @@ def synthetic_texts(content: str, split: str, count: int = 0) -> tuple[str, ...]
     if name not in catalog.WORLD or content != f"microworld:{microworld.version(name)}":
         return ()
     task = catalog.WORLD[name]
-    kind, table = kinds.find(task.kind), _table(Located(task=task, name=name, origin="microworld"), split)
+    kind, table = kinds.find(task.kind), _table(LocatedTask(task=task, name=name, origin="microworld"), split)
     labels = kind.label_names(task, [table])
     columns = kind.text(task, table)
     texts = [[each if isinstance(each, str) else " ".join(each) for each in column] for column in columns]

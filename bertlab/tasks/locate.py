@@ -24,7 +24,7 @@ SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.
 
 
 @dataclass(frozen=True, kw_only=True)
-class Located:
+class LocatedTask:
     """The location of a task's data, before any is read."""
 
     task: Task
@@ -58,7 +58,7 @@ def split_file(folder: Path, split: str) -> Path:
     return path
 
 
-def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> Located:
+def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None = None) -> LocatedTask:
     """Locates the data of a task, or of its substitute.
 
     The order is: the task's own `path`, with `world` its synthetic counterpart, the mirror `machine.data`, the Hub.
@@ -75,7 +75,7 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
     return dataclasses.replace(found, content=content_of(found, machine))
 
 
-def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str | None) -> Located:
+def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str | None) -> LocatedTask:
     revised = substitute is not None and ("@" in substitute or "/" in substitute)
     if substitute is not None:
         task = _substituted(task, name, substitute, machine)
@@ -85,18 +85,18 @@ def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str 
         if kind(folder, f"task '{name}'") != "folder":
             raise BadInput(f"task '{name}': there is no folder {folder}: give the folder of its files")
         task = dataclasses.replace(task, dataset=task.dataset or folder.name)
-        return Located(task=task, name=name, origin="files", folder=folder)
+        return LocatedTask(task=task, name=name, origin="files", folder=folder)
     if not revised and task.microworld and (world or task.name in catalog.WORLD):
         if task.microworld not in catalog.WORLD:
             raise unknown("microworld task", task.microworld, catalog.WORLD)
         counterpart = catalog.WORLD[task.microworld]
         test = counterpart.test if task.test else ""
         counterpart = dataclasses.replace(counterpart, kind=task.kind, test=test)
-        return Located(task=counterpart, name=name, origin="microworld")
+        return LocatedTask(task=counterpart, name=name, origin="microworld")
     mirrored = machine.data / task.dataset if machine.data is not None and task.dataset else None
     if not revised and mirrored is not None and kind(mirrored, "--data") == "folder":
         test = task.test if existing(mirrored, task.test) else ""
-        return Located(task=dataclasses.replace(task, test=test), name=name, origin="files", folder=mirrored)
+        return LocatedTask(task=dataclasses.replace(task, test=test), name=name, origin="files", folder=mirrored)
     if task.hub:
         task = public(task)
         online = hub.dataset(reference_of(task), machine.cache, f"task '{name}' ({task.hub})", advice(task))
@@ -105,7 +105,7 @@ def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str 
             if split not in splits:
                 raise unknown(f"split of '{online.name}', the data set of task '{name}',", split, splits)
         task = dataclasses.replace(task, test=task.test if task.test in splits else "")
-        return Located(task=task, name=name, origin="hub", hub=online)
+        return LocatedTask(task=task, name=name, origin="hub", hub=online)
     where = f"{machine.data} has no folder '{task.dataset}'" if machine.data is not None else "no --data was given"
     if substitute is not None:
         lacks = f"data set '{task.dataset}', given for task '{name}', is not known on the Hub"
@@ -165,8 +165,8 @@ def splits_of(task: Task) -> list[str]:
     return [task.train, task.evaluation, *([task.test] if task.test else [])]
 
 
-def content_of(located: Located, machine: Machine) -> str:
-    """The present content of located data, as `Located.content`."""
+def content_of(located: LocatedTask, machine: Machine) -> str:
+    """The present content of located data, as `LocatedTask.content`."""
     task = located.task
     part = "".join(f"/{name}={value}" for name, value in sorted(task.only.items()))
     if located.folder is not None:
@@ -188,12 +188,12 @@ class Tasks:
         self._substitutes, self._before, self._machine, self._world = substitutes, before, machine, world
         self._locate = functools.cache(functools.partial(locate, machine=machine, world=world))
 
-    def find(self, name: str | Task) -> Located:
+    def find(self, name: str | Task) -> LocatedTask:
         """The data of a task, or of its substitute."""
         task = catalog.find(name)
         return self._locate(task, substitute=self._substitutes.get(task.name))
 
-    def intermediate(self, name: str | Task) -> Located | None:
+    def intermediate(self, name: str | Task) -> LocatedTask | None:
         """The data of a task's intermediate task, if any: with `world` its synthetic counterpart, as of the task.
 
         Raises `BadInput` if its labels do not fit the same head.

@@ -175,4 +175,4 @@ class TaskData:
     evaluation: RawExamples
     test: RawExamples | None = None
     content: str
-    """Identifies the examples, as `Located.content`."""
+    """Identifies the examples, as `LocatedTask.content`."""
