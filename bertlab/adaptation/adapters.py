@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self
 
+from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
-from bertlab.keyed import key as keyed
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import Range
 from bertlab.recipe.recipe import Rate
@@ -58,7 +58,7 @@ class Adapters(Adaptation):
         model.requires_grad_(False)
         for norm in model.encoder.norms:
             norm.requires_grad_(True)
-        add_adapters(model.encoder, self.units(model.encoder.hidden_size), keyed(*key, "adapters"))
+        add_adapters(model.encoder, self.units(model.encoder.hidden_size), keyed.key(*key, "adapters"))
         return model.encoder
 
     def flops(

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
-from bertlab.keyed import key as keyed
+from bertlab import keyed
 from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Range
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Rate
 from bertlab.recipe.transformer import Transformer
@@ -109,7 +109,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     ) -> nn.Module:
         """The module to train on a task: adds modules, whose weights start from `key`, and freezes others. The default
         is `encoder` under the head of the task."""
-        encoder, seed = self.encoder(model, key), keyed(*key, "head")
+        encoder, seed = self.encoder(model, key), keyed.key(*key, "head")
         return kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:

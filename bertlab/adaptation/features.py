@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, Self, cast, get_args
 
+from bertlab import keyed
 from bertlab.adaptation.base import EVALUATION_TOKENS, Adaptation, Inputs, tensors
-from bertlab.keyed import key as keyed
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import SHARE, Range
@@ -91,7 +91,7 @@ class Features(Adaptation):
 
         hidden, levels = model.encoder.hidden_size, len(self.levels(model.encoder.num_layers))
         units, summed = self.lstm_size or hidden, levels if self.layers.startswith("sum") else 0
-        seed = keyed(*key, "head")
+        seed = keyed.key(*key, "head")
         return BiLSTMTagger(levels * hidden, units, self.lstm_layers, len(labels), self.dropout, seed, summed)
 
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:

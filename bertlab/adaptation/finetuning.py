@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Self, cast
 
+from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
-from bertlab.keyed import key as keyed
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import Range
 from bertlab.recipe.transformer import Transformer
@@ -57,7 +57,7 @@ class FineTuning(Adaptation):
 
         if self.frozen:
             model.encoder.requires_grad_(False).eval()
-        return RecurrentEncoder(model.encoder, keyed(*key, "recurrent")) if self.bilstm else model.encoder
+        return RecurrentEncoder(model.encoder, keyed.key(*key, "recurrent")) if self.bilstm else model.encoder
 
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
         """`head_lr` above the encoder; `layer_decay` for its last layer, its powers below (Clark et al. 2020, appendix

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
-from statistics import fmean as mean
+from statistics import fmean
 from typing import Any
 
 from bertlab.lab.study import GUESS, Claim
@@ -270,7 +270,7 @@ class Evidence:
             for name, points in cell.floors.items():
                 if name != EXCHANGED or cell.variant == self.baseline:
                     found.setdefault(name, []).append(points)
-        return {name: mean(points) for name, points in found.items()}
+        return {name: fmean(points) for name, points in found.items()}
 
     def published(self, variant: str, measurement: str, at: int = 100) -> float | None:
         """The paper's value after `at` per cent of the steps, in points."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from statistics import fmean as mean
+from statistics import fmean
 from typing import Any
 
 from bertlab.report.cells import Cell, Pretraining
@@ -85,7 +85,7 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
             multiples.append(f"{variant}: {', '.join(parts)}")
     found.append(("Sizes relative to the baseline", "; ".join(multiples)))
     balances = _known(runs, "pair_balance")
-    found.append(("True next segments", f"{100 * mean(balances):.1f} % of the pairs" if balances else ""))
+    found.append(("True next segments", f"{100 * fmean(balances):.1f} % of the pairs" if balances else ""))
     return found
 
 

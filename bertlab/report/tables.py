@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from operator import attrgetter
-from statistics import fmean as mean
+from statistics import fmean
 
 from bertlab.recipe.identity import by_kind, leaves
 from bertlab.report import escape
@@ -229,11 +229,11 @@ def pretraining(evidence: Evidence) -> Table:
             for name in metrics:
                 known = [value for each in runs if (value := each.heldout(name)) is not None]
                 if name.endswith("_loss"):  # the unit that the name gives, see `Loss.figures`
-                    means.append(f"{mean(known):.3f}" if known else "")
+                    means.append(f"{fmean(known):.3f}" if known else "")
                 else:
                     scale, unit = (100, " %") if is_share(name) else (1, "")
-                    means.append(f"{scale * mean(known):.1f}{unit}" if known else "")
-            rows.append((label(evidence, variant), *means, f"{mean(below):.2f}" if below else "", str(len(runs))))
+                    means.append(f"{scale * fmean(known):.1f}{unit}" if known else "")
+            rows.append((label(evidence, variant), *means, f"{fmean(below):.2f}" if below else "", str(len(runs))))
         elif states := {each.fate for each in trained if each.variant == variant and not each.finished}:
             rows.append((label(evidence, variant), ", ".join(sorted(states)), *[""] * (len(units) + 1)))
     return Table(("variant", *units, "below plateau", "seeds"), tuple(rows))
@@ -244,7 +244,7 @@ def by_seed(evidence: Evidence) -> Table:
     seeds = sorted({evidence.seed_of(cell) for cell in evidence.cells if cell.value is not None})
     rows = []
     for name, variant in itertools.product(evidence.measurements, evidence.variants):
-        points = {seed: f"{mean(each):.2f}" for seed, each in evidence.points(variant, name).items()}
+        points = {seed: f"{fmean(each):.2f}" for seed, each in evidence.points(variant, name).items()}
         for seed in {evidence.seed_of(cell) for cell in evidence.collapsed(variant, name)}:
             points[seed] += " (collapsed)"
         if points:
@@ -292,15 +292,15 @@ def costs(evidence: Evidence) -> Table:
         runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
         cells = [each for each in evidence.cells if each.variant == variant and each.seconds]
         known = [[each.result[name] for each in runs if each.result.get(name)] for name in ("tokens", "real_tokens")]
-        tokens = [f"{mean(each):,.0f}" if each else "" for each in known]
+        tokens = [f"{fmean(each):,.0f}" if each else "" for each in known]
         sizes = {each.result["parameters"] for each in runs if each.result.get("parameters")}
         ends = [each.curve[-1] for each in runs if each.curve]
         speeds = [end.tokens / end.seconds for end in ends if end.seconds]
         size = " to ".join(parameters(each) for each in sorted(sizes))
-        speed = f"{mean(speeds):,.0f}" if speeds else ""
-        trained = duration(mean(each.seconds for each in runs)) if runs else ""
+        speed = f"{fmean(speeds):,.0f}" if speeds else ""
+        trained = duration(fmean(each.seconds for each in runs)) if runs else ""
         measured = {each.run_id: each.seconds for each in cells}
-        tuned = duration(mean(measured.values())) if measured else ""
+        tuned = duration(fmean(measured.values())) if measured else ""
         spent = math.fsum({each.id: each.seconds for each in runs}.values()) + math.fsum(measured.values())
         if runs or measured:
             rows.append((label(evidence, variant), size, *tokens, speed, trained, tuned, duration(spent)))
