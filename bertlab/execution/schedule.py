@@ -43,7 +43,7 @@ def execute(
     when corpora and checkpoints are ready. If only one job can run at a time, no worker starts: the jobs run in
     this process, with a worker's settings. Raises `BadInput` and `Interrupted`, which end all jobs.
     """
-    schedule = Schedule(jobs, store, observer)
+    schedule = Scheduler(jobs, store, observer)
     machine.check()
     alone = machine.is_single_process
     schedule.carry_out(Engine(store, machine if alone else machine.cpu_only()), (PrepareCorpus, ImportCheckpoint))
@@ -65,7 +65,7 @@ def execute(
     return schedule.lost
 
 
-class Schedule:
+class Scheduler:
     """The jobs that remain, and which of them runs next."""
 
     def __init__(self, jobs: Sequence[Job], store: Store, observer: Observer) -> None:

@@ -30,7 +30,7 @@ from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
 from bertlab.training.callbacks import ProgressCallback, StopOnSignal
 from bertlab.training.data import TaskDataModule, in_order
-from bertlab.training.loggers import CurveLogger, Throughput
+from bertlab.training.loggers import CurveLogger, ThroughputMeter
 from bertlab.training.module import TrainingModule, require_finite
 from bertlab.training.trainer import quiet, trainer
 
@@ -55,7 +55,7 @@ class FinetuningModule(TrainingModule):
         self.key, self.stage = tuple(key), stage
         self.curve: list[dict[str, float]] = []  # `step`, and the mean `loss` since the point before
         self.figures: dict[str, float] = {}
-        self.examples, self.throughput = 0, Throughput()
+        self.examples, self.throughput = 0, ThroughputMeter()
         self._losses: list[float] = []
 
     def forward(self, batch: Mapping[str, Tensor]) -> Tensor:

@@ -77,7 +77,7 @@ class CurveLogger(Logger):
         self.log_metrics({f"result/{name}": value for name, value in metrics.items()}, step, last=True)
 
 
-class Throughput:
+class ThroughputMeter:
     """Units per second between two calls."""
 
     def __init__(self) -> None:

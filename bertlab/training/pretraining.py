@@ -29,7 +29,7 @@ from bertlab.training import checkpoints
 from bertlab.training.callbacks import ProgressCallback, RunDirectory
 from bertlab.training.checkpoints import SafetensorsIO
 from bertlab.training.data import MicroBatch, PretrainingDataModule
-from bertlab.training.loggers import CurveLogger, JsonLinesLogger, Throughput
+from bertlab.training.loggers import CurveLogger, JsonLinesLogger, ThroughputMeter
 from bertlab.training.module import TrainingModule, require_finite
 from bertlab.training.process_group import SINGLE, ProcessGroup
 from bertlab.training.trainer import quiet, trainer
@@ -54,8 +54,8 @@ class PretrainingModule(TrainingModule):
         self.figures: dict[str, float] = {}  # the loss of the latest step, and tokens per second
         self.heldout: dict[str, float] = {}
         """What the latest validation found: losses in nats, and the metrics of the objective."""
-        self.throughput, self.tokens = Throughput(), 0
-        self.recent = Throughput()  # for the progress, at shorter intervals
+        self.throughput, self.tokens = ThroughputMeter(), 0
+        self.recent = ThroughputMeter()  # for the progress, at shorter intervals
         self._totals: list[dict[str, float]] = []
 
     @property

@@ -15,7 +15,7 @@ from bertlab import errors
 from bertlab.errors import BadInput
 from bertlab.execution import schedule
 from bertlab.execution.attempt import Ended
-from bertlab.execution.schedule import TRIES, Schedule, duration_key, execute, most_at_once
+from bertlab.execution.schedule import TRIES, Scheduler, duration_key, execute, most_at_once
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Measure, Pretrain, needs
 from bertlab.machine import Machine
@@ -91,7 +91,7 @@ def jobs(machine):
 
 
 def carried_out(jobs, store, engine, observer=None):
-    remaining = Schedule(jobs, store, observer or Watching())
+    remaining = Scheduler(jobs, store, observer or Watching())
     remaining.carry_out(engine)
     return remaining.lost
 
@@ -185,7 +185,7 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
         assert store.progress(first.id) | {"pid": 0, "host": "", "since": 0} == {
             "pid": 0, "host": "", "since": 0, "done": 7, "total": 20, "stage": "pre-training", "loss": 2.5,
         }  # fmt: skip
-        remaining = Schedule(jobs, store, Watching())
+        remaining = Scheduler(jobs, store, Watching())
         begun = []
         while (job := remaining._next(engine, object)) is not None:
             remaining.todo.remove(job)
