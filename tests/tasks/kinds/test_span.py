@@ -1,5 +1,7 @@
 """Windows of questions and contexts, and answers out of their scores."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -158,6 +160,49 @@ def test_log_likelihoods_are_of_the_likeliest_right_answer(tokenizer):
     logs = np.arange(4 * int(windows.lengths.max())).reshape(4, -1) / -10
     found = span.log_likelihoods(windows, right, logs)
     assert found == pytest.approx([max(logs[0, 4] + logs[1, 4], logs[0, 5] + logs[1, 6]), logs[2, 0] + logs[3, 0]])
+
+
+def test_the_log_likelihood_of_no_answer_is_that_of_the_window_that_doubts_it_most(tokenizer):
+    windows = encode([["a"], ["b c d e f g h"]], [Answers()], tokenizer, 8)
+    assert windows.questions.tolist() == [0, 0, 0]
+    logs = np.full((6, int(windows.lengths.max())), -9.0)
+    logs[:, 0] = [-1.0, -1.0, -3.0, -0.5, -2.0, -1.0]  # of no answer -2, -3.5 and -3
+    assert span.log_likelihoods(windows, [Answers()], logs) == [-3.5]
+
+
+def predicted(tokenizer, contexts, right, *placed, threshold=None):
+    """The answers to questions of one window each, in words, and the threshold."""
+    raw = RawExamples(text=(["a"] * len(contexts), contexts), labels=right)
+    windows = span.Span().encode(raw, tokenizer, 16)
+    found = span.Span().predict(SimpleNamespace(train=raw), raw, windows, scored(windows, *placed), threshold)
+    places = found.arrays["prediction"]
+    return [context[begin:end] for context, (begin, end) in zip(contexts, places, strict=True)], found.threshold
+
+
+def test_a_question_at_the_threshold_has_no_answer(tokenizer):
+    contexts, right = ["b c", "d e"], [Answers(), Answers(("d",), (0,))]
+    sure = ((0, 3, 1.0), (1, 3, 1.0), (2, 3, 0.0), (3, 3, 0.0))  # margins of 12 and 10
+    assert predicted(tokenizer, contexts, right, *sure, threshold=10.0) == (["b", ""], 10.0)
+    assert predicted(tokenizer, contexts, right, *sure, threshold=9.9) == (["b", "d"], 9.9)
+    assert predicted(tokenizer, contexts, [Answers()] * 2, *sure) == (["", ""], 12.0)
+
+
+def test_the_threshold_is_chosen_for_f1(tokenizer):
+    # The surest answer is right but for a word: F1 of 2/3, no exact match. The other question has no answer.
+    contexts, right = ["b c", "d e"], [Answers(("b c",), (0,)), Answers()]
+    said = predicted(tokenizer, contexts, right, (0, 3, 1.0), (1, 3, 1.0), (2, 3, 0.0), (3, 3, 0.0))
+    assert said == (["b", ""], 11.0)
+
+
+def test_the_majority_floor_may_be_no_answer():
+    def floor(*given):
+        data = SimpleNamespace(train=SimpleNamespace(labels=given))
+        return span.Span().majority(data, raw, None, None)["exact"].tolist()
+
+    none, one, other = Answers(), Answers(("The b",), (0,)), Answers(("c",), (0,))
+    raw = RawExamples(text=(["a"] * 3, ["The b c"] * 3), labels=[none, one, other])
+    assert floor(none, one, none, other) == [1, 0, 0]
+    assert floor(none, one, Answers(("b",), (4,)), other) == [0, 1, 0], "counted without articles"
 
 
 def test_a_context_without_tokens_is_answered_by_nothing(tokenizer):
