@@ -19,6 +19,7 @@ from bertlab.lab.study import Study
 from bertlab.objectives import Corruption, MaskedLM
 from bertlab.objectives.selection import chosen as chosen_of
 from bertlab.objectives.selection import slots
+from bertlab.recipe import Recipe
 
 UNLIKELY = 1e-6
 """Draws are fixed by their keys: a test below this fails always or never."""
@@ -169,6 +170,15 @@ def test_random_tokens_are_any_ordinary_ones(many: Any) -> None:
     assert stats.chisquare(counts[5:]).pvalue > UNLIKELY
 
 
+def test_which_random_token_is_shown_does_not_depend_on_the_draw_that_shows_one(many: Any) -> None:
+    tokens, first, ordinary = many
+    shown, positions, targets, weights = apply(MaskedLM(), tokens, first, ordinary)
+    now = np.take_along_axis(shown, positions, 1)
+    counts = np.bincount(now[(weights > 0) & (now != MASK) & (now != targets)], minlength=105)[5:]
+    assert counts.sum() > 5000
+    assert stats.chisquare(counts).pvalue > UNLIKELY
+
+
 def test_variants_of_the_study_differ_only_in_what_they_show(many: Any) -> None:
     tokens, first, ordinary = many
     results = {name: apply(masking, tokens, first, ordinary) for name, masking in VARIANTS.items()}
@@ -237,3 +247,25 @@ def test_what_is_evaluated_otherwise_has_a_loss_of_its_own() -> None:
     assert MaskedLM(corruption=Corruption(mask=0.1, keep=0.0, random=0.9)).judged_by == "masked_lm_loss"
     assert MaskedLM(schedule="static").alike() == MaskedLM()
     assert MaskedLM(corruption=Corruption(mask=0.1, keep=0.0, random=0.9)).alike() != MaskedLM()
+
+
+def test_the_figures_of_the_fixed_evaluation_are_of_the_chosen_tokens_alone(corpus: Any) -> None:
+    """Two predictions, of probability 1/2 and 1/5, the first one right; the empty slot has its target by chance."""
+    import torch
+
+    (found,) = MaskedLM().evaluations(Recipe(objective=(MaskedLM(),)), corpus, 8, final=True)
+    probabilities = torch.tensor([[[0.5, 0.3, 0.2], [0.2, 0.2, 0.6], [0.9, 0.05, 0.05]]])
+    arrays = {"targets": torch.tensor([[0, 1, 0]]), "weights": torch.tensor([[1.0, 1.0, 0.0]])}
+    model = SimpleNamespace(logits=lambda *_: probabilities.log())
+    sums = found.sums(model, SimpleNamespace(arrays={"masked_lm": arrays}))
+    figures = found.figures({name: float(sums[name]) for name in found.names})
+    loss = np.log(10) / 2
+    heldout = corpus.facts["heldout"]
+    assert figures == pytest.approx({
+        "masked_lm_loss": loss,
+        "perplexity": np.sqrt(10),
+        "accuracy": 0.5,
+        "bits_per_byte": np.log2(10) / 2 * heldout["tokens"] / heldout["bytes"],
+        "own_loss": loss,
+    })  # fmt: skip
+    assert heldout["tokens"] < heldout["bytes"]

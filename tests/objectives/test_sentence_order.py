@@ -243,7 +243,9 @@ def test_each_head_is_scored_on_the_same_pairs_of_both_tasks(corpus: Any) -> Non
             share = right[labels != UNLABELLED].mean()
             (name,) = task.figures
             assert figures[name] == pytest.approx(share)
-            assert 0.4 < figures[name.replace("accuracy", "majority")] < 0.65
+            ones = (labels == 1).sum() / (labels != UNLABELLED).sum()
+            assert figures[name.replace("accuracy", "majority")] == pytest.approx(max(ones, 1 - ones))
+            assert 0.4 < ones < 0.6
             found.setdefault(task.kind, []).append([batch.tokens.tobytes() for batch in batches])
     for one, other in found.values():
         assert one == other
