@@ -221,6 +221,15 @@ def test_pairs_of_a_section_share_the_drawn_seeds() -> None:
     assert interval([compared(3.0, -1.0, 3.0)]) is None, "too few seeds"
 
 
+def test_a_study_that_is_drawn_twice_draws_its_seeds_twice() -> None:
+    pairs = [compared(3.0, -1.0, 3.0, -1.0, study=str(place)) for place in range(40)]
+    ends = interval(pairs)
+    assert ends is not None
+    # 40 independent draws, each above 0 with chance 11/16; with the same seeds each time, 0.2 either way
+    half = 1.96 * (11 / 16 * 5 / 16 / 40) ** 0.5
+    assert (ends.low, ends.high) == pytest.approx((11 / 16 - half, 11 / 16 + half), abs=0.025)
+
+
 def test_pairs_of_few_seeds_count_in_every_resample() -> None:
     few, many = [compared(-1.0)] * 3, [compared(1.0, 1.0, 1.0, 1.0)]
     assert interval([*few, *many]) is None, "of one study, an interval needs four seeds of each pair"

@@ -84,7 +84,11 @@ def test_the_chance_of_a_verdict_is_that_of_drawn_seeds() -> None:
     means = (4 * seen.mean + coming) / most
     bound = scipy.stats.t.ppf(1 - level / 2, most - 1) * deviation / math.sqrt(most)
     assert chance(seen, None, most, level) == pytest.approx((means > bound).mean(), abs=0.01)
-    assert chance(seen, None, most, level, true=5.0) > 0.99  # the paper's effect
+    true = 1.0  # the paper's effect, around which the coming seeds may lie
+    towards = means + (most - 4) * (true - seen.mean) / most
+    assert chance(seen, None, most, level, true=true) == pytest.approx((towards > bound).mean(), abs=0.01)
+    assert chance(seen, None, most, level, true=0.0) == chance(seen, None, most, level)  # whichever gives more
+    assert chance(seen, None, most, level, true=5.0) > 0.99
     assert chance(found((0.1, -0.1, 0.05, -0.05)), None, most, level) < 0.05
     assert chance(found((0.1, -0.1, 0.05, -0.05)), (-1.0, 1.0), most, level) > 0.99  # well within a margin
     assert chance(seen, None, 4, level) == 0.0  # no seed is left
