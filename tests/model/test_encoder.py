@@ -111,6 +111,21 @@ def test_dropout_leaves_a_causal_encoder_causal():
     assert not torch.equal(outputs[0][:, 8:], outputs[1][:, 8:])
 
 
+@pytest.mark.parametrize("position", ["post", "pre"])
+def test_embeddings_attention_probabilities_and_what_each_sublayer_adds_are_dropped(position):
+    """At a probability of 1, nothing is left of what is dropped (BERT appendix A.2)."""
+    model = encoder(norm_position=position).train()
+    layer, (tokens, segments) = model.layers[0], inputs()
+    x = model.embeddings(tokens, segments)
+    model.embeddings.dropout.p = layer.attention.dropout.p = 1.0
+    assert not model.embeddings(tokens, segments).any()
+    assert not layer.attention(x, x, None, None).any(), "its output bias is 0"
+    layer.attention.dropout.p, layer.dropout.p = 0.0, 1.0
+    assert layer.attention(x, x, None, None).any()
+    left = x if position == "pre" else layer.mlp_norm(layer.attention_norm(x))
+    torch.testing.assert_close(layer(x, None, None), left)
+
+
 def test_hidden_states_are_one_more_than_the_layers_and_end_in_the_output():
     model = encoder()
     tokens, segments = inputs()

@@ -175,6 +175,20 @@ def test_tagging_labels_every_token_or_those_asked_for():
     assert source.encoder.embeddings.tokens.weight.grad.abs().sum() > 0
 
 
+@pytest.mark.parametrize("kind", [ClassificationModel, TaggingModel])
+def test_what_the_output_layer_of_a_task_reads_is_dropped(kind):
+    """At a probability of 1, its bias alone is left (BERT's released code)."""
+    source = pretraining()
+    model = kind(source.encoder, source.pooler, 3, dropout=0.0, seed=5).train()
+    with torch.no_grad():
+        model.output.bias.copy_(torch.tensor([1.0, 2.0, 3.0]))
+    logits = model(*plain(batch()))
+    model.dropout.p = 1.0
+    left = model(*plain(batch()))
+    assert torch.equal(left, model.output.bias.expand_as(left))
+    assert not torch.equal(left, logits)
+
+
 def test_spans_have_a_start_and_an_end_at_every_token_but_padding():
     source = pretraining()
     model = SpanModel(source.encoder, dropout=0.1, seed=1).eval()

@@ -90,6 +90,18 @@ def test_the_last_layer_is_computed_where_it_is_read(layers, causal):
     torch.testing.assert_close(states[-1], model(tokens, segments, lengths))
 
 
+def test_attention_probabilities_and_what_each_sublayer_adds_are_dropped():
+    """At a probability of 1, nothing is left of what is dropped."""
+    layer, rotation = encoder().layers[1].train(), encoder().local_rotary(TOKENS)
+    x = torch.randn(2, TOKENS, 32)
+    layer.attention.dropout.p = 1.0
+    assert not layer.attention(x, None, rotation).any()
+    layer.attention.dropout.p = 0.0
+    layer.dropout.p = layer.mlp.dropout.p = 1.0
+    assert layer.attention(x, None, rotation).any()
+    assert torch.equal(layer(x, None, rotation), x)
+
+
 def test_new_adapters_change_little():
     model = encoder()
     tokens, segments = inputs()

@@ -134,6 +134,18 @@ def test_power_norm_normalises_some_tokens_at_a_time(monkeypatch):
     assert torch.autograd.gradcheck(lambda x, *_: norm(x, torch.ones_like(real)), (x, *norm.parameters()))
 
 
+def test_a_multiple_of_the_loss_has_that_multiple_of_its_gradients():
+    """As in a group, whose losses are multiplied by its processes before gradients are averaged."""
+    torch.manual_seed(0)
+    norm = PowerNorm(8, 2).double()
+    norm.gradient_mean.uniform_(-1, 1)
+    x = torch.randn(3, 5, 8, dtype=torch.float64, requires_grad=True)
+    plain, double = [], []
+    for norm.loss_scale, found in ((1.0, plain), (2.0, double)):
+        found += torch.autograd.grad(norm.loss_scale * norm(x).square().sum(), [x, *norm.parameters()])
+    torch.testing.assert_close(double, [2 * each for each in plain])
+
+
 @pytest.mark.parametrize("model", [POWER, BOTH])
 def test_statistics_are_those_of_the_batch_however_it_is_split_padded_and_read(model):
     tokens, segments, lengths = inputs()
