@@ -96,6 +96,9 @@ def test_the_result_says_what_was_trained(whole, corpus):
     assert 0 <= result["heldout"]["next_sentence_accuracy"] <= 1
     assert sorted(path.name for path in (work / "milestones").iterdir()) == ["step-00000010.safetensors"]
     assert (work / "vocab.txt").read_text().split("\n")[0] == "[PAD]"
+    rates = {line["step"]: line["learning_rate"] for line in lines(work) if "learning_rate" in line}
+    assert rates == {step: pytest.approx(SMOKE.schedule.learning_rate(step - 1)) for step in range(1, 21)}
+    assert rates[20] > 0, "that of the last update"
 
 
 def test_the_same_command_gives_the_same_bits(whole, corpus, machine, tmp_path):
@@ -438,6 +441,24 @@ def test_adafactor_is_algorithm_4(size, dtype, error):
         module.weight.detach(), x - 0.01 * np.sqrt((x**2).mean()) * u, rtol=1e-12 if size == 1 else 1e-6
     )
     assert {name for state in made.state.values() for name in state} == {"step", "row_var", "col_var"}
+
+
+def test_adafactor_forgets_at_its_rate_and_small_weights_move_too():
+    """Two steps by hand: the second has moments that are 2**-0.5 new, and both weights count as a half."""
+    x, steps = np.array([[0.1, 0.2]]), (np.array([[0.3, -0.4]]), np.array([[0.1, 0.2]]))
+    module = torch.nn.Linear(2, 1, bias=False).double()
+    with torch.no_grad():
+        module.weight.copy_(torch.tensor(x))
+    made = optimization.build(module, Adafactor(weight_decay=0.0, decay=0.5, min_scale=0.5))
+    rows, columns = np.zeros(1), np.zeros(2)
+    for t, g in enumerate(steps, start=1):
+        module.weight.grad = torch.tensor(g)
+        update(made, 0.01, 100.0)
+        new = t**-0.5
+        rows, columns = (old + new * (now - old) for old, now in ((rows, (g**2).mean(1)), (columns, (g**2).mean(0))))
+        u = g / np.sqrt(np.outer(rows, columns) / rows.mean())
+        x = x - 0.01 * 0.5 * u / max(1.0, np.sqrt((u**2).mean()))
+    np.testing.assert_allclose(module.weight.detach(), x, rtol=1e-12)
 
 
 def test_gradients_are_clipped_by_their_global_norm():
