@@ -22,7 +22,7 @@ from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.task import RawExamples
 from bertlab.training import finetuning
 from bertlab.training.data import TaskDataModule
-from bertlab.training.finetuning import FinetuningModule, exchanged, finetune, open_pretrained
+from bertlab.training.finetuning import FinetuningModule, encode_training, exchanged, finetune, open_pretrained
 from bertlab.training.trainer import quiet
 
 SETTINGS = FineTuning(batch_size=16, epochs=4, peak_lr=3e-3, length=32, dropout=0.1)
@@ -285,6 +285,19 @@ def test_bounds_on_rows_and_steps(run, pairs):
     assert (found.train_examples, found.examples, found.steps) == (48, 10, 5)
     assert found.predictions["label"].tolist() == sampled(pairs, 10).evaluation.labels
     assert run(pairs, dataclasses.replace(settings, max_steps=2)).steps == 2
+
+
+def test_fewer_training_examples_are_a_sample_and_the_same_one_for_every_seed(pretrained, pairs):
+    opened = open_pretrained(pretrained)
+    numbered = dataclasses.replace(pairs, train=dataclasses.replace(pairs.train, labels=[*range(320)]))
+
+    def sample(most):
+        return encode_training(numbered, opened, dataclasses.replace(SHORT, max_train_examples=most)).targets.tolist()
+
+    few, many = sample(40), sample(80)
+    assert (len(few), len(many), sample(320)) == (40, 80, [*range(320)])
+    assert few == sorted(set(few) & set(many)), "in their order, and part of a larger sample"
+    assert np.mean(few) == pytest.approx(160, abs=60), "four standard errors"
 
 
 def test_progress_is_reported_at_each_step(run, pairs):
