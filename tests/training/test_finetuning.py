@@ -247,6 +247,20 @@ def test_the_same_bits_each_time(run, kind, request):
     assert same(run(data, SHORT), run(data, SHORT))
 
 
+def test_each_step_of_each_seed_has_dropout_of_its_own(run, pairs, monkeypatch):
+    kind, drawn = type(KINDS["classification"]), []
+    plain = kind.loss
+
+    def loss(self, logits, targets):
+        drawn.append(torch.initial_seed())  # of the generator from which this step's dropout was drawn
+        return plain(self, logits, targets)
+
+    monkeypatch.setattr(kind, "loss", loss)
+    for finetune_seed in (0, 1):
+        run(pairs, SHORT, finetune_seed=finetune_seed)
+    assert len(drawn) == len(set(drawn)) == 2 * 4
+
+
 def test_a_finetune_seed_has_another_head_and_order(run, pairs):
     assert not same(run(pairs, SHORT), run(pairs, SHORT, finetune_seed=1))
 
@@ -285,6 +299,21 @@ def test_bounds_on_rows_and_steps(run, pairs):
     assert (found.train_examples, found.examples, found.steps) == (48, 10, 5)
     assert found.predictions["label"].tolist() == sampled(pairs, 10).evaluation.labels
     assert run(pairs, dataclasses.replace(settings, max_steps=2)).steps == 2
+
+
+def test_each_epoch_has_every_example_once_and_an_order_of_its_own():
+    rows = base.Inputs(np.full(32, 5), lambda numbers: {"rows": torch.from_numpy(numbers)}, 4096)
+    settings = dataclasses.replace(SETTINGS, epochs=3)
+
+    def epochs(*key):
+        batches = [batch["rows"].numpy() for batch in TaskDataModule(rows, settings, key).train_dataloader()]
+        assert [len(batch) for batch in batches] == [16] * 6
+        return np.concatenate(batches).reshape(3, 32).tolist()
+
+    found = epochs("finetune", 0, 0)
+    assert all(sorted(each) == [*range(32)] for each in found)
+    assert len({tuple(each) for each in (*found, *epochs("finetune", 0, 1))}) == 6
+    assert found == epochs("finetune", 0, 0)
 
 
 def test_fewer_training_examples_are_a_sample_and_the_same_one_for_every_seed(pretrained, pairs):
