@@ -98,6 +98,15 @@ def test_losses_are_those_of_the_predictions():
     torch.testing.assert_close(F.cross_entropy(relation, labels, reduction="sum"), sums["next_sentence"])
 
 
+def test_losses_of_bf16_logits_are_computed_in_fp32():
+    logits = torch.randn(6, VOCABULARY, generator=torch.Generator().manual_seed(0)).bfloat16()
+    targets, weights = torch.arange(6), torch.tensor([1.0, 1, 0, 1, 1, 0])
+    exact = (logits.double().logsumexp(1) - logits.double()[targets, targets])[[0, 1, 3, 4]].sum()
+    found = heads.weighted_loss(logits, targets, weights)
+    assert found.dtype == torch.float32
+    assert found.item() == pytest.approx(exact.item(), rel=1e-6)
+
+
 def test_bf16_is_near_fp32():
     model = pretraining().eval()
     exact = sum(model.losses(batch()).values())
@@ -187,6 +196,20 @@ def test_what_the_output_layer_of_a_task_reads_is_dropped(kind):
     left = model(*plain(batch()))
     assert torch.equal(left, model.output.bias.expand_as(left))
     assert not torch.equal(left, logits)
+
+
+def test_of_a_span_and_whether_there_is_one_the_class_alone_has_dropout():
+    """At a probability of 1, the bias of the class is left; the released code drops nothing before S and E."""
+    source = pretraining()
+    model = SpanModel(source.encoder, dropout=0.0, seed=1, pooler=source.pooler).train()
+    with torch.no_grad():
+        model.answerable.bias.copy_(torch.tensor([1.0, 2.0]))
+    before = model(*plain(batch()))
+    model.dropout.p = 1.0
+    after = model(*plain(batch()))
+    assert torch.equal(after[:, :2], before[:, :2])
+    assert torch.equal(after[:, 2, :2], model.answerable.bias.expand(BATCH, 2))
+    assert not torch.equal(after, before)
 
 
 def test_spans_have_a_start_and_an_end_at_every_token_but_padding():

@@ -67,6 +67,21 @@ def test_a_weighted_sum_of_levels_starts_as_their_mean_and_its_weights_are_learn
     torch.testing.assert_close(model(levels.flatten(2)), alone(levels[:, :, 0] / 2), rtol=0, atol=1e-6)
 
 
+def test_what_each_lstm_and_the_output_layer_read_is_dropped():
+    """At a probability of 1, an LSTM reads nothing of the features, and the output layer nothing of the LSTM."""
+    model = BiLSTMTagger(6, 8, 1, 3, dropout=0.0, seed=0).train()
+    with torch.no_grad():
+        model.output.bias.copy_(torch.tensor([1.0, 2.0, 3.0]))
+        model.recurrent.rightward[0].bias_ih_l0.fill_(0.5)
+    one, other = torch.randn(2, 1, 5, 6, generator=torch.Generator().manual_seed(0))
+    assert not torch.equal(model(one), model(other))
+    model.recurrent.dropout.p = 1.0
+    assert torch.equal(model(one), model(other))
+    assert not torch.equal(model(one), model.output.bias.expand(1, 5, 3))
+    model.dropout.p = 1.0
+    assert torch.equal(model(one), model.output.bias.expand(1, 5, 3))
+
+
 def test_under_a_bilstm_an_encoder_is_asked_as_before():
     encoder = Encoder(Model(layers=1, hidden=16, heads=2, dropout=0.0), 20, 8)
     model = RecurrentEncoder(encoder, seed=0).eval()
