@@ -117,6 +117,20 @@ def test_spans_are_found_and_questions_without_answer_left_alone(run, questions)
     assert max(map(len, questions.evaluation.text[1])) > SETTINGS.length, "no context takes several windows"
 
 
+def test_the_test_split_and_the_floors_have_the_threshold_of_the_evaluation(run, questions, monkeypatch):
+    plain, thresholds = finetuning.evaluate, []
+
+    def evaluate(*given):
+        found = plain(*given)
+        thresholds.append((given[-1], found.threshold))
+        return found
+
+    monkeypatch.setattr(finetuning, "evaluate", evaluate)
+    found = run(dataclasses.replace(questions, test=questions.evaluation), SHORT)
+    assert thresholds[0] == (None, found.threshold)
+    assert thresholds[1:] == [(found.threshold, found.threshold)] * 3
+
+
 def test_a_classifier_trained_beside_the_span_tells_which_questions_have_an_answer(run, questions):
     found = run(questions, dataclasses.replace(SETTINGS, answerability=True))
     assert found.metrics["exact"] > 80
