@@ -173,6 +173,9 @@ def test_the_step_and_the_mix_depend_on_the_source_and_the_costs() -> None:
     assert cheapest(by_restart, now, replace(costs, pretraining=0.0)) in (Design(4, 4, 20), Design(8, 2, 20))
     assert most_per_second(by_example, now, costs) == Design(4, 2, 40)
     assert cheapest(by_example, now, costs) == Design(4, 2, 40)
+    dear = replace(quiet, seed=1.0, finetune=0.7)
+    # a seed gains 1.35 (1/4 - 1/5) for 124 s, which is more; a restart 0.7 (1/8 - 1/12) for 48 s, more per second
+    assert most_per_second(dear, now, costs) == Design(4, 3, 20)
     both = replace(quiet, seed=1.0, example=5.0)
     found = cheapest(both, now, costs)
     assert found is not None
