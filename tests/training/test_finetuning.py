@@ -63,6 +63,16 @@ def test_adams_bias_is_corrected_unless_the_setting_has_googles_optimiser(run, p
     assert same(run(pairs, first), run(pairs, dataclasses.replace(SHORT, max_steps=1, warmup=0.0)))
 
 
+def test_the_rate_its_warm_up_and_the_decay_are_those_of_the_setting(pretrained):
+    setting = FineTuning(peak_lr=0.5, warmup=0.25, weight_decay=0.3)
+    kind = KINDS["classification"]
+    model = setting.prepare(open_pretrained(pretrained).model, kind, ("a", "b"), ("head",))
+    module = FinetuningModule(model, kind, setting, steps=8, key=("head",))
+    assert [module.schedule.learning_rate(step) for step in (0, 1, 5)] == pytest.approx([0.25, 0.5, 0.25])
+    groups = module.configure_optimizers()["optimizer"].param_groups
+    assert {each["weight_decay"] for each in groups if each["params"][0].dim() > 1} == {0.3}
+
+
 def test_sequences_longer_than_the_positions_of_a_model_are_refused(run, entities):
     """Of a checkpoint, whose positions are known when it is read."""
     with pytest.raises(BadInput, match="read in sequences of 33 tokens and the model has 32 positions"):
