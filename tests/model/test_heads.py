@@ -160,6 +160,13 @@ def test_classification_reads_cls_and_takes_the_dropout_given():
     assert not torch.equal(other.output.weight, model.output.weight)
 
 
+def test_the_output_layer_of_a_task_starts_as_berts():
+    """Normal with a standard deviation of 0.02, truncated at two of them, at any width."""
+    weight = TaggingModel(pretraining().encoder, None, 200, dropout=0.1, seed=1).output.weight
+    assert weight.abs().max() <= 0.04
+    assert weight.std().item() == pytest.approx(0.88 * 0.02, rel=0.03)
+
+
 @pytest.mark.parametrize("padded", [False, True])
 def test_classification_reads_the_last_token_of_a_causal_encoder(padded):
     source = pretraining(objective=(CausalLM(),) if True else ())
