@@ -4,6 +4,7 @@ import dataclasses
 import shutil
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 
 from bertlab.cli.in_rounds import _say_end
@@ -12,11 +13,13 @@ from bertlab.lab import plan, scales, studies
 from bertlab.lab.study import Claim, Measurement, Study, Variant
 from bertlab.report.cells import Pretraining
 from bertlab.report.looks import Look, Looked
-from bertlab.report.verdicts import Pair, Trial
+from bertlab.report.statistics.effects import effect
+from bertlab.report.verdicts import Pair, Trial, verdicts
 from bertlab.rounds.budget import Budget
-from bertlab.rounds.rounds import Rounds, State, standing, still_open
+from bertlab.rounds.rounds import Rounds, State, _entries, standing, still_open
 from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
+from bertlab.tasks.metrics import Mean
 
 STUDY = """
 from bertlab import Claim, Corruption, MaskedLM, Measurement, Study, Variant
@@ -180,6 +183,26 @@ def test_a_claim_ends_with_the_papers_metric_or_with_both_endpoints():
         "undecided: open, the chance of a verdict with 12 seeds is 50 %; by likelihood "
         "undecided: stopped, the chance of a verdict with 12 seeds is 1 %"
     )
+
+
+def test_a_look_waits_for_a_new_seed_of_every_pair():
+    claim = Claim("A is the best", better="A", worse=("B", "C"), on="MNLI")
+
+    def runs(values):
+        return {seed: [Mean(np.array([value]))] for seed, value in enumerate(values)}
+
+    def looked_at(seeds, *looks):
+        """The seeds that the next look sees, if there is one."""
+        effects = [effect(runs(np.arange(1.0, n + 1)), runs(np.zeros(n))) for n in seeds]
+        pairs = tuple(Pair("A", worse, each, None) for worse, each in zip("BC", effects, strict=True))
+        judged = verdicts([Trial(claim, pairs, Looked(12, looks))])
+        return [each["n"] for each in _entries(SimpleNamespace(endpoints=(judged, {})), [claim])]
+
+    first = Look(4, 0.5, True, 0.5)
+    assert looked_at((4, 4)) == looked_at((5, 4)) == [4]
+    assert looked_at((4, 4), first) == looked_at((6, 4), first) == []
+    assert looked_at((6, 5), first) == [5]
+    assert looked_at((12, 12), first, Look(12, 0.5, True, 0.0)) == []
 
 
 def test_seeds_added_otherwise_are_no_look(call, command, ended, tmp_path, capsys):
