@@ -169,7 +169,7 @@ def test_the_output_layer_of_a_task_starts_as_berts():
 
 @pytest.mark.parametrize("padded", [False, True])
 def test_classification_reads_the_last_token_of_a_causal_encoder(padded):
-    source = pretraining(objective=(CausalLM(),) if True else ())
+    source = pretraining(objective=(CausalLM(),))
     model = ClassificationModel(source.encoder, source.pooler, 3, dropout=0.0, seed=5).eval()
     tokens, segments, lengths = plain(batch())
     last = lengths - 1 if padded else torch.full((BATCH,), TOKENS - 1)
