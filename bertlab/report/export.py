@@ -84,8 +84,8 @@ def write_parquet(path: Path, lines: pandas.DataFrame) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    found = pyarrow.Table.from_pandas(lines, preserve_index=False)
+    found = pyarrow.Table.from_pandas(tidy.typed(lines), preserve_index=False)
     for place, field in enumerate(found.schema):
-        if pyarrow.types.is_null(field.type) or pyarrow.types.is_decimal(field.type):  # no value, or published ones
+        if pyarrow.types.is_null(field.type):
             found = found.set_column(place, field.name, found.column(place).cast(pyarrow.float64()))
     parquet.write_table(found.replace_schema_metadata(), path)
