@@ -87,16 +87,19 @@ def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str
     return PrepareCorpus(corpus, recipe.tokenizer, located)
 
 
-def open_run(store: str | Path, name: str) -> Pretrained:
+def open_run(store: str | Path, name: str, *, study: str | Path = "") -> Pretrained:
     """The model and tokenizer of a finished pre-training.
 
-    `name` is the beginning of its id, STUDY/VARIANT/SEED, its label or its directory. Raises `BadInput` if no run
-    matches, or several do.
+    `name` is the beginning of its id, STUDY/VARIANT/SEED, its label or its directory. `study` is the path of the study
+    file that defines parts of it, such as a loss; its code is run. Raises `BadInput` if no run matches, or several do,
+    and for a run with such parts if the file is not given and was not run before.
     """
+    from bertlab.lab import own_parts
     from bertlab.training.finetuning import open_pretrained
 
     run = Store(Path(store)).match(name, lambda each: each.kind in PRETRAINED)
     run.verify()
+    own_parts.define(run, str(study), "study=")
     return open_pretrained(run.path)
 
 

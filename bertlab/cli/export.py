@@ -6,7 +6,7 @@ from pathlib import Path
 
 from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, RUNS, argument, option
+from bertlab.cli.options import JSON, RUNS, STUDY_FILE, argument, option
 from bertlab.errors import BadInput, unusable, writing
 
 
@@ -20,6 +20,7 @@ def export(
     directory: Path = argument(..., "DIR", "A new directory to write."),
     results: bool = option(False, "--results", None, "RUN is a study, or `all`: write its results, without weights."),
     push: str = option("", "--push", "OWNER/NAME", "Upload it to the Hugging Face Hub too (HF_TOKEN)."),
+    study: str = STUDY_FILE,
     public: bool = option(False, "--public", None, "Make a new repository of --push public; default: private."),
     runs: Path = RUNS,
     json: bool = JSON,
@@ -41,6 +42,8 @@ def export(
         raise BadInput(f"export target '{directory}' exists already: name a new directory")
     if public and not push:
         raise BadInput("--public is for a repository: give --push OWNER/NAME too")
+    if study and results:
+        raise BadInput("--study is for a model: results are written without the code of a study file")
     store = Store(runs)
     existing = next(path for path in directory.absolute().parents if path.exists())
     beside = existing / f".{directory.name}.{os.getpid()}.part"
@@ -51,7 +54,7 @@ def export(
         raise unusable(error, "export target", directory) from error
     try:
         with writing(directory, "export target"):
-            what = (exports.results if results else exports.checkpoint)(store, run, beside)
+            what = exports.results(store, run, beside) if results else exports.checkpoint(store, run, beside, study)
             address = hub.push(beside, push, "dataset" if results else "model", public=public) if push else ""
             directory.parent.mkdir(parents=True, exist_ok=True)
             beside.rename(directory)

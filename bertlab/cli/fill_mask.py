@@ -4,7 +4,7 @@ from pathlib import Path
 
 from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, MODEL, RUNS, argument, option
+from bertlab.cli.options import JSON, MODEL, RUNS, STUDY_FILE, argument, option
 from bertlab.errors import BadInput
 
 MASK = "[MASK]"
@@ -16,6 +16,7 @@ def fill_mask(
     ),
     text: str = argument(..., "TEXT", 'A text with [MASK] in it, such as "the [MASK] sat down".'),
     top: int = option(5, "--top", "N", "Words per [MASK].", min=1, max=1000),
+    study: str = STUDY_FILE,
     runs: Path = RUNS,
     json: bool = JSON,
 ) -> None:
@@ -23,11 +24,14 @@ def fill_mask(
 
     Example: bertlab fill-mask masking/80/10/10/0 "the [MASK] sat down"
     """
+    from bertlab.lab import own_parts
     from bertlab.lab.jobs import run_or_checkpoint
     from bertlab.machine import Machine
     from bertlab.store.runs import Run, Store
 
     found = run_or_checkpoint(run, Store(runs), Machine(), "RUN")
+    if study and not isinstance(found, Run):
+        raise BadInput(f"--study is for a run, and {run} is a checkpoint: leave it out")
     parts = text.replace("<mask>", MASK).split(MASK)  # <mask> is RoBERTa's
     if len(parts) == 1:
         raise BadInput(f"the text has no {MASK}: write {MASK} in place of a word")
@@ -41,6 +45,7 @@ def fill_mask(
 
     if isinstance(found, Run):
         found.verify()
+        own_parts.define(found, study, own_parts.OPTION)
         opened = open_pretrained(found.path)
         model, tokenizer, predicts = opened.model, opened.tokenizer, found.result().get("predicts", True)
     else:
@@ -50,7 +55,8 @@ def fill_mask(
     if not predicts:
         raise BadInput(f"{run} was published without its LM head and cannot predict words: use another")
     model.eval()
-    if not any(isinstance(loss, MaskedLM) for loss in model.objective):
+    kind = next((loss.kind for loss in model.objective if isinstance(loss, MaskedLM)), "")
+    if not kind:
         raise BadInput(f"{run} is not a masked LM and cannot see words after {MASK}: use another")
     ids = [tokenizer.cls]
     for number, part in enumerate(tokenizer.encode_around(parts)):
@@ -61,8 +67,8 @@ def fill_mask(
     tokens = torch.tensor([ids])
     places = (tokens == tokenizer.mask).nonzero()[:, 1]
     with torch.inference_mode():
-        batch = TensorBatch(tokens, torch.zeros_like(tokens), None, {MaskedLM.kind: {"positions": places[None]}})
-        logits = model.logits(batch, MaskedLM.kind)
+        batch = TensorBatch(tokens, torch.zeros_like(tokens), None, {kind: {"positions": places[None]}})
+        logits = model.logits(batch, kind)
     best = logits[0].softmax(-1).topk(min(top, tokenizer.size))
     guesses = [
         [{"piece": tokenizer.shown(piece), "probability": share} for share, piece in zip(*rank, strict=True)]

@@ -106,6 +106,7 @@ MODEL = "RUN|DIR|HUB_NAME[@REVISION]"
 STORE = "BERTLAB_RUNS"
 RUNS = option(Path("runs"), "--runs, --store", "DIR", "The store: the directory of all runs.", envvar=STORE)
 JSON = option(False, "--json", None, "Print one JSON document on standard output, and all else on standard error.")
+STUDY_FILE = option("", "--study", "FILE", "The study file that defines parts of RUN, such as a loss: runs its code.")
 LOGGERS = option(None, "--logger", "tensorboard|trackio|wandb", "Log curves and results there too; repeatable.")
 RETRY = option(False, "--retry", None, "Run failed and diverged jobs again.")
 DRY_RUN = option(False, "--dry-run", None, "Print the plan and exit.")

@@ -372,6 +372,8 @@ def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
     if isinstance(run, Checkpoint):
         return ImportCheckpoint(run)
     kept = run.science()
+    if "code" in kept:
+        raise BadInput(f"run {run.id} was trained with the code of a study file: measure it in that study")
     if run.kind == "import":
         result = run.result()
         found = Checkpoint(kept["checkpoint"], result["checkpoint"], commit=result.get("commit", ""))
@@ -382,8 +384,6 @@ def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
         saved = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").glob("step-*.safetensors")}
         milestones = tuple(each for each in range(1, 101) if each == 100 or recipe.schedule.milestone(each) in saved)
         job = Pretrain(recipe, corpus, run.label, milestones, run.label)
-    if "code" in kept:
-        raise BadInput(f"run {run.id} was trained with the code of a study file: measure it in that study")
     if job.id != run.id:
         raise BadInput(f"run {run.id} was trained by another version of bertlab: train it again to measure it")
     return job

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bertlab.errors import BadInput, unknown
+from bertlab.lab import own_parts
 from bertlab.names import ALL, filename
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
@@ -20,10 +21,14 @@ if TYPE_CHECKING:
     import pandas
 
 
-def checkpoint(store: Store, name: str, directory: Path) -> str:
-    """Writes the pre-training that `name` names into `directory`; says what it wrote. Raises `BadInput` for no run."""
+def checkpoint(store: Store, name: str, directory: Path, study: str = "") -> str:
+    """Writes the pre-training that `name` names into `directory`; says what it wrote. Raises `BadInput` for no run.
+
+    `study` is the file that defines parts of it, see `own_parts`.
+    """
     run = store.match(name, lambda run: run.kind in PRETRAINED)
     run.verify()
+    own_parts.define(run, study, own_parts.OPTION)
     from bertlab.model.heads import PretrainingModel
     from bertlab.model.interop import huggingface
     from bertlab.model.interop.architectures import architecture_of

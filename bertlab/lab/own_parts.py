@@ -1,0 +1,56 @@
+"""The parts of a finished run that a study file defines, such as a loss. The copy in a store is not run by itself."""
+
+from contextlib import suppress
+from pathlib import Path
+
+from bertlab.errors import BadInput
+from bertlab.lab import studies
+from bertlab.lab.study_file import StudyFile
+from bertlab.recipe import Recipe
+from bertlab.recipe.identity import load
+from bertlab.store.runs import Run
+
+OPTION = "--study "
+"""How a command takes the file."""
+
+
+def define(run: Run, study: str, option: str) -> None:
+    """Defines the parts of the recipe of `run` by running the file `study`, which has to be the one of this run.
+
+    Without a file it runs nothing: raises `BadInput` if a part is unknown, with the place of the copy and the `option`
+    that takes it. Raises `BadInput` for another file.
+    """
+    code = run.science().get("code", "")
+    if study:
+        if not code or _code(Path(study)) != code:
+            raise BadInput(f"{option}'{study}' is not the study file with which run {run.id} was trained{_advice(run)}")
+        studies.find(study)
+        return
+    try:
+        load(Recipe, run.science()["recipe"])
+    except BadInput as error:
+        if not code:
+            raise
+        what = str(error).partition(":")[0]
+        copy = _copy(run)
+        advice = f"read its copy and run it with {option}'{copy}'" if copy else f"run this file with {option}FILE"
+        raise BadInput(f"{what}: run {run.id} was trained with the code of a study file: {advice}") from None
+
+
+def _advice(run: Run) -> str:
+    copy = _copy(run)
+    return f": give '{copy}', its copy" if copy else ""
+
+
+def _copy(run: Run) -> Path | None:
+    """The copy of the study file of a run beside the records of its store."""
+    files = sorted((run.path.parents[1] / "studies").glob("*/*.py"))
+    return next((path for path in files if _code(path) == run.science()["code"]), None)
+
+
+def _code(path: Path) -> str:
+    """The hash of a study file and the modules beside it, as ids have it; empty if there is no code in them."""
+    with suppress(SyntaxError, ValueError):  # `BadInput` too: no file that a run was trained with
+        code = StudyFile.read(str(path)).code
+        return code.sha256 if code else ""
+    return ""
