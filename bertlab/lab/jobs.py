@@ -139,12 +139,24 @@ class Pretrain:
         from bertlab.training.loggers import opened
         from bertlab.training.pretraining import pretrain
 
+        defined = self._defined() if self.code else None  # first: a mistake in it must not cost a training
         directory = store.get_verified(self.corpus.id).path
         corpus = tokens.open_corpus(directory, self.recipe.tokenizer, check=False)
         fields = self.science() | {"recipe": science(self.recipe, whole=True)}
         first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
-            return pretrain(self.recipe, corpus, work, machine, self.milestones, progress, group, strategy, loggers)
+            found = pretrain(self.recipe, corpus, work, machine, self.milestones, progress, group, strategy, loggers)
+        return found | _given(defined=defined)
+
+    def _defined(self) -> dict[str, Any]:
+        """What a report, which runs no study file, has to know of parts that one defines."""
+        objective = self.recipe.declared.objective
+        return {
+            "recipe": science(self.recipe, whole=True),
+            "figures": {str(name): str(label) for loss in objective for name, label in loss.measured.items()},
+            "unseen": [str(name) for loss in objective for name in loss.unseen],
+            "meanings": [str(loss.meaning) for loss in objective],
+        }
 
 
 @dataclass(frozen=True)
@@ -251,6 +263,7 @@ class Measure:
         from bertlab.training.finetuning import finetune
         from bertlab.training.loggers import opened
 
+        defined = self._defined() if self.code else None
         pretrained, task, before = store.get_verified(self.pretrain.id), self.data.task, self.intermediate_task
         for each in self.tasks:
             if each.origin == "files" and content_of(each, machine) != each.content:
@@ -308,8 +321,13 @@ class Measure:
                 intermediate_commit=before and before.hub and before.hub.commit,
                 test=tested,
                 threshold=outcome.threshold,
+                defined=defined,
             ),
         }
+
+    def _defined(self) -> dict[str, Any]:
+        """What a report, which runs no study file, has to know of an adaptation that one defines."""
+        return {"settings": science(self.settings, whole=True), "description": str(self.settings.description)}
 
     @property
     def tasks(self) -> tuple[LocatedTask, ...]:

@@ -118,6 +118,23 @@ def by_kind(leaf: Any) -> Any:
     return leaf.kind if isinstance(leaf, Arm) else leaf
 
 
+def leaves_of(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The `leaves` of a recipe or another value from its JSON, with the kinds of arms instead of the arms."""
+    found: dict[str, Any] = {}
+    for name, item in data.items():
+        if isinstance(item, Mapping):
+            found |= {prefix + name: item["kind"]} if "kind" in item else {}
+            found |= leaves_of(item, f"{prefix}{name}.")
+        elif isinstance(item, list):
+            found[prefix + name] = [each.get("kind", each) if isinstance(each, Mapping) else each for each in item]
+            for each in item:
+                if isinstance(each, Mapping) and "kind" in each:
+                    found |= leaves_of(each, f"{prefix}{each['kind']}.")
+        elif name != "kind":
+            found[prefix + name] = item
+    return found
+
+
 def set_fields(value: T, texts: Mapping[str, str], prefix: str = "") -> T:
     """`put` with texts that a user writes: `objective=masked_lm`, `masked_lm.mask_prob=0.4`.
 

@@ -1,13 +1,14 @@
 """The values and the pre-trainings that a study plans, finished or not."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
 from bertlab.adaptation import Adaptation
-from bertlab.recipe import Recipe
+from bertlab.recipe import Recipe, Tokenizer, Transformer
+from bertlab.recipe.identity import leaves_of, science
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
@@ -86,10 +87,24 @@ class Cell(Planned):
     """The maximum length in tokens; 0 if unknown."""
     adaptation: Adaptation | None
     """At its defaults until it is measured; None for an arm that this package does not define."""
+    written: Mapping[str, Any]
+    """All fields of an adaptation that a study file defines, as JSON; empty if they are not known."""
+    described: str
+    """What an adaptation that a study file defines trains, in words; empty if it is not known."""
     threshold: float | None
     """The score above which a question is answered, where questions may have no answer."""
     curve: tuple[tuple[int, float], ...]
     """Steps of the fine-tuning, each with the mean training loss (nats) since the step before."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of its adaptation by dotted path; empty if they are not known."""
+        return leaves_of(science(self.adaptation, whole=True) if self.adaptation else self.written)
+
+    @property
+    def description(self) -> str:
+        """What its adaptation trains, in words; empty if that is not known."""
+        return self.adaptation.description if self.adaptation else self.described
 
     @property
     def of_pretraining(self) -> bool:
@@ -137,6 +152,10 @@ class Pretraining(Planned):
     """The run's `result.json`; empty if it is not finished."""
     recipe: Recipe | None
     """None if it is not finished, or has an arm that this package does not define."""
+    parts: Mapping[str, Any]
+    """Its model and its tokenizer by these names; None for one that this package does not define."""
+    written: Mapping[str, Any]
+    """All fields of a recipe with parts that a study file defines, as JSON; empty if they are not known."""
     curve: tuple[Point, ...]
     host: Mapping[str, str]
     """The machine: its processor, cores, system, and the versions of the libraries."""
@@ -167,10 +186,44 @@ class Pretraining(Planned):
         return str(self.result.get("judged_by", ""))
 
     @property
+    def model(self) -> Transformer | None:
+        """The shape of its model, if it is known."""
+        return self.recipe.model if self.recipe else self.parts.get("model")
+
+    @property
+    def tokenizer(self) -> Tokenizer | None:
+        """Its tokenizer, if it is known."""
+        return self.recipe.tokenizer if self.recipe else self.parts.get("tokenizer")
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """The fields of its recipe by dotted path; empty if they are not known."""
+        return leaves_of(science(self.recipe, whole=True) if self.recipe else self.written)
+
+    @property
+    def labels(self) -> Mapping[str, str]:
+        """The label of each figure of its held-out evaluations."""
+        if self.recipe is None:
+            return dict(self._defined.get("figures", {}))
+        return {name: label for loss in self.recipe.objective for name, label in loss.measured.items()}
+
+    @property
+    def meanings(self) -> Sequence[str]:
+        """How to read these figures, a text for each loss."""
+        return [each.meaning for each in self.recipe.objective] if self.recipe else self._defined.get("meanings", ())
+
+    @property
     def unseen(self) -> frozenset[str]:
         """Held-out metrics of inputs unlike those of its training."""
-        losses = self.recipe.objective if self.recipe else ()
-        return frozenset(name for loss in losses for name in loss.unseen)
+        if self.recipe is None:
+            return frozenset(self._defined.get("unseen", ()))
+        return frozenset(name for loss in self.recipe.objective for name in loss.unseen)
+
+    @property
+    def _defined(self) -> Mapping[str, Any]:
+        """What the result has of parts that a study file defines; empty in results of earlier versions."""
+        found: Mapping[str, Any] = self.result.get("defined", {})
+        return found
 
     @property
     def loss(self) -> float | None:

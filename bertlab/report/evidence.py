@@ -10,7 +10,6 @@ from statistics import fmean
 from typing import Any
 
 from bertlab.lab.study import GUESS, Claim
-from bertlab.recipe import Loss
 from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import EXCHANGED, Cell, Pretraining, printed_difference
 from bertlab.report.looks import Looks
@@ -159,14 +158,14 @@ class Evidence:
         return {variant: original for variant, original in self.originals().items() if variant != original}
 
     @property
-    def losses(self) -> list[Loss]:
-        """The losses of all objectives."""
-        return [loss for run in self.pretrainings if run.recipe for loss in run.recipe.objective]
+    def meanings(self) -> list[str]:
+        """How to read the figures of the losses of all objectives."""
+        return list(dict.fromkeys(meaning for run in self.pretrainings for meaning in run.meanings if meaning))
 
     @cached_property
     def heldout_metrics(self) -> dict[str, str]:
         """The label of each metric of the held-out evaluations, by name."""
-        labels = {name: label for loss in self.losses for name, label in loss.measured.items()}
+        labels = {name: label for run in self.pretrainings for name, label in run.labels.items()}
         measured = [name for run in self.pretrainings for name in run.result.get("heldout", {})]
         measured += [name for run in self.pretrainings for point in run.curve for name in point.losses]
         return {name: labels.get(name, name) for name in measured if not name.endswith("_majority")}

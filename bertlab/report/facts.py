@@ -74,7 +74,7 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
     padding = "" if real == "unknown" else f", without padding {real}"
     found = [("Model", _model(runs)), ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}")]
     by_variant = {each.variant: [run for run in runs if run.variant == each.variant] for each in runs}
-    sizes = {name: own[-1].recipe.model for name, own in by_variant.items() if own[-1].recipe}
+    sizes = {name: model for name, own in by_variant.items() if (model := own[-1].model)}
     multiples = []
     for variant, model in sizes.items():
         own = sizes.get(baseline, model)
@@ -97,7 +97,7 @@ def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
     parts = [
         f"{cell.metric} on {dataset}, split {cell.split}",
-        " or ".join(dict.fromkeys(each.adaptation.description for each in measured if each.adaptation)),
+        " or ".join(dict.fromkeys(each.description for each in measured if each.description)),
     ]
     if cell.train_examples or cell.eval_examples:
         parts.append(f"{cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples")
@@ -113,7 +113,7 @@ def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
     if cell.length:
         parts.append(f"sequences of at most {cell.length} tokens")
     if cell.kind in KINDS and KINDS[cell.kind].cased:
-        cases = {each.recipe.tokenizer.cased for each in evidence.pretrainings if each.recipe}
+        cases = {each.tokenizer.cased for each in evidence.pretrainings if each.tokenizer}
         text = ["cased text" if each else "lower-cased text" for each in sorted(cases)]
         contexts = {each.adaptation.context for each in measured if each.adaptation}
         documents = [f"with{'' if each else 'out'} the context of their document" for each in sorted(contexts)]
@@ -171,7 +171,7 @@ def _time(evidence: Evidence) -> str:
 
 
 def _model(runs: Sequence[Pretraining]) -> str:
-    models = [each.recipe and each.recipe.model for each in runs]
+    models = [each.model for each in runs]
     sizes = [f"{model.shape}, {model.positions} positions" if model else "a model of unknown size" for model in models]
     text = "; ".join(dict.fromkeys(sizes))
     return f"{text}; {_span(runs, 'parameters')} parameters, vocabulary {_span(runs, 'vocabulary')}"

@@ -94,6 +94,7 @@ class _Reader:
         environment = plain_data(run.environment()) if run else {}
         versions = environment.get("versions", {})
         shown = sorted(versions.keys() - set(NUMERICS))
+        written = run.science().get("recipe", {}) if run else {}
         numerics = {"compiled": "no"} | environment.get("numerics", {}) if run else {}
         return Pretraining(
             variant=planned["variant"],
@@ -102,7 +103,9 @@ class _Reader:
             status=status,
             reason=reason,
             result=result,
-            recipe=_load(Recipe, run.science().get("recipe", {})) if run else None,
+            recipe=_load(Recipe, written) if run else None,
+            parts={name: _part(written, name) for name in ("model", "tokenizer")} if run else {},
+            written=result.get("defined", {}).get("recipe", {}),
             curve=_curve(run, result) if run else (),
             seconds=run.seconds() if run else 0.0,
             numerics=_facts(numerics, NUMERICS),
@@ -152,6 +155,8 @@ class _Reader:
             kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
             length=int(result.get("length", 0)),
             adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned["method"]}),
+            written=result.get("defined", {}).get("settings", {}),
+            described=result.get("defined", {}).get("description", ""),
             threshold=number(result.get("threshold")),
             curve=tuple((int(each["step"]), float(each["loss"])) for each in result.get("curve", ())),
         )
@@ -197,6 +202,12 @@ def _load(kind: type, data: Mapping[str, Any]) -> Any:
         return load(kind, data)
     except BadInput:
         return None
+
+
+def _part(recipe: Mapping[str, Any], name: str) -> Any:
+    """A field of a recipe, whatever its other fields are; None where a study file defines it."""
+    part = _load(Recipe, {name: recipe[name]} if name in recipe else {})
+    return part and getattr(part, name)
 
 
 def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:

@@ -12,7 +12,6 @@ from decimal import Decimal
 from operator import attrgetter
 from statistics import fmean
 
-from bertlab.recipe.identity import by_kind, leaves
 from bertlab.report import escape
 from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import is_share
@@ -257,14 +256,13 @@ def recipes(evidence: Evidence) -> Table:
     fields: dict[str, dict[str, dict[str, str]]] = {}  # by field, by measurement or the pre-training, by variant
     variants = [each for each in evidence.variants if not evidence.untrained(each)]
     for variant in variants:
-        recipe = next((each.recipe for each in evidence.of(variant)), None)
-        known = [("", name, leaf) for name, leaf in leaves(recipe).items()] if recipe else []
+        recipe = next((each.fields for each in evidence.of(variant)), {})
+        known = [("", name, leaf) for name, leaf in recipe.items()]
         for cell in (each for each in evidence.cells if each.variant == variant and each.value is not None):
-            own = leaves(cell.adaptation) if cell.adaptation else {}
             known.append((cell.measurement, "method", cell.method))
-            known += [(cell.measurement, f"{cell.method}.{name}", leaf) for name, leaf in own.items()]
+            known += [(cell.measurement, f"{cell.method}.{name}", leaf) for name, leaf in cell.fields.items()]
         for on, name, leaf in known:
-            fields.setdefault(name, {}).setdefault(on, {})[variant] = _plain(by_kind(leaf))
+            fields.setdefault(name, {}).setdefault(on, {})[variant] = _plain(leaf)
     differing: dict[str, dict[str, str]] = {}
     for name, places in fields.items():
         for values in places.values():

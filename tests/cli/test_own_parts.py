@@ -11,6 +11,7 @@ import pytest
 
 import bertlab
 from bertlab.errors import BadInput
+from bertlab.report.gather import gather_all
 from bertlab.store.runs import Store
 
 ROOT = Path(__file__).parents[2]
@@ -126,6 +127,28 @@ def runs(tmp_path_factory, text_file):
         [*command, "--threads", "1", "--precision", "fp32"], check=True, capture_output=True, env=environment
     )
     return folder / "runs"
+
+
+def test_a_page_has_what_a_study_file_defines(runs, call, tmp_path):
+    assert call("report", "--runs", runs, "--out", tmp_path, "--format", "md") == 0
+    page = (tmp_path / "lengths.md").read_text()
+    for text in (
+        "4 layers, 32 wide",
+        "long sequences",  # the label of a figure
+        "Long sequences: the share that is told from short ones.",
+        "all weights fine-tuned or the biases alone;",
+        "| MLM (baseline) | masked_lm ",
+        "| own_lm, long | biases ",
+    ):
+        assert text in page, text
+    assert "unknown size" not in page
+    (evidence,) = gather_all(Store(runs))
+    by_variant = {each.variant: each.fields for each in evidence.pretrainings}
+    own, usual = by_variant["length"], by_variant["MLM"]
+    assert (own["own_lm.mask_prob"], own["own_lm.selection"], own["long.share"]) == (0.2, "others", 0.5)
+    same = {name: value for name, value in usual.items() if "masked_lm" not in name and name != "objective"}
+    assert same.items() <= own.items()
+    assert [each.description for each in evidence.column("SST-2")] == ["all weights fine-tuned", "the biases alone"]
 
 
 def copy_of(runs):

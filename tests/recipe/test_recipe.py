@@ -18,7 +18,7 @@ from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, Spa
 from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.recipe import Recipe, Schedule
 from bertlab.recipe import identity as ids
-from bertlab.recipe.identity import canonical, field_paths, identity, load, science, set_fields
+from bertlab.recipe.identity import canonical, field_paths, identity, leaves, leaves_of, load, science, set_fields
 from bertlab.recipe.ranges import hints
 from bertlab.text.tokenizers import ByteLevelBPE, WordPiece
 
@@ -300,3 +300,12 @@ def test_the_number_of_predicted_tokens_is_the_papers(ordinary, rate):
     assert chosen == min(ordinary, max(1, math.floor(rate * ordinary + 0.5)))
     if ordinary >= 1:
         assert chosen <= selection.slots(rate, ordinary + 2)
+
+
+def test_json_has_the_leaves_of_its_recipe():
+    made = Recipe(objective=(MaskedLM(mask_prob=0.4, selection=selection.WholeWords()), NextSentence()))
+    read = leaves_of(science(made, whole=True))
+    assert [*read] == [*leaves(made)]
+    assert read["objective"] == ["masked_lm", "next_sentence"]
+    assert read["masked_lm.selection"] == made.objective[0].selection.kind
+    assert (read["masked_lm.mask_prob"], read["inputs.format"]) == (0.4, "segment-pair")

@@ -153,7 +153,8 @@ def test_a_loss_that_only_its_study_file_defines_is_reported(builder: Any, tmp_p
     builder.record()
     text = written(builder, tmp_path / "out")
     assert "masked_lm_loss (nats)" in text
-    assert "a model of unknown size; 1,234,567 parameters" in text
+    assert "4 layers, 128 wide" in text
+    assert "positions; 1,234,567 parameters" in text
 
 
 def test_without_pre_training(builder: Any, tmp_path: Path) -> None:
