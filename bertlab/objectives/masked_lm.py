@@ -205,7 +205,9 @@ class MaskedLM(LanguageModel):
         chosen, active = self._chosen(sample.batch), sample.batch.arrays[self.kind]["weights"] > 0
         sizes, counts, tokenizer = sample.sizes, chosen.sum(axis=1), sample.corpus.tokenizer
         expected = np.minimum(sizes, np.maximum(1, np.floor(self.mask_prob * sizes + 0.5)))
-        miscounted = (counts != expected) | (active.sum(axis=1) != expected)
+        fewer = self.selection.fewer
+        miscounted = (counts > expected) if fewer else (counts != expected)
+        miscounted |= active.sum(axis=1) != counts
         special = (chosen & ~sample.ordinary).any(axis=1)
         chosen &= sample.ordinary
         shown, before, vocabulary = sample.batch.tokens, sample.tokens, np.asarray(tokenizer.ordinary)
@@ -220,7 +222,10 @@ class MaskedLM(LanguageModel):
 
         # A random token equals the token before it with this probability.
         equal = self.corruption.random * float(np.isin(before[chosen], vocabulary).mean()) / len(vocabulary)
-        rule, found = f"max(1, floor({self.mask_prob:g} n + 0.5)) a sequence", f"{counts.sum() / sizes.sum():.2%}"
+        rule, found = (
+            f"{'at most ' * fewer}max(1, floor({self.mask_prob:g} n + 0.5)) a sequence",
+            f"{counts.sum() / sizes.sum():.2%}",
+        )
         return [
             always("tokens chosen", rule, miscounted, sample.name, f"{found} of {sizes.sum():,}"),
             always("specials chosen", "never", special, sample.name, "never"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import pytest
@@ -16,7 +16,8 @@ from bertlab.inputs.audit.sample import elsewhere
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Batch
 from bertlab.inputs.formats import DocSentences, FullSentences, Layout, full_sentences, segment_pair
-from bertlab.objectives import CausalLM, Corruption, MaskedLM
+from bertlab.objectives import CausalLM, Corruption, MaskedLM, Tokens
+from bertlab.objectives.selection import Choice
 from bertlab.recipe import Format, Inputs, Model, Recipe, Schedule
 from bertlab.recipe.objective import bert
 from bertlab.recipe.ranges import arms
@@ -139,6 +140,37 @@ def test_wrong_shares_of_what_is_shown(corpus: Any, shares: tuple[float, ...], e
         found(corpus, recipe(), recipe(MaskedLM(corruption=Corruption(mask=mask, keep=keep, random=random))))
         == expected
     )
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OfEachOther(Tokens):
+    """Leaves out the last chosen token of each other sequence."""
+
+    kind: ClassVar[str] = "of-each-other"
+
+    def prepare(self, mask_prob: float, tokenizer: Any, length: int) -> Any:
+        choose = super().prepare(mask_prob, tokenizer, length)
+
+        def chosen(sequences: Any, keys: Any) -> Choice:
+            choice = choose(sequences, keys)
+            used = choice.used.copy()
+            used[np.arange(len(used)), used.sum(axis=1) - 1] = sequences.sequence_ids % 2
+            return Choice(choice.numbers, used, choice.groups)
+
+        return chosen
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Fewer(OfEachOther):
+    kind: ClassVar[str] = "fewer"
+    fewer: ClassVar[bool] = True
+
+
+def test_a_selection_that_chooses_fewer_says_so(corpus: Any) -> None:
+    undeclared, declared = (recipe(MaskedLM(selection=each)) for each in (OfEachOther(), Fewer()))
+    assert found(corpus, undeclared) == {"tokens chosen"}
+    assert found(corpus, declared) == set()
+    assert found(corpus, declared, recipe(MaskedLM(mask_prob=0.4, selection=Fewer()))) == {"tokens chosen"}
 
 
 def test_a_special_is_chosen(corpus: Any) -> None:

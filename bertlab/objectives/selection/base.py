@@ -35,10 +35,13 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
 
     annotated: ClassVar[bool] = False
     """Whether it reads the linguistic spans of the text."""
+    fewer: ClassVar[bool] = False
+    """Whether it may choose fewer tokens than `chosen(mask_prob, n)` of n, even none; audits then test for no more."""
 
     @abstractmethod
     def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
-        """Returns what chooses `chosen(mask_prob, n)` of n tokens; `length` is that of the longest sequence."""
+        """Returns what chooses `chosen(mask_prob, n)` of n tokens, or fewer if it is `fewer`; `length` is that of the
+        longest sequence."""
 
     # Audit: `chosen` (R, T) flags the chosen tokens of a sample.
 
