@@ -2,6 +2,7 @@
 
 import importlib.util
 import json
+import pkgutil
 import re
 import shlex
 import shutil
@@ -14,8 +15,12 @@ import torch
 import typer
 
 import bertlab
+from bertlab import FullSentences, Inputs, MaskedLM
 from bertlab.cli.main import app
+from bertlab.inputs.audit import audit
+from bertlab.inputs.batches import Batches
 from bertlab.lab import plan, scales, studies
+from bertlab.model.heads import PretrainingModel, TensorBatch
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
 
@@ -120,6 +125,56 @@ def test_the_loss_of_the_pages_smooths_labels(tmp_path):
     torch.testing.assert_close(found, (expected * weights).sum())
 
 
+def test_the_loss_of_the_pages_with_a_head_of_its_own_finds_replaced_tokens(tmp_path, corpus):
+    replaced = shown("Loss", tmp_path).variant("replaced").objective[0]
+    inputs = Inputs(format=FullSentences(), length=32)
+    alone = bertlab.make_recipe("smoke", objective=(replaced,), inputs=inputs)
+    assert all(check.holds is not False for each in audit(alone, corpus) for check in each.checks)
+    recipe = bertlab.make_recipe("smoke", objective=(MaskedLM(), replaced), inputs=inputs)
+    batch = Batches(recipe, corpus).batch(0)
+    arrays = batch.arrays["replaced"]
+    assert (arrays["before"] == corpus.tokenizer.mask).any()  # it sees what the loss before it has shown
+    assert arrays["weights"].sum() == batch.lengths.sum() == replaced.count(arrays)
+    several = [Batches(alone, corpus).batch(step).arrays["replaced"] for step in range(20)]
+    labels, count = (sum(each[name].sum() for each in several) for name in ("labels", "weights"))
+    assert 0.12 < labels / count < 0.16  # of the ordinary tokens 15 %
+    model = PretrainingModel.of(recipe, corpus.tokenizer.size).eval()
+    whole, *halves = (tensors(batch.take(low, high)) for low, high in ((0, 99), (0, 3), (3, 99)))
+    losses = [model.losses(each)["replaced"] for each in (whole, *halves)]
+    torch.testing.assert_close(losses[0], losses[1] + losses[2])
+    (evaluation,) = replaced.evaluations(recipe, corpus, 64, final=True)
+    with torch.inference_mode():
+        sums = [evaluation.sums(model, tensors(each)) for each in evaluation.batches]
+    found = evaluation.figures({name: sum(float(each[name]) for each in sums) for name in evaluation.names})
+    assert found.keys() == replaced.figures.keys()
+    assert found["replaced_loss"] == pytest.approx(0.69, abs=0.1)  # of a model that knows nothing
+    assert found[replaced.judged_by] == found["replaced_loss"]
+    head = model.replaced_head
+    assert sum(value.numel() for value in head.parameters()) == replaced.parameters(recipe.model, corpus.tokenizer.size)
+
+
+def tensors(batch):
+    arrays = {kind: {name: torch.as_tensor(each) for name, each in own.items()} for kind, own in batch.arrays.items()}
+    return TensorBatch(*map(torch.as_tensor, (batch.tokens, batch.segments, batch.lengths)), arrays)
+
+
+def test_the_low_rank_adaptation_of_the_pages_changes_attention(finished):
+    (block,) = {block for _, block in BLOCKS if "class LoRA(" in block}
+    names = {"__name__": __name__}
+    exec(compile(block, "parts.md", "exec"), names)
+    model = bertlab.open_run(finished, "masking-80-10-10-seed0").model.eval()
+    tokens = torch.arange(5, 17)[None]
+    before = model.encoder(tokens, torch.zeros_like(tokens))
+    encoder = names["LoRA"](rank=2).encoder(model, (0,))
+    torch.testing.assert_close(encoder(tokens, torch.zeros_like(tokens)), before)
+    trained = {name: value for name, value in encoder.named_parameters() if value.requires_grad}
+    assert all("qkv_proj.parametrizations.weight.0" in name for name in trained)
+    assert sum(value.numel() for value in trained.values()) == 4 * 2 * (32 + 96)  # layers, rank, D + 3 D
+    for name, value in trained.items():
+        torch.nn.init.normal_(value) if name.endswith("up") else None
+    assert not torch.allclose(encoder(tokens, torch.zeros_like(tokens)), before)
+
+
 def test_the_adaptation_of_the_pages_trains_biases(tmp_path, finished):
     biases = shown("FineTuning", tmp_path).variant("biases").adaptation
     encoder = biases.encoder(bertlab.open_run(finished, "masking-80-10-10-seed0").model, (0,))
@@ -164,6 +219,11 @@ def test_the_metric_of_the_pages_is_kept_for_reports(tmp_path, call, text_file):
 def test_every_public_name_is_in_the_reference():
     shown = re.findall(r"^::: bertlab\.(\w+)$", PAGES["docs/reference/python.md"], re.M)
     assert sorted(shown) == sorted(bertlab.__all__)
+
+
+def test_every_name_of_the_reference_exists():
+    for name in re.findall(r"^::: (\S+)$", PAGES["docs/reference/python.md"], re.M):
+        assert pkgutil.resolve_name(name).__doc__, name
 
 
 def test_the_tables_of_the_site_are_complete(hooks):
