@@ -153,7 +153,8 @@ def carry_out(
             store.remove_if_empty()
         raise
     if lost:
-        complain(f"{len(lost)} of {len(jobs)} jobs have no result (see `bertlab runs`):")
+        have = "has" if len(lost) == 1 else "have"
+        complain(f"{len(lost)} of {len(jobs)} jobs {have} no result (see `bertlab runs`):")
     for job in lost:
         complain(f"  {title(job, live.addresses)}: {reason(job, store)}")
         if debugging() and (failure := store.failure(job.id)):

@@ -121,12 +121,12 @@ def attempt(
         return Ended("stopped", str(error))
     except Exception as error:
         diverged = isinstance(error, RunFailed) and error.status == "diverged"
-        reason = " ".join((str(error) or type(error).__name__).split())
+        name, text = type(error).__name__, " ".join(str(error).split())
         if diverged:
-            return Ended("diverged", reason, traceback.format_exc(), final=True)
-        place = place_of(error)
+            return Ended("diverged", text or name, traceback.format_exc(), final=True)
+        place, reason = place_of(error), text or name
         if place:
-            reason = f"{type(error).__name__}: {reason} ({place})"
+            reason = f"{f'{name}: {text}' if text else name} ({place})"
         final = bool(place) and isinstance(error, MISTAKES)
         return Ended("failed", reason, traceback.format_exc(), final=final)
     finally:

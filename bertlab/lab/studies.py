@@ -83,13 +83,13 @@ def find(name: str) -> Study:
         raise BadInput(f"study file '{path}' takes over {error} to read: only define `study` there") from None
     except BaseException as error:  # `SystemExit` too: a study file must not end the command
         try:
-            text = str(error)
+            text = str(error) and f": {error}"
         except Exception:
-            text = "str() of the error raises too"
+            text = ": str() of the error raises too"
         frames = traceback.walk_tb(error.__traceback__)
         lines = [line for frame, line in frames if Path(frame.f_code.co_filename).resolve() == path.resolve()]
         where = f" (line {lines[-1]})" if lines else ""  # a syntax error says it itself
-        raise BadInput(f"study file '{path}' raises {type(error).__name__}: {text}{where}; correct it") from error
+        raise BadInput(f"study file '{path}' raises {type(error).__name__}{text}{where}; correct it") from error
     study = getattr(module, "study", None)
     if type(study) is not Study:
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")

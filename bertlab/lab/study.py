@@ -18,7 +18,7 @@ from bertlab.names import ALL, plain
 from bertlab.recipe import OPTIONS, Inputs, Loss, Optimizer, Recipe, Schedule, Tokenizer, Transformer
 from bertlab.recipe.identity import by_kind, default_of, field_paths, leaves, put, science, set_fields
 from bertlab.recipe.ranges import Checked, Range, arms
-from bertlab.tasks import kinds
+from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
 
 Split = Literal["evaluation", "test"]
@@ -281,7 +281,15 @@ class Study(Checked, group="study "):
             figures = {name for loss in arms(Loss).values() for name in loss.figures}
             if not measurement.task and measurement.metric not in figures:
                 wrong = unknown("metric", measurement.metric, sorted(figures))
-                raise BadInput(f"measurement '{measurement.name}' of {where} has no task: {wrong}")
+                raise BadInput(
+                    f"measurement '{measurement.name}' of {where} has no task: give task= too, or a metric of the "
+                    f"pre-training ({wrong})"
+                )
+            try:
+                if measurement.task:
+                    kinds.find(catalog.find(measurement.task).kind)
+            except BadInput as error:
+                raise BadInput(f"measurement '{measurement.name}' of {where}: {error}") from None
             if not measurement.milestones:
                 raise BadInput(f"measurement '{measurement.name}' of {where} has no milestones: give (100,)")
         for variant, measurement in itertools.product(self.variants, self.measurements):
@@ -295,17 +303,17 @@ class Study(Checked, group="study "):
             self._check_average(average)
         self._find("baseline", self.baseline, self.variants)
         for variant_name, measured, *at in self.published:
-            self._find("variant in published", variant_name, self.variants)
+            self._find("variant", variant_name, self.variants, "published: ")
             if at or measured not in [each.name for each in self.averages]:
-                self._find("measurement in published", measured, self.measurements)
+                self._find("measurement", measured, self.measurements, "published: ")
                 self._check_milestone("published", measured, *at)
         for claim in self.claims:
             if not claim.pairs:
                 raise BadInput(f"claim '{claim.text}' of {where} compares nothing: give better and worse, or rising")
             for variant_name in itertools.chain(*claim.pairs):
                 if variant_name != GUESS:
-                    self._find("variant in a claim", variant_name, self.variants)
-            self._find("measurement in a claim", claim.on, self.measurements)
+                    self._find("variant", variant_name, self.variants, f"claim '{claim.text}': ")
+            self._find("measurement", claim.on, self.measurements, f"claim '{claim.text}': ")
             if claim.or_better and claim.within is None:
                 raise BadInput(f"claim '{claim.text}' of {where}: or_better needs a margin: give within, too")
             if claim.since and (claim.worse or claim.rising or claim.since >= claim.at):
@@ -323,7 +331,7 @@ class Study(Checked, group="study "):
         if not average.of or not all(average.of):
             raise BadInput(f"{what} of study '{self.name}' is of nothing: name measurements in of")
         for name, _ in average.parts:
-            if not self._find(f"measurement in {what}", name, self.measurements).task:
+            if not self._find("measurement", name, self.measurements, f"{what}: ").task:
                 raise BadInput(f"{what} of study '{self.name}': '{name}' has no task: average measurements of tasks")
 
     def _check_milestone(self, what: str, name: str, milestone: int = 100) -> None:
@@ -355,11 +363,11 @@ class Study(Checked, group="study "):
         """The measurement with this name. Raises `BadInput` with the nearest name if there is none."""
         return self._find("measurement", name, self.measurements)
 
-    def _find(self, what: str, name: str, members: Sequence[Member]) -> Member:
+    def _find(self, what: str, name: str, members: Sequence[Member], where: str = "") -> Member:
         for member in members:
             if member.name == name:
                 return member
-        raise BadInput(f"study '{self.name}': {unknown(what, name, [member.name for member in members])}")
+        raise BadInput(f"study '{self.name}': {where}{unknown(what, name, [member.name for member in members])}")
 
     def varied(self) -> set[str]:
         """The dotted paths of the recipe's fields in which the variants of this study differ, as in `--set`."""

@@ -175,6 +175,7 @@ def test_an_error_in_a_study_file_is_placed_and_not_tried_again(call, finished, 
     command = ("ablate", mine, "--scale", "smoke", "--threads", "1", "--workers", "0", "--runs", runs)
     assert call(*command) == 1
     printed = capsys.readouterr()
+    assert "1 of 2 jobs has no result" in printed.err
     assert "failed: NameError: name 'missing' is not defined (mine.py, line 7)" in printed.err
     assert "trying once more" not in printed.out + printed.err
     assert "Traceback" not in printed.err

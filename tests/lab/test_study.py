@@ -153,9 +153,14 @@ def test_a_variant_may_go_back_to_the_default_of_a_field_that_others_change():
         ({"measurements": []}, "no measurements"),
         ({"variants": [Variant("a"), Variant("a")]}, "two variants named 'a'"),
         ({"published": {("a", "MNL"): 1.0}}, "did you mean 'MNLI'"),
-        ({"published": {("c", "MNLI"): 1.0}}, "unknown variant"),
-        ({"claims": [Claim("x", better="a", worse="z", on="MNLI")]}, "in a claim"),
-        ({"claims": [Claim("x", better="a", worse="b", on="NER")]}, "in a claim"),
+        ({"published": {("c", "MNLI"): 1.0}}, "published: unknown variant 'c'"),
+        ({"measurements": [Measurement("X", task="mnlii")]}, "measurement 'X' of study 'mine': unknown task 'mnlii'"),
+        (
+            {"measurements": [Measurement("X", metric="acuracy")]},
+            "'X' of study 'mine' has no task: give task= too",
+        ),
+        ({"claims": [Claim("x", better="a", worse="z", on="MNLI")]}, "claim 'x': unknown variant 'z'"),
+        ({"claims": [Claim("x", better="a", worse="b", on="NER")]}, "claim 'x': unknown measurement 'NER'"),
         (
             {"at_paper": {"inputs.short_seq_prb": "0"}},
             "at_paper of study 'mine': .* did you mean 'inputs.short_seq_prob'",
@@ -194,6 +199,7 @@ def test_a_users_file_is_found_by_its_path(tmp_path):
         ("x = 1", "has no study"),
         ("study = 3", "has no study"),
         ("def f(:", "raises SyntaxError"),
+        ("raise ValueError", r"raises ValueError \(line 1\); correct it"),
         ("from bertlab import Corruption\nCorruption(mask=0.5)", "add up to 1"),
     ],
 )

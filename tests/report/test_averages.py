@@ -75,7 +75,7 @@ def test_a_seed_without_one_of_the_metrics_does_not_count(builder: Any) -> None:
 @pytest.mark.parametrize(
     ("of", "message"),
     [
-        (("MLNI",), "study 'own': unknown measurement in average 'Avg' 'MLNI'.*MNLI"),
+        (("MLNI",), "study 'own': average 'Avg': unknown measurement 'MLNI'.*MNLI"),
         (("perplexity",), "'perplexity' has no task: average measurements of tasks"),
         ((), "is of nothing: name measurements in of"),
         (((),), "is of nothing: name measurements in of"),
