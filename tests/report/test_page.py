@@ -69,6 +69,19 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
         assert root.get("width") == "518.4pt"
 
 
+@pytest.mark.parametrize("claims", [[], [{"text": "x", "better": "80/10/10", "worse": "0/0/100", "on": "NER"}]])
+def test_differences_are_open_in_a_study_without_claims(
+    builder: Any, fill: Callable[..., None], tmp_path: Path, claims: list[dict[str, str]]
+) -> None:
+    fill(builder)
+    builder.record(claims=claims)
+    text = written(builder, tmp_path)
+    opening = "<details>" if claims else "<details open>"
+    assert f"{opening}\n<summary>Differences</summary>" in text
+    assert f"{opening}\n<summary>Differences</summary>" in (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert "<details>\n<summary>Seed by seed</summary>" in text
+
+
 def test_the_same_store_gives_the_same_bytes(builder: Any, fill: Callable[..., None], tmp_path: Path) -> None:
     fill(builder, seeds=(0, 1), finetune_seeds=1)
     builder.record()
