@@ -87,7 +87,7 @@ class TaskKind(ABC):
 
     def __init_subclass__(cls) -> None:
         """Adds a kind to `KINDS`, or the newer version of a study file's. Raises `BadInput` for a name that is not its
-        own."""
+        own, and for a metric that nothing in it can score."""
         super().__init_subclass__()
         cls.own = not cls.__module__.startswith("bertlab.")
         if cls.own and ("name" not in vars(cls) or (cls.name in KINDS and not KINDS[cls.name].own)):
@@ -95,6 +95,12 @@ class TaskKind(ABC):
             raise BadInput(
                 f"the kind of task {cls.__name__} needs a name of its own, and {taken}: set name in the class"
             )
+        scorer: Any = next(each for each in cls.__mro__ if {"metric", "score", "predict"} & vars(each).keys())
+        if cls.own and scorer.__module__.startswith("bertlab.") and scorer is not TaskKind:
+            for name in cls.metrics:
+                if name not in scorer.metrics:
+                    wrong = f"the kind of task {cls.__name__} declares the metric '{name}' and has no score for it"
+                    raise BadInput(f"{wrong}: define score in the class")
         KINDS[cls.name] = cls()
 
     @property
@@ -228,7 +234,14 @@ class TaskKind(ABC):
 
     @abstractmethod
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
-        """One of `metrics`."""
+        """One of `metrics`. Raises `BadInput`, `unscored`, for another one."""
+
+    def unscored(self, name: str) -> BadInput:
+        """The error of `score` for a metric that it does not know."""
+        return BadInput(
+            f"the kind of task '{self.name}' declares the metric '{name}' and has no score for it: let its score "
+            "return one"
+        )
 
     def likelihood(self, arrays: Arrays) -> Metric:
         """The mean probability of the right answers (points), one per example."""

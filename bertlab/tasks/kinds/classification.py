@@ -58,6 +58,8 @@ class Classification(TaskKind):
         if name == "f1":
             predicted, true = prediction == 1, label == 1
             return MetricOfMeans(np.stack([predicted & true, predicted, true], -1).astype(np.float64), f1_points)
+        if name != "matthews":
+            raise self.unscored(name)
         classes = 1 + max(int(prediction.max()), int(label.max()))
         counts = np.zeros((len(label), classes * classes))
         counts[np.arange(len(label)), label * classes + prediction] = 1

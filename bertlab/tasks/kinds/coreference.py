@@ -119,6 +119,8 @@ class Coreference(MultipleChoice):
         by_gender = {"f1_feminine": feminine, "f1_masculine": counts - feminine}
         if name in by_gender:
             return MetricOfMeans(by_gender[name], f1_points)
+        if name != "bias":
+            raise self.unscored(name)
         return MetricOfMeans(np.concatenate([*by_gender.values()], -1), _bias)
 
 

@@ -216,6 +216,8 @@ class CoreferenceResolution(TaskKind):
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """The F1 of each metric over all documents, and their mean."""
+        if name not in (*METRICS, "f1", *arrays):
+            raise self.unscored(name)
         counts = [arrays[each] for each in (METRICS if name == "f1" else (name,))]
         return MetricOfMeans(np.concatenate(counts, -1).astype(np.float64), f1_of_counts)
 

@@ -112,6 +112,8 @@ class MultipleChoice(TaskKind):
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Accuracy alone: the index of an ending is arbitrary."""
+        if name != "accuracy":
+            raise self.unscored(name)
         return classification.accuracy(arrays["prediction"], arrays["label"])
 
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:

@@ -70,7 +70,11 @@ class Regression(TaskKind):
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Linear and rank correlation, the metrics of STS-B."""
         prediction, label = arrays["prediction"].astype(np.float64), arrays["label"].astype(np.float64)
-        return pearson(prediction, label) if name == "pearson" else Spearman(prediction, label)
+        if name == "pearson":
+            return pearson(prediction, label)
+        if name != "spearman":
+            raise self.unscored(name)
+        return Spearman(prediction, label)
 
 
 def pearson(prediction: Floats, label: Floats) -> MetricOfMeans:

@@ -201,6 +201,8 @@ class Span(TaskKind):
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Exact match and F1 of SQuAD; each question is an example."""
+        if name not in (*Span.metrics, *arrays):
+            raise self.unscored(name)
         return Mean(100 * arrays[name].astype(np.float64))
 
 

@@ -155,6 +155,8 @@ class Tagging(TaskKind):
         Sentences are the examples, and the words of each are adjacent. Without `labels`, tags are in the order of
         `label_names`.
         """
+        if name not in Tagging.metrics:
+            raise self.unscored(name)
         prediction, label, sentence = arrays["prediction"], arrays["label"], arrays["sentence"]
         if name == "accuracy":
             return MetricOfMeans(_by_sentence(sentence, prediction == label, np.ones(len(label))), percentage)

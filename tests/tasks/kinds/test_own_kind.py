@@ -7,6 +7,7 @@ from bertlab.errors import BadInput
 from bertlab.lab import studies
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.tasks import catalog, kinds
+from bertlab.tasks.kinds import Span
 from bertlab.tasks.kinds.classification import Classification
 from bertlab.tasks.locate import _substituted, locate
 from bertlab.tasks.metrics import Mean
@@ -67,6 +68,46 @@ def test_a_task_of_the_catalogue_keeps_its_synthetic_counterpart_and_takes_subst
 def test_a_metric_that_is_wrong_is_named(scores, wrong):
     with pytest.raises(BadInput, match=wrong):
         own(scores).contributions(ARRAYS, ("no", "yes"))
+
+
+@pytest.mark.parametrize(
+    "kind",
+    ["classification", "regression", "multiple-choice", "coreference", "coreference-resolution", "span", "tagging"],
+)
+def test_a_declared_metric_without_a_score_is_refused(known, kind):
+    class Own(type(known[kind])):
+        name = "own"
+        metrics = ("missing",)
+
+        def score(self, name, arrays, labels):
+            return super().score(name, arrays, labels)
+
+    arrays = ARRAYS | {"sentence": np.zeros(3, int), "feminine": np.zeros(3, int)}
+    wrong = "the kind of task 'own' declares the metric 'missing' and has no score for it: let its score return one"
+    with pytest.raises(BadInput, match=wrong):
+        Own().metric("missing", arrays, ("O", "B-A"))
+
+
+def test_a_metric_that_nothing_scores_is_refused_with_the_study_file(tmp_path):
+    file = tmp_path / "mine.py"
+    text = (
+        "from bertlab.tasks.kinds import {0}\n\nclass Mine({0}):\n    name = 'own'\n    metrics = ('accuracy', 'mine')"
+    )
+    file.write_text(text.format("Classification"))
+    wrong = "the kind of task Mine declares the metric 'mine' and has no score for it: define score in the class"
+    with pytest.raises(BadInput, match=wrong):
+        studies.find(str(file))
+
+
+def test_a_metric_of_what_the_predictions_of_a_kind_hold_needs_no_score_of_its_own():
+    class Own(Span):
+        name = "own"
+        metrics = (*Span.metrics, "short")
+
+        def predict(self, data, raw, examples, scores, threshold=None):
+            raise NotImplementedError
+
+    assert Own().metric("short", {"short": np.array([0.0, 1.0])}).value == 50.0
 
 
 @pytest.mark.parametrize(
