@@ -23,6 +23,7 @@ class LanguageModel(Loss):
     """
 
     head: ClassVar[str] = "lm_head"
+    over_vocabulary: ClassVar[bool] = True
 
     @abstractmethod
     def predicted(self, length: int) -> float:

@@ -45,6 +45,7 @@ class SpanBoundary(Loss):
 
     kind: ClassVar[str] = "span_boundary"
     head: ClassVar[str] = "span_boundary_head"
+    over_vocabulary: ClassVar[bool] = True
     figures: ClassVar[Mapping[str, str]] = {"span_boundary_loss": "span boundary"}
     meaning: ClassVar[str] = (
         "Span boundary: the loss of the masked tokens under the variant's own masking, each predicted from the two "

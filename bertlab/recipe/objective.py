@@ -42,6 +42,9 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     """The name of its head in a model; losses that share a head have the same."""
     causal: ClassVar[bool] = False
     """Whether no token may see a later one, in pre-training and wherever the backbone is used."""
+    over_vocabulary: ClassVar[bool] = False
+    """Whether its held-out losses are cross-entropies over the vocabulary: reports then compare them with the unigram
+    entropy, above which a model has learned nothing of context."""
     labels_only: ClassVar[bool] = False
     """Whether it adds labels to a batch and leaves the tokens as they are."""
     pairing: ClassVar[Pairing | None] = None

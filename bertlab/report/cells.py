@@ -232,7 +232,16 @@ class Pretraining(Planned):
 
     @property
     def plateau(self) -> float | None:
-        """The unigram entropy of its held-out text, in nats."""
+        """The unigram plateau of the loss that evaluates the variant, in nats."""
+        return self.plateau_of(self.judged_by)
+
+    def plateau_of(self, loss: str) -> float | None:
+        """The unigram entropy of its held-out text, in nats; None for a loss that is not over the vocabulary.
+
+        Results of earlier versions do not say which are, and count all.
+        """
+        if loss not in self.result.get("over_vocabulary", [loss]):
+            return None
         return number(self.result.get("unigram_entropy"))
 
     @property

@@ -24,6 +24,7 @@ RUN = {
         "metrics?": _FIGURES,
         "majority?": _FIGURES,
         "heldout?": _FIGURES,
+        "over_vocabulary?": [str],
         "rows?": {"*": int},
         "steps?": int,
         "trained_parameters?": int,

@@ -226,6 +226,8 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
     if recipe.inputs.format.pairs and steps:
         drawn = map(batches.batch, range(steps))
         balance = sum(float(((each.random_second == 0) & (each.order < 1)).mean()) for each in drawn) / steps
+    of_tokens = [loss for loss in recipe.objective if loss.over_vocabulary]
+    known = dict.fromkeys(name for loss in of_tokens for name in (*loss.measured, loss.judged_by))
     return {
         "status": "done",
         "steps": recipe.schedule.steps,
@@ -235,6 +237,7 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
         "vocabulary": corpus.tokenizer.size,
         "heldout": module.heldout,
         "judged_by": next((loss.judged_by for loss in recipe.objective if loss.judged_by), ""),
+        "over_vocabulary": [name for name in known if name.endswith("_loss")],
         "unigram_entropy": corpus.facts["unigram_entropy"],
         "corpus": [source.name for source in recipe.corpus.sources],
         "pair_balance": balance,

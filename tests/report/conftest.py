@@ -81,6 +81,7 @@ class Builder:
         parameters: int = 1_234_567,
         perplexity: float = 81.5,
         batch: int = 2048,
+        over_vocabulary: list[str] | None = None,
         **files: Any,
     ) -> str:
         """A pre-training of the record and, unless it is pending, its run."""
@@ -116,6 +117,7 @@ class Builder:
                 "vocabulary": 4096,
                 "heldout": heldout,
                 "judged_by": "causal_lm_loss" if causal else "masked_lm_loss" if mask else "own_loss",
+                **({} if over_vocabulary is None else {"over_vocabulary": over_vocabulary}),
                 "unigram_entropy": self.plateau,
                 "corpus": self.corpus,
                 "pair_balance": 0.5 if steps else None,

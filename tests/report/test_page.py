@@ -144,6 +144,19 @@ def test_a_variant_on_the_unigram_plateau_has_learned_nothing(
     assert ("is above the unigram entropy, or less than 0.25 below it." in text) is warned
 
 
+@pytest.mark.parametrize(("losses", "warned"), [(None, True), (["own_loss"], True), ([], False)])
+def test_only_a_loss_over_the_vocabulary_has_a_plateau(
+    builder: Any, tmp_path: Path, losses: list[str] | None, warned: bool
+) -> None:
+    baseline(builder)
+    builder.pretrain("0/0/100", loss=9.0, own=5.9, over_vocabulary=losses)
+    builder.record()
+    text = written(builder, tmp_path / "out")
+    assert ("0/0/100, seed 0 (" in text) is warned
+    line = next(line for line in text.splitlines() if line.startswith("| 0/0/100") and "9.000" in line)
+    assert [cell.strip() for cell in line.split("|")[1:-1]][-2] == ("0.00" if warned else "")
+
+
 @pytest.mark.parametrize(("loss", "warned"), [(5.64, False), (5.66, True)])
 def test_left_to_right_is_evaluated_by_its_causal_lm_loss(
     builder: Any, tmp_path: Path, loss: float, warned: bool

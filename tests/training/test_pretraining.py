@@ -91,6 +91,7 @@ def test_the_result_says_what_was_trained(whole, corpus):
     assert result["tokens"] == 20 * 8 * 32
     assert result["vocabulary"] == corpus.tokenizer.size
     assert result["heldout"]["own_loss"] == result["heldout"]["masked_lm_loss"]
+    assert result["over_vocabulary"] == ["masked_lm_loss", "own_loss"]
     assert result["heldout"]["perplexity"] == pytest.approx(np.exp(result["heldout"]["masked_lm_loss"]))
     assert 0.3 < result["pair_balance"] < 0.7
     assert 0 <= result["heldout"]["next_sentence_accuracy"] <= 1

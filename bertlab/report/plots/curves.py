@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,9 +27,10 @@ _COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
 
 
 def losses(evidence: Evidence) -> Picture | None:
-    """A panel for each held-out loss, with the unigram entropy as a dashed line; None without curves."""
+    """A panel for each held-out loss, the unigram entropy dashed in those over the vocabulary; None without curves."""
     runs = [run for variant in evidence.trained for run in evidence.of(variant) if run.curve]
     panels: dict[tuple[tuple[Any, ...], ...], str] = {}
+    levels: dict[str, list[float]] = {}
     for name, title in evidence.heldout_metrics.items():
         points = tuple(
             (run.variant, run.seed, point.losses[name], point.step, point.tokens, point.seconds)
@@ -39,12 +40,14 @@ def losses(evidence: Evidence) -> Picture | None:
             if name in point.losses and not (name in run.unseen and run.judged_by in point.losses)
         )
         if points:
-            panels.setdefault(points, f"Held-out text, {title}")  # equal losses share a panel
+            panel = panels.setdefault(points, f"Held-out text, {title}")  # equal losses share a panel
+            measured = [run for run in runs if any(name in point.losses for point in run.curve)]
+            levels[panel] = sorted({level for run in measured if (level := run.plateau_of(name)) is not None})
     if not panels:
         return None
     variants = list(dict.fromkeys(run.variant for run in runs))
-    levels = sorted({run.plateau for run in runs if run.plateau is not None})
-    alt = f"Held-out loss of {count(len(variants), 'variant')} during pre-training, the unigram entropy dashed."
+    dashed = ", the unigram entropy dashed" if any(levels.values()) else ""
+    alt = f"Held-out loss of {count(len(variants), 'variant')} during pre-training{dashed}."
     lines = ((name, "loss (nats)", *point) for points, name in panels.items() for point in points)
     return Picture(evidence, "curves", "Learning curves", alt, _draw(evidence, variants, lines, levels))
 
@@ -65,7 +68,7 @@ def finetuning(evidence: Evidence) -> Picture | None:
         return None
     variants = _drawn(evidence, lines)
     alt = f"Training loss of {count(len(variants), 'variant')} during fine-tuning."
-    return Picture(evidence, "finetuning", "Fine-tuning curves", alt, _draw(evidence, variants, lines, []))
+    return Picture(evidence, "finetuning", "Fine-tuning curves", alt, _draw(evidence, variants, lines, {}))
 
 
 def convergence(evidence: Evidence) -> Picture | None:
@@ -89,7 +92,7 @@ def convergence(evidence: Evidence) -> Picture | None:
             lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, seconds))
     variants = _drawn(evidence, lines)
     alt = f"{count(len(names), 'measurement')} of {count(len(variants), 'variant')} during pre-training."
-    return Picture(evidence, "convergence", "Convergence", alt, _draw(evidence, variants, lines, []))
+    return Picture(evidence, "convergence", "Convergence", alt, _draw(evidence, variants, lines, {}))
 
 
 def _drawn(evidence: Evidence, lines: Iterable[tuple[Any, ...]]) -> list[str]:
@@ -98,8 +101,10 @@ def _drawn(evidence: Evidence, lines: Iterable[tuple[Any, ...]]) -> list[str]:
     return [each for each in evidence.variants if each in found]
 
 
-def _draw(evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ...]], levels: Sequence[float]) -> Figure:
-    """Draws `lines` (`_COLUMNS`) over each axis that has values, and dashed `levels`."""
+def _draw(
+    evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ...]], levels: Mapping[str, Sequence[float]]
+) -> Figure:
+    """Draws `lines` (`_COLUMNS`) over each axis that has values, and dashed `levels`, by panel."""
     import pandas
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
@@ -115,7 +120,7 @@ def _draw(evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ..
             styles[variant] |= {"color": INK, "linestyle": "solid", "linewidth": 2.2, "zorder": 3}
     level = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
     keys: list[Key] = [(each, label(name, 2.6)) for name, each in styles.items()]
-    keys += [(level, "unigram entropy")] if levels else []
+    keys += [(level, "unigram entropy")] if any(levels.values()) else []
     names = {column: name for column, name in _AXES.items() if points[column].notna().any()}
     # over tokens, curves of the same batch size would be those over steps
     batches = {round(each) for each in (points["tokens"] / points["step"]).dropna()}
@@ -137,7 +142,7 @@ def _draw(evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ..
         across[0].set_ylabel(label(each["unit"].iloc[0], 2.0, lines=2))
         for axes, column in zip(across, along, strict=True):
             _lines(axes, each.assign(along=each[column]).dropna(subset=["along"]), styles)
-            for value in levels:
+            for value in levels.get(str(panel), ()):
                 axes.axhline(value, **level, zorder=1)
     for axes, column in zip(rows[-1] if beside == 1 else rows.ravel(), along * len(rows), strict=False):
         axes.set_xlabel(names[column])

@@ -53,6 +53,14 @@ def test_variants_that_never_saw_mask_are_drawn_under_their_own_masking_only(bui
     assert "(nats)" in fixed.get_ylabel()
 
 
+def test_only_losses_over_the_vocabulary_are_drawn_with_the_unigram_entropy(builder: Any, figures: Figures) -> None:
+    builder.pretrain("0/0/100", loss=8, own=4.4, over_vocabulary=["masked_lm_loss"])
+    builder.pretrain("80/10/10", loss=7, own=4.2, over_vocabulary=["masked_lm_loss"])
+    fixed, own = figures()["curves"].axes
+    assert [float(line.get_ydata()[0]) for line in fixed.lines][-1] == 5.9
+    assert len(own.lines) == 2, "one for each variant"
+
+
 def test_left_to_right_has_an_axis_of_its_own(builder: Any, figures: Figures) -> None:
     for variant, causal in (("80/10/10", False), ("left to right", True)):
         builder.pretrain(variant, causal=causal)
