@@ -212,7 +212,8 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
     """What is missing, or what would decide it and its cost."""
     pair, what = trial.pair, evidence.seeds
     if trial.measured < len(trial.pairs):
-        return f"{trial.measured} of {len(trial.pairs)} comparisons are measured" if trial.measured else ""
+        some = f"{trial.measured} of {len(trial.pairs)} comparisons are measured" if trial.measured else ""
+        return "; ".join(filter(None, (*_failures(evidence, trial.claim), some)))
     if trial.outcome != "undecided":
         return ""
     if trial.validity_issue:
@@ -237,6 +238,16 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
         return f"if the effect is {signed(true)}, no number of {what} decides on these examples"
     needed = math.ceil(seeds)
     return f"if the effect is {signed(true)}, about {needed:,} {what} decide{_cost(evidence, trial.claim, needed)}"
+
+
+def _failures(evidence: Evidence, claim: Claim) -> list[str]:
+    """The variants of a claim whose runs ended without a value: `b failed`, `c diverged at step 7`."""
+    compared = itertools.chain(*(zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs))
+    found: dict[str, None] = {}
+    for variant, at in compared:
+        lost = {cell.fate for cell in evidence.at(variant, claim.on, at) if cell.value is None} - {"pending"}
+        found |= dict.fromkeys(f"{variant} {fate}" for fate in sorted(lost))
+    return list(found)
 
 
 def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:

@@ -72,6 +72,7 @@ class _Reader:
         """A record with its runs."""
         name = union.name_of(record)
         record = plain_data(record)
+        corpora = {each["pretrain_id"]: each["corpus_id"] for each in record["rows"]}
         return Evidence(
             name=name,
             **{name: record[name] for name in _OF_RECORD},
@@ -80,7 +81,7 @@ class _Reader:
             deviations=[(each["on"], each["what"]) for each in record["differences"]],
             claims=claims,
             averages=averages,
-            cells=tuple(map(self.cell, record["cells"])),
+            cells=tuple(self.cell(each, corpora.get(each["pretrain_id"], "")) for each in record["cells"]),
             pretrainings=tuple(map(self.pretraining, record["rows"])),
             looks=Looks.of(record),
             predictions=self.predictions,
@@ -90,7 +91,9 @@ class _Reader:
         """A pre-training of a record."""
         run = self.runs.get(planned["pretrain_id"])
         result = plain_data(run.result()) if run else {}
-        status, reason = (result.get("status", "done"), "") if run else self.missing(planned["pretrain_id"])
+        status, reason = (
+            (result.get("status", "done"), "") if run else self.missing(planned["pretrain_id"], planned["corpus_id"])
+        )
         environment = plain_data(run.environment()) if run else {}
         versions = environment.get("versions", {})
         shown = sorted(versions.keys() - set(NUMERICS))
@@ -114,8 +117,9 @@ class _Reader:
             host=_facts(environment | versions, ("processor", "cores", "system", "python", *shown)),
         )
 
-    def cell(self, planned: Mapping[str, Any]) -> Cell:
-        """A cell of a record. The result of the evaluation split holds that of the test split."""
+    def cell(self, planned: Mapping[str, Any], corpus_id: str) -> Cell:
+        """A cell of a record, and the corpus that its pre-training reads. The result of the evaluation split holds that
+        of the test split."""
         run = self.runs.get(planned["run_id"])
         result = plain_data(run.result()) if run else {}
         environment = plain_data(run.environment()) if run else {}
@@ -127,7 +131,7 @@ class _Reader:
         value = number(split.get("heldout" if of_pretraining else "metrics", {}).get(metric))
         floors = {name: number(split.get(key, {}).get(metric)) for name, (key, _) in FLOORS.items()}
         if run is None:
-            status, reason = self.missing(planned["run_id"], planned["pretrain_id"])
+            status, reason = self.missing(planned["run_id"], planned["pretrain_id"], corpus_id)
         else:
             status, reason = str(result.get("status", "done")), ""
             if value is None and status == "done":

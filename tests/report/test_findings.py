@@ -94,6 +94,25 @@ def test_what_was_not_measured_is_said_so(outcomes):
     assert verdict == "not measured"
 
 
+def test_a_claim_that_is_not_measured_names_the_variants_that_failed(builder):
+    """Of the first one a run failed, and of the second one a corpus; the baseline collapsed."""
+    builder.cell("80/10/10", "MNLI", 33.0, 0, 0, builder.pretrain("80/10/10"), status="collapsed")
+    for variant in ("0/0/100", "100/0/0"):
+        builder.cell(variant, "MNLI", None, 0, 0, builder.pretrain(variant, finished=False))
+    builder.rows[2]["corpus_id"] = "c0"
+    (builder.root / "failures").mkdir()
+    Store(builder.root).fail({"id": "0002", "status": "failed", "reason": "no room"})
+    Store(builder.root).fail({"id": "c0", "status": "failed", "reason": "no text"})
+    claim = dataclasses.replace(LARGE, worse=("0/0/100", "100/0/0"))
+    builder.record(claims=[dataclasses.asdict(claim)])
+    evidence = gather_all(Store(builder.root))[0]
+    (found,) = findings.findings(evidence)
+    assert found.details == "0/0/100 failed; 100/0/0 failed; some runs collapsed"
+    assert found.sentence.startswith("not measured: 0/0/100 failed; 100/0/0 failed (1 of 1 run of 80/10/10")
+    assert [each.status for each in evidence.pretrainings] == ["done", "failed", "failed"]
+    assert [each.reason for each in evidence.cells] == ["", "no room", "no text"]
+
+
 def test_a_claim_about_several_variants_names_the_pair_that_speaks_most_against_it(outcomes):
     (verdict,), read = outcomes(6, dataclasses.replace(LARGE, worse=("0/0/100", "100/0/0")))
     assert verdict.startswith("undecided")
