@@ -94,6 +94,13 @@ class RunFailed(RuntimeError):
         self.status = status
 
 
+class ArmFailed(RunFailed):
+    """A run that ended because a part of it, perhaps of a study file, does not do what its base class says.
+
+    Another attempt would end in the same way.
+    """
+
+
 def install(extra: str) -> str:
     """The advice to install an optional part."""
     return f"run `pip install -c constraints.txt '.[{extra}]'` in the source tree"

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bertlab.errors import BadInput, RunFailed, writing
+from bertlab.errors import ArmFailed, BadInput, RunFailed, writing
 from bertlab.lab.jobs import Job, Pretrain, needs
 from bertlab.lab.study_file import place_of
 from bertlab.machine import Machine
@@ -127,7 +127,7 @@ def attempt(
         place, reason = place_of(error), text or name
         if place:
             reason = f"{f'{name}: {text}' if text else name} ({place})"
-        final = bool(place) and isinstance(error, MISTAKES)
+        final = isinstance(error, ArmFailed) or (bool(place) and isinstance(error, MISTAKES))
         return Ended("failed", reason, traceback.format_exc(), final=final)
     finally:
         _return_memory()

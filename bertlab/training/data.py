@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
-from bertlab.errors import BadInput
+from bertlab.errors import ArmFailed, BadInput
 from bertlab.inputs.batches import Batches, Evaluation
 from bertlab.inputs.collator import Batch
 from bertlab.model.heads import TensorBatch
@@ -100,6 +100,11 @@ class _MicroBatches(IterableDataset[MicroBatch]):
         for step in range(self.start, recipe.schedule.steps):
             batch = self.data.batches.batch(step)
             counts = {loss.kind: loss.count(batch.arrays[loss.kind]) for loss in recipe.objective}
+            if nothing := [kind for kind, predictions in counts.items() if predictions == 0]:
+                raise ArmFailed(
+                    f"{nothing[0]} predicts nothing in the batch of step {step}, its count there is 0: let it predict "
+                    "something in every batch"
+                )
             for place, (number, begin, end) in enumerate(self.group.micro_batches(len(batch.tokens), count), start=1):
                 own = self.data.tensors(batch.take(begin, end))
                 yield MicroBatch(own, counts, number, place == count, batch.tokens.size)

@@ -12,7 +12,7 @@ from torch.optim.lr_scheduler import LambdaLR
 
 from bertlab import progress as signals
 from bertlab.adaptation import FineTuning
-from bertlab.errors import RunFailed
+from bertlab.errors import ArmFailed, RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
 from bertlab.model.encoder import Encoder
@@ -313,6 +313,22 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_the_update(corpus, machin
     with pytest.raises(RunFailed, match="diverged at step 5: the loss is not finite") as error:
         pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)
     assert error.value.status == "diverged"
+
+
+def test_a_batch_without_predictions_ends_the_run_and_says_so(corpus, machine, tmp_path, monkeypatch):
+    count = MaskedLM.count
+    counted = []
+
+    def none_in_the_fourth(self, arrays):
+        counted.append(arrays)
+        return 0.0 if len(counted) == 4 else count(self, arrays)
+
+    monkeypatch.setattr(MaskedLM, "count", none_in_the_fourth)
+    with pytest.raises(
+        ArmFailed, match="masked_lm predicts nothing in the batch of step 3, its count there is 0"
+    ) as error:
+        pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)
+    assert error.value.status == "failed"
 
 
 def update(optimizer, rate, max_norm):
