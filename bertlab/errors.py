@@ -100,6 +100,13 @@ class ArmFailed(RunFailed):
     Another attempt would end in the same way.
     """
 
+    @classmethod
+    def of(cls, arm: object, method: str, problem: str) -> ArmFailed:
+        """The error that names the class of an arm and a method, with the file and line of this."""
+        code = getattr(getattr(type(arm), method), "__code__", None)
+        place = f" ({Path(code.co_filename).name}, line {code.co_firstlineno})" if code else ""
+        return cls(f"{type(arm).__name__}.{method}{place} {problem}")
+
 
 def install(extra: str) -> str:
     """The advice to install an optional part."""

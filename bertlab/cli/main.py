@@ -33,7 +33,7 @@ from bertlab.cli.show import show
 from bertlab.cli.studies import studies
 from bertlab.cli.submit import submit
 from bertlab.cli.tasks import tasks
-from bertlab.errors import BadInput, unusable
+from bertlab.errors import ArmFailed, BadInput, unusable
 from bertlab.execution import environment
 from bertlab.names import plain
 from bertlab.progress import Interrupted
@@ -121,6 +121,12 @@ def _status(error: Exception) -> tuple[int, str]:
         text = plain(str(error))[:300]
     except Exception:  # str() of an error in a user's code may raise
         text = "no text"
+    from bertlab.lab.study_file import place_of
+
+    if isinstance(error, ArmFailed):
+        return 2, f"{text}; correct it"
+    if mistaken := place_of(error):
+        return 2, f"{type(error).__name__}: {text} ({mistaken}); correct it"
     shown, place = "".join(traceback.format_exception(error)), "the traceback is above"
     if debugging():
         complain(shown)

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib
+import math
 import types
 import typing
 from collections.abc import Mapping
@@ -97,10 +98,32 @@ class Arm(Checked):
     plain: ClassVar[bool] = False
     """Whether JSON has its kind alone, as a text, in place of an object with nothing else."""
     _home: ClassVar[str] = ""
+    _own: ClassVar[bool] = False
+    """Whether another module than bertlab's defines it: what it returns is checked."""
 
     def __init_subclass__(cls, home: str = "") -> None:
         super().__init_subclass__(group=cls.kind)
         cls._home = home or cls._home
+        cls._own = not cls.__module__.startswith("bertlab.")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        kind: Any = type(self)
+        for each in dataclasses.fields(kind) if self._own else ():
+            if not _has_json(value := getattr(self, each.name)):
+                advice = "give finite numbers, texts, True, False, None, or tuples, mappings or dataclasses of them"
+                raise FieldError(self._group, each.name, f"is {shown(value)}, which an id cannot hold: {advice}")
+
+
+def _has_json(value: Any) -> bool:
+    """Whether JSON holds a value, with dataclasses as objects."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return all(_has_json(getattr(value, each.name)) for each in dataclasses.fields(value))
+    if isinstance(value, Mapping):
+        return all(map(_has_json, value.values()))
+    if isinstance(value, tuple | list):
+        return all(map(_has_json, value))
+    return value is None or isinstance(value, str | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def arms(axis: type[A]) -> dict[str, type[A]]:

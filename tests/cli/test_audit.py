@@ -93,6 +93,44 @@ def test_a_fault_is_in_the_json(audit, monkeypatch):
 
 
 @pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (
+            "return lambda sequences: 1 / 0",
+            "bertlab: ZeroDivisionError: division by zero (mine.py, line 7); correct it",
+        ),
+        (
+            "return MaskedLM(selection=Own()).prepare(*given)",
+            "bertlab: Own.prepare (mine.py, line 13) chooses 7: let its function return a Choice; correct it",
+        ),
+    ],
+)
+def test_a_mistake_in_the_code_of_a_study_file_is_a_line_and_exit_2(audit, tmp_path, body, says):
+    mine = tmp_path / "mine.py"
+    mine.write_text(
+        "from bertlab import MaskedLM, Measurement, Selection, Study, Variant\n"
+        "from dataclasses import dataclass\n"
+        "@dataclass(frozen=True)\n"
+        "class Mine(MaskedLM):\n"
+        "    kind = 'mine_of_an_audit'\n"
+        "    def prepare(self, *given):\n"
+        f"        {body}\n"
+        "@dataclass(frozen=True)\n"
+        "class Own(Selection):\n"
+        "    kind = 'own_of_an_audit'\n"
+        "    def apart(self, chosen):\n"
+        "        return chosen\n"
+        "    def prepare(self, *given):\n"
+        "        return lambda sequences, keys: 7\n"
+        "study = Study(name='wrong', question='?', source='me', baseline='a',\n"
+        "    variants=[Variant('a', objective=(Mine(),))],\n"
+        "    measurements=[Measurement('loss', metric='masked_lm_loss')])\n"
+    )
+    code, _, errors = audit(mine)
+    assert (code, errors.splitlines()[-1]) == (2, says)
+
+
+@pytest.mark.parametrize(
     ("arguments", "says"),
     [
         (["maskin"], "did you mean 'masking'"),

@@ -73,6 +73,25 @@ def test_an_arm_that_is_defined_later_is_read_by_its_kind():
     assert set_fields(made, {"star.points": "7"}).shapes == (Star(points=7),)
 
 
+@dataclass(frozen=True, kw_only=True)
+class Pattern(Shape):
+    """An arm whose field holds anything."""
+
+    kind: ClassVar[str] = "pattern"
+    of: object = None
+
+
+@pytest.mark.parametrize("value", [len, {1}, float("nan"), (1, [float("inf")]), {"x": Shape}, Border])
+def test_a_field_holds_what_json_holds(value):
+    with pytest.raises(FieldError, match=r"pattern\.of is .*, which an id cannot hold: give finite numbers, texts"):
+        Pattern(of=value)
+
+
+@pytest.mark.parametrize("value", [None, True, "x", 2.5, (1, ["x"]), {"x": (1,)}, Border(width=2)])
+def test_what_json_holds_has_an_id(value):
+    assert canonical(Pattern(of=value))
+
+
 def test_a_class_without_a_kind_of_its_own_is_no_arm():
     class Oval(Circle):
         pass

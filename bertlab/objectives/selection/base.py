@@ -8,9 +8,11 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from bertlab import keyed
+from bertlab.errors import ArmFailed
 from bertlab.inputs.audit.checks import Check, Flags, Numbers, always
 from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.collator import Integers, Sequences
+from bertlab.names import shown
 from bertlab.recipe.ranges import Arm
 from bertlab.text.tokenizers import TrainedTokenizer
 
@@ -43,6 +45,22 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         """Returns what chooses `chosen(mask_prob, n)` of n tokens, or fewer if it is `fewer`; `length` is that of the
         longest sequence."""
 
+    def chooser(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
+        """What `prepare` returns; that of a study file raises `ArmFailed` for what is no choice of ordinary tokens."""
+        choose = self.prepare(mask_prob, tokenizer, length)
+        if not self._own:
+            return choose
+
+        def checked(sequences: Sequences, keys: keyed.Words) -> Choice:
+            choice = choose(sequences, keys)
+            if problem := _problem(choice, sequences.ordinary):
+                raise ArmFailed.of(self, "prepare", problem)
+            return choice
+
+        if not callable(choose):
+            raise ArmFailed.of(self, "prepare", f"returns {shown(choose)}: return a function that returns a Choice")
+        return checked
+
     # Audit: `chosen` (R, T) flags the chosen tokens of a sample.
 
     def apart(self, chosen: Flags) -> Flags:
@@ -60,6 +78,22 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
             return []
         alike = np.array([len(which) > 1 and bool((chosen == later).all())])
         return [always(figure, "not all the same", alike, lambda _: sample.name(int(which[0])), of="comparison")]
+
+
+def _problem(choice: Choice, ordinary: Integers) -> str:
+    """What is wrong with a choice of the `ordinary` (B,) tokens of sequences; empty if nothing is."""
+    if not isinstance(choice, Choice):
+        return f"chooses {shown(choice)}: let its function return a Choice"
+    shape = (len(ordinary), *getattr(choice.numbers, "shape", ())[1:2])
+    for name, array in choice._asdict().items():
+        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.kind not in "iub" or len(shape) < 2:
+            return f"gives a Choice whose {name} are {shown(array)}: give whole numbers, an array (B, K)"
+    beyond = (choice.used > 0) & ((choice.numbers < 0) | (choice.numbers >= ordinary[:, None]))
+    if beyond.any():
+        sequence, slot = np.argwhere(beyond)[0]
+        size = f"a sequence of {ordinary[sequence]} ordinary tokens, which are numbered from 0"
+        return f"chooses token number {choice.numbers[sequence, slot]} of {size}"
+    return ""
 
 
 def chosen(mask_prob: float, ordinary: int) -> int:
