@@ -1,8 +1,11 @@
 """Finds studies: those in `ablations/`, and a user's own files."""
 
 import dataclasses
+import inspect
 import os
+import re
 import signal
+import sys
 import threading
 import traceback
 from collections import Counter
@@ -11,7 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
 
-from bertlab.errors import BadInput, unknown
+from bertlab.errors import BadInput, suggestion, unknown
 from bertlab.lab import shipped
 from bertlab.lab.shipped import names as names
 from bertlab.lab.study import Study
@@ -87,9 +90,10 @@ def find(name: str) -> Study:
         except Exception:
             text = ": str() of the error raises too"
         frames = traceback.walk_tb(error.__traceback__)
-        lines = [line for frame, line in frames if Path(frame.f_code.co_filename).resolve() == path.resolve()]
-        where = f" (line {lines[-1]})" if lines else ""  # a syntax error says it itself
-        raise BadInput(f"study file '{path}' raises {type(error).__name__}{text}{where}; correct it") from error
+        own = [(each, line) for each, line in frames if Path(each.f_code.co_filename).resolve() == path.resolve()]
+        where = f" (line {own[-1][1]})" if own else ""  # a syntax error says it itself
+        advice = (_advice(error, text.removeprefix(": "), own[-1][0]) if own else "") or "correct it"
+        raise BadInput(f"study file '{path}' raises {type(error).__name__}{text}{where}; {advice}") from error
     study = getattr(module, "study", None)
     if type(study) is not Study:
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")
@@ -102,6 +106,19 @@ def find(name: str) -> Study:
             each = dataclasses.replace(each, task=dataclasses.replace(task, path=str(path.parent / task.path)))
         measurements.append(each)
     return dataclasses.replace(study, measurements=measurements, file=file)
+
+
+def _advice(error: BaseException, text: str, frame: FrameType) -> str:
+    """The names to choose from instead of an unknown keyword, or of an unknown name of bertlab; empty for other errors.
+
+    `frame` is where the study file raised the error.
+    """
+    keyword = re.fullmatch(r"(\w+)(?:\.__init__)?\(\) got an unexpected keyword argument '(\w+)'", text)
+    if isinstance(error, TypeError) and keyword:
+        called = (frame.f_globals | frame.f_locals).get(keyword[1])
+        return suggestion(keyword[2], inspect.signature(called).parameters) if callable(called) else ""
+    name = re.match(r"cannot import name '(\w+)' from 'bertlab'", text)
+    return suggestion(name[1], sys.modules["bertlab"].__all__) if isinstance(error, ImportError) and name else ""
 
 
 def chosen(given: Sequence[str | Study]) -> tuple[Study, ...]:

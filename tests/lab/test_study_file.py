@@ -115,7 +115,11 @@ def test_code_that_has_changed_is_refused(tmp_path):
 REFUSED = {
     "class WholeWord(MaskedLM):\n    unit = 'word'\nvariants.append(Variant('w', objective=(WholeWord(),)))":
         r"variant 'w': objective is .*: make WholeWord a dataclass with a kind of its own",
-    "variants.append(Variant('w', objective=(MaskedLM(unit='word'),)))": r"raises TypeError: .*unit",
+    "variants.append(Variant('w', objective=(MaskedLM(unit='word'),)))": r"'unit' \(line \d+\); choose from copies, ",
+    "MaskedLM(mask_probability=0.4)": r"keyword argument 'mask_probability' \(line \d+\); did you mean 'mask_prob'\?$",
+    "def mine(rate):\n    pass\nmine(rat=1)": r"unexpected keyword argument 'rat' \(line \d+\); did you mean 'rate'\?$",
+    "from bertlab import MaskedLMM": r"'MaskedLMM' from 'bertlab' .*\(line \d+\); did you mean 'MaskedLM'\?$",
+    "from dataclasses import fild": r"'fild' from 'dataclasses' .*\(line \d+\); correct it$",
     "class Row(Variant):\n    pass\nvariants.append(Row('w'))": r"study 'rate': variants is .*: give Variant",
 }  # fmt: skip
 
