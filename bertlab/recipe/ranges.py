@@ -203,13 +203,26 @@ def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
             return "give each kind once"
         return next(filter(None, parts), "")
     if axis_of(hint)[0]:
-        if not isinstance(value, hint):
-            return f"give {_named(hint)}"
-        known = _complete(type(value)) and type(value).__name__ == arms(hint)[value.kind].__name__
-        return "" if known else f"make {type(value).__name__} a dataclass with a kind of its own"
+        return _problem_of_arm(hint, type(value)) if isinstance(value, hint) else f"give {_named(hint)}"
     if isinstance(hint, type) and dataclasses.is_dataclass(hint) and type(value) is not hint:
         return f"give {_named(hint)}"
     return ""
+
+
+def _problem_of_arm(axis: type[Arm], kind: type[Arm]) -> str:
+    """Why a class below an axis is no arm of it, and what to do; empty if it is one."""
+    name, missing = kind.__name__, {"kind", "__dataclass_params__"} - vars(kind).keys()
+    if len(missing) == 2:
+        return f"make {name} a dataclass with a kind of its own"
+    if missing == {"kind"}:
+        return f"{name} has no kind of its own: set kind: ClassVar[str] in the class"
+    if missing:
+        return f"{name} is no dataclass: write @dataclass(frozen=True, kw_only=True) above the class"
+    other = arms(axis)[kind.kind]
+    if other.__name__ == name:
+        return ""
+    owner = f"bertlab's {other.__name__}" if not other._own else other.__name__
+    return f"{name} and {owner} are both of the kind '{kind.kind}': set another one in {name}"
 
 
 def _named(hint: Any) -> str:

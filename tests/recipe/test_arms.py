@@ -107,8 +107,35 @@ def test_no_file_replaces_an_arm_of_the_package():
         kind: ClassVar[str] = "masked_lm"
 
     assert arms(Loss)["masked_lm"] is MaskedLM
-    with pytest.raises(FieldError, match="make Mine a dataclass with a kind of its own"):
+    both = "Mine and bertlab's MaskedLM are both of the kind 'masked_lm': set another one in Mine"
+    with pytest.raises(FieldError, match=both):
         Recipe(objective=(Mine(),))
+
+
+def test_each_mistake_in_the_class_of_an_arm_is_named():
+    class Plain(Circle):
+        kind: ClassVar[str] = "plain"
+
+    @dataclass(frozen=True, kw_only=True)
+    class Nameless(Circle):
+        pass
+
+    @dataclass(frozen=True, kw_only=True)
+    class First(Circle):
+        kind: ClassVar[str] = "twice"
+
+    @dataclass(frozen=True, kw_only=True)
+    class Second(Circle):
+        kind: ClassVar[str] = "twice"
+
+    for made, problem in (
+        (Plain, r"Plain is no dataclass: write @dataclass\(frozen=True, kw_only=True\) above the class"),
+        (Nameless, r"Nameless has no kind of its own: set kind: ClassVar\[str\] in the class"),
+        (First, "First and Second are both of the kind 'twice': set another one in First"),
+    ):
+        with pytest.raises(FieldError, match=problem):
+            Drawing(ground=made())
+    assert Drawing(ground=Second())
 
 
 @pytest.mark.parametrize("data", [{"kind": "squre"}, {"kind": 3}, {"kind": ""}])
