@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 
 from bertlab import keyed
+from bertlab.errors import ArmFailed
+from bertlab.names import shown
 from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Range
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Rate
 from bertlab.recipe.transformer import Transformer
@@ -109,7 +111,11 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     ) -> nn.Module:
         """The module to train on a task: adds modules, whose weights start from `key`, and freezes others. The default
         is `encoder` under the head of the task."""
+        from torch import nn
+
         encoder, seed = self.encoder(model, key), keyed.key(*key, "head")
+        if not isinstance(encoder, nn.Module):
+            raise ArmFailed.of(self, "encoder", f"returns {shown(encoder)}: return the encoder, a module")
         return kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:

@@ -10,9 +10,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.errors import BadInput
+from bertlab.errors import ArmFailed, BadInput
 from bertlab.inputs.formats.base import Layout
+from bertlab.names import shown
 from bertlab.recipe import Loss
+from bertlab.recipe.objective import Arrays
 from bertlab.text.annotation import Marks
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
@@ -116,7 +118,9 @@ class Collator:
     def __init__(
         self, objective: Sequence[Loss], tokenizer: TrainedTokenizer, text: Part, length: int, seed: int | str
     ) -> None:
-        self._examples = {loss.kind: loss.prepare(tokenizer, length, seed) for loss in objective}
+        self._examples = {
+            loss.kind: _checked(loss, loss.prepare(tokenizer, length, seed), tokenizer) for loss in objective
+        }
         self._tokenizer, self._size = tokenizer, len(text.tokens)
         self._text, self._marks = _Text(np.asarray(text.tokens), length), None
         if any(loss.annotated for loss in objective):
@@ -153,6 +157,45 @@ class Collator:
         for kind, examples in self._examples.items():
             arrays[kind] = examples(made)
         return Batch(tokens, segments, lengths, random, order, ids, np.full(len(chosen), epoch), arrays)
+
+
+def _checked(
+    loss: Loss, examples: Callable[[Sequences], Arrays], tokenizer: TrainedTokenizer
+) -> Callable[[Sequences], Arrays]:
+    """The function that a loss prepared; that of a study file raises `ArmFailed` for what a batch cannot hold."""
+    if not callable(examples):
+        raise ArmFailed.of(loss, "prepare", f"returns {shown(examples)}: return a function that returns arrays by name")
+    if not loss._own:
+        return examples
+
+    def checked(sequences: Sequences) -> Arrays:
+        arrays = examples(sequences)
+        if problem := _problem(loss, arrays, sequences.tokens, tokenizer.size):
+            raise ArmFailed.of(loss, "prepare", problem)
+        return arrays
+
+    return checked
+
+
+def _problem(loss: Loss, arrays: Any, tokens: Integers, vocabulary: int) -> str:
+    """What is wrong with the arrays of a loss, and with the `tokens` (B, T) that it leaves; empty if nothing is."""
+    if not isinstance(arrays, Mapping):
+        return f"makes {shown(arrays)}: let its function return arrays by name"
+    for name, array in arrays.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iubf" or array.shape[:1] != tokens.shape[:1]:
+            found = f"of shape {array.shape}, {array.dtype}" if isinstance(array, np.ndarray) else shown(array)
+            return (
+                f"makes {name} {found}: give an array of numbers whose first axis is over the {len(tokens)} sequences"
+            )
+    bounds = [("tokens", tokens, vocabulary)]
+    if type(loss).positions is Loss.positions:
+        if "positions" not in arrays:
+            return "makes no positions: give those at which it reads the model, (B, K), or define positions"
+        bounds.append(("positions", arrays["positions"], tokens.shape[1]))
+    for name, values, end in bounds:
+        if values.size and not 0 <= values.min() <= values.max() < end:
+            return f"makes {name} from {values.min()} to {values.max()}: give 0 to {end - 1}"
+    return ""
 
 
 class _Text:

@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 from lightning.pytorch import LightningDataModule, Trainer
 from torch import Tensor
@@ -15,6 +16,7 @@ from bertlab.errors import ArmFailed, BadInput
 from bertlab.inputs.batches import Batches, Evaluation
 from bertlab.inputs.collator import Batch
 from bertlab.model.heads import TensorBatch
+from bertlab.names import shown
 from bertlab.recipe import Recipe
 from bertlab.tasks import examples
 from bertlab.text.tokens import TokenisedCorpus
@@ -100,6 +102,9 @@ class _MicroBatches(IterableDataset[MicroBatch]):
         for step in range(self.start, recipe.schedule.steps):
             batch = self.data.batches.batch(step)
             counts = {loss.kind: loss.count(batch.arrays[loss.kind]) for loss in recipe.objective}
+            for loss in recipe.objective:
+                if not isinstance(counts[loss.kind], int | float | np.number):
+                    raise ArmFailed.of(loss, "count", f"returns {shown(counts[loss.kind])}: return a number")
             if nothing := [kind for kind, predictions in counts.items() if predictions == 0]:
                 raise ArmFailed(
                     f"{nothing[0]} predicts nothing in the batch of step {step}, its count there is 0: let it predict "

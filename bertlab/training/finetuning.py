@@ -16,22 +16,23 @@ from torch import Tensor, nn
 from bertlab import keyed, recipe
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
-from bertlab.errors import BadInput
+from bertlab.errors import ArmFailed, BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
+from bertlab.names import shown
 from bertlab.optimizers import AdamW
 from bertlab.progress import Progress
 from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import Examples, Floats, by_length
-from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, TaskKind
+from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Predicted, TaskKind
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
 from bertlab.training.callbacks import ProgressCallback, StopOnSignal
 from bertlab.training.data import TaskDataModule, in_order
 from bertlab.training.loggers import CurveLogger, ThroughputMeter
-from bertlab.training.module import TrainingModule, require_finite
+from bertlab.training.module import TrainingModule, require_finite, require_gradient, require_scalar
 from bertlab.training.trainer import quiet, trainer
 
 
@@ -70,6 +71,8 @@ class FinetuningModule(TrainingModule):
         """The loss of a batch."""
         self.seed_dropout(*self.key, "dropout", self.global_step)
         loss = self.kind.loss(self(batch), batch["targets"])
+        require_scalar(loss, self.kind, "loss")
+        require_gradient(loss, self.kind, "loss")
         self.add_losses(loss)
         return loss
 
@@ -193,6 +196,10 @@ def finetune(
     train = encode_training(data, opened, adaptation)
     inputs = {id(part): adaptation.inputs(opened.model, part, machine, progress) for part in (train, *evaluated)}
     model = adaptation.prepare(opened.model, kind, data.labels, key)
+    if not isinstance(model, nn.Module):
+        raise ArmFailed.of(adaptation, "prepare", f"returns {shown(model)}: return the module to train")
+    if not any(each.requires_grad for each in model.parameters()):
+        raise ArmFailed.of(adaptation, "prepare", "returns a module without a parameter to train: leave some unfrozen")
 
     def trained(read: Inputs, name: str, stage: str, *key: int | str) -> FinetuningModule:
         """The model, trained on some examples."""
@@ -295,6 +302,8 @@ def evaluate(
     """The results of logits (W, C) on a split; a `threshold` that the kind needs and that is None is chosen on it."""
     kind = kinds.find(data.kind)
     found = kind.predict(data, rows, evaluated, scores, threshold)
+    if not isinstance(found, Predicted):
+        raise ArmFailed.of(kind, "predict", f"returns {shown(found)}: return a Predicted")
     arrays = found.arrays
     if rows.groups is not None and len(np.unique(rows.groups)) < len(rows.groups):
         arrays = arrays | {"group": rows.groups}

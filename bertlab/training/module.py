@@ -12,8 +12,9 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from bertlab import keyed, recipe
-from bertlab.errors import RunFailed
+from bertlab.errors import ArmFailed, RunFailed
 from bertlab.model import power_norm
+from bertlab.names import shown
 
 CURVE_POINTS = 100
 """Points of a training curve, each the mean of the losses since the one before."""
@@ -116,6 +117,19 @@ class TrainingModule(LightningModule):
         """Logs in float64, with the number of updates done as the step; Lightning's defaults are fp32 and one less."""
         values = {name: torch.tensor(value, dtype=torch.float64) for name, value in metrics.items()}
         self.log_dict(values | {"step": torch.tensor(float(step), dtype=torch.float64)})
+
+
+def require_scalar(value: Any, arm: object, method: str) -> None:
+    """Raises `ArmFailed` for the loss of an arm that is no tensor without axes."""
+    if not isinstance(value, Tensor) or value.ndim:
+        found = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else shown(value)
+        raise ArmFailed.of(arm, method, f"returns {found}: return a tensor without axes")
+
+
+def require_gradient(value: Tensor, arm: object, method: str) -> None:
+    """Raises `ArmFailed` for the loss of an arm that does not depend on what is trained."""
+    if not value.requires_grad:
+        raise ArmFailed.of(arm, method, "returns a tensor without a gradient: compute it from the model, not detached")
 
 
 def require_finite(step: int, loss: float, norm: float) -> None:

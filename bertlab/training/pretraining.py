@@ -30,7 +30,7 @@ from bertlab.training.callbacks import ProgressCallback, RunDirectory
 from bertlab.training.checkpoints import SafetensorsIO
 from bertlab.training.data import MicroBatch, PretrainingDataModule
 from bertlab.training.loggers import CurveLogger, JsonLinesLogger, ThroughputMeter
-from bertlab.training.module import TrainingModule, require_finite
+from bertlab.training.module import TrainingModule, require_finite, require_gradient, require_scalar
 from bertlab.training.process_group import SINGLE, ProcessGroup
 from bertlab.training.trainer import quiet, trainer
 
@@ -80,10 +80,14 @@ class PretrainingModule(TrainingModule):
             self.add_losses(*[torch.zeros((), device=self.device) for _ in batch.counts])
             return 0.0 * next(self.model.parameters()).sum()
         sums = self.model.losses(batch.sequences)
+        for each in self.recipe.objective:
+            require_scalar(sums[each.kind], each, "sum")
         self.add_losses(*(sums[kind].detach().double() / count for kind, count in batch.counts.items()))
         losses = [sums[kind] / count for kind, count in batch.counts.items()]
+        loss = sum(losses[1:], losses[0])
+        require_gradient(loss, self.recipe.objective[0], "sum")
         # DDP averages over processes, the Trainer over micro-batches: both are undone.
-        return sum(losses[1:], losses[0]) * (self.trainer.world_size * self.trainer.accumulate_grad_batches)
+        return loss * (self.trainer.world_size * self.trainer.accumulate_grad_batches)
 
     def on_train_batch_end(self, outputs: Any, batch: MicroBatch, batch_idx: int) -> None:
         """Logs at every hundredth of the steps."""

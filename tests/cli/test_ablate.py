@@ -157,7 +157,14 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(smoke, call, tmp_path, f
     assert contents(runs) == contents(finished)
 
 
-def test_an_error_in_a_study_file_is_placed_and_not_tried_again(call, finished, tmp_path, capsys):
+@pytest.mark.parametrize(
+    ("returned", "says"),
+    [
+        ("missing", "NameError: name 'missing' is not defined (mine.py, line 7)"),
+        ("[1]", "Mine.prepare (mine.py, line 6) returns [1]: return a function that returns arrays by name"),
+    ],
+)
+def test_an_error_in_a_study_file_is_placed_and_not_tried_again(call, finished, tmp_path, capsys, returned, says):
     mine = tmp_path / "mine.py"
     mine.write_text(
         "from bertlab import MaskedLM, Measurement, Study, Variant\n"
@@ -166,7 +173,7 @@ def test_an_error_in_a_study_file_is_placed_and_not_tried_again(call, finished, 
         "class Mine(MaskedLM):\n"
         "    kind = 'mine_of_a_mistake'\n"
         "    def prepare(self, *arguments):\n"
-        "        return missing\n"
+        f"        return {returned}\n"
         "study = Study(name='wrong', question='?', source='me', baseline='a',\n"
         "    variants=[Variant('a', objective=(Mine(),))],\n"
         "    measurements=[Measurement('loss', metric='masked_lm_loss')])\n"
@@ -176,11 +183,12 @@ def test_an_error_in_a_study_file_is_placed_and_not_tried_again(call, finished, 
     assert call(*command) == 1
     printed = capsys.readouterr()
     assert "1 of 2 jobs has no result" in printed.err
-    assert "failed: NameError: name 'missing' is not defined (mine.py, line 7)" in printed.err
+    assert f"failed: {says}" in printed.err
     assert "trying once more" not in printed.out + printed.err
     assert "Traceback" not in printed.err
     assert call("--debug", *command) == 1
-    assert 'mine.py", line 7, in prepare' in capsys.readouterr().err
+    assert ('mine.py", line 7, in prepare' in (err := capsys.readouterr().err)) is (returned == "missing")
+    assert "Traceback" in err
 
 
 def test_the_report_has_every_value_and_the_same_bytes_each_time(call, finished, tmp_path, capsys):

@@ -12,13 +12,13 @@ import torch
 from lightning import Trainer
 from torch.nn import functional
 
-from bertlab.adaptation import FineTuning, base
-from bertlab.errors import BadInput, RunFailed
+from bertlab.adaptation import Adaptation, FineTuning, base
+from bertlab.errors import ArmFailed, BadInput, RunFailed
 from bertlab.objectives import MaskedLM
 from bertlab.progress import Interrupted, signals_as_flags, silent
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import by_length
-from bertlab.tasks.kinds import KINDS
+from bertlab.tasks.kinds import KINDS, Classification
 from bertlab.tasks.task import RawExamples
 from bertlab.training import finetuning
 from bertlab.training.data import TaskDataModule
@@ -71,6 +71,39 @@ def test_the_rate_its_warm_up_and_the_decay_are_those_of_the_setting(pretrained)
     assert [module.schedule.learning_rate(step) for step in (0, 1, 5)] == pytest.approx([0.25, 0.5, 0.25])
     groups = module.configure_optimizers()["optimizer"].param_groups
     assert {each["weight_decay"] for each in groups if each["params"][0].dim() > 1} == {0.3}
+
+
+@pytest.mark.parametrize(
+    ("arm", "method", "changed", "says"),
+    [
+        (FineTuning, "prepare", lambda *given: None, "returns None: return the module to train"),
+        (FineTuning, "encoder", lambda *given: None, "returns None: return the encoder, a module"),
+        (
+            FineTuning,
+            "prepare",
+            lambda *given: Adaptation.prepare(*given).requires_grad_(False),
+            "returns a module without a parameter to train",
+        ),
+        (
+            Classification,
+            "loss",
+            lambda self, logits, targets: logits,
+            r"returns a tensor of shape .*: return a tensor w",
+        ),
+        (Classification, "loss", lambda *given: torch.zeros(()), "returns a tensor without a gradient"),
+        (Classification, "predict", lambda *given: {}, r"returns \{\}: return a Predicted"),
+        (
+            Classification,
+            "score",
+            lambda *given: 3.0,
+            "returns 3.0 for the metric accuracy: return a Metric of all exam",
+        ),
+    ],
+)
+def test_what_a_study_file_returns_is_checked(run, pairs, monkeypatch, arm, method, changed, says):
+    monkeypatch.setattr(arm, method, changed)
+    with pytest.raises(ArmFailed, match=rf"^{arm.__name__}\.{method} \(test_finetuning\.py, line \d+\) {says}"):
+        run(pairs, dataclasses.replace(SHORT, max_steps=1))
 
 
 def test_sequences_longer_than_the_positions_of_a_model_are_refused(run, entities):

@@ -331,6 +331,59 @@ def test_a_batch_without_predictions_ends_the_run_and_says_so(corpus, machine, t
     assert error.value.status == "failed"
 
 
+def made(changes):
+    """The `prepare` of a masked LM whose arrays are changed."""
+    prepare = MaskedLM.prepare
+
+    def prepared(self, *given):
+        examples = prepare(self, *given)
+        return lambda sequences: changes(examples(sequences), sequences)
+
+    return prepared
+
+
+def misled(arrays, sequences):
+    sequences.tokens[:] = 10**6
+    return arrays
+
+
+@pytest.mark.parametrize(
+    ("method", "changed", "says"),
+    [
+        ("sum", lambda *given: None, "returns None: return a tensor without axes"),
+        ("sum", lambda *given: 1.0, "returns 1.0: return a tensor without axes"),
+        (
+            "sum",
+            lambda self, head, hidden, *given: hidden[0],
+            r"returns a tensor of shape \(.*: return a tensor without",
+        ),
+        ("sum", lambda *given: torch.zeros(()), "returns a tensor without a gradient: compute it from the model"),
+        ("count", lambda *given: None, "returns None: return a number"),
+        ("prepare", lambda *given: [1], r"returns \[1\]: return a function that returns arrays by name"),
+        ("prepare", made(lambda arrays, _: None), "makes None: let its function return arrays by name"),
+        ("prepare", made(lambda arrays, _: {"x": [1]}), r"makes x \[1\]: give an array of numbers whose first axis"),
+        (
+            "prepare",
+            made(lambda arrays, _: {"x": np.ones(3)}),
+            r"makes x of shape \(3,\), float64: give an array of num",
+        ),
+        ("prepare", made(lambda arrays, _: {}), "makes no positions: give those at which it reads the model"),
+        (
+            "prepare",
+            made(lambda arrays, _: {**arrays, "positions": arrays["positions"] + 99}),
+            "makes positions from 99 to .*: give 0 to 31",
+        ),
+        ("prepare", made(misled), "makes tokens from 1000000 to 1000000: give 0 to "),
+    ],
+)
+def test_what_a_loss_of_a_study_file_returns_is_checked(corpus, machine, tmp_path, monkeypatch, method, changed, says):
+    recipe = dataclasses.replace(SMOKE, objective=ALONE)
+    monkeypatch.setattr(MaskedLM, "_own", True)
+    monkeypatch.setattr(MaskedLM, method, changed)
+    with pytest.raises(ArmFailed, match=rf"MaskedLM\.{method} \(test_pretraining\.py, line \d+\) {says}"):
+        pretrain(recipe, corpus, tmp_path, machine, (50, 100), silent)
+
+
 def update(optimizer, rate, max_norm):
     """One update at a learning rate, as a Trainer makes it."""
     optimization.clip(optimizer, max_norm, torch.zeros(()))

@@ -11,7 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.errors import BadInput
+from bertlab.errors import ArmFailed, BadInput
+from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import IGNORED, Examples, Floats, Integers
 from bertlab.tasks.metrics import Grouped, Mean, Metric
@@ -200,10 +201,13 @@ class TaskKind(ABC):
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
         """One of `metrics`, or `LIKELIHOOD`, as a function of weighted examples; of their groups, if an array `group`
         numbers these. Raises `ValueError` for a metric that the kind lacks and for another number of examples,
-        `KeyError` for predictions that lack an array."""
+        `KeyError` for predictions that lack an array, `ArmFailed` for a score that is no metric."""
         if name not in (LIKELIHOOD, *self.metrics):
             raise ValueError(f"{self.name} has no metric {name}")
         found = self.likelihood(arrays) if name == LIKELIHOOD else self.score(name, arrays, labels)
+        if not isinstance(found, Metric) or (self.own and np.ndim(found.contributions()) != 1):
+            wrong = f"returns {shown(found)} for the metric {name}: return a Metric of all examples, as Mean(scores)"
+            raise ArmFailed.of(self, "score", wrong)
         if "group" not in arrays:
             return found
         group = arrays["group"]

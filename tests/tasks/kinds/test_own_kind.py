@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertlab.errors import BadInput
+from bertlab.errors import ArmFailed, BadInput
 from bertlab.lab import studies
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.tasks import catalog, kinds
@@ -68,6 +68,13 @@ def test_a_task_of_the_catalogue_keeps_its_synthetic_counterpart_and_takes_subst
 def test_a_metric_that_is_wrong_is_named(scores, wrong):
     with pytest.raises(BadInput, match=wrong):
         own(scores).contributions(ARRAYS, ("no", "yes"))
+
+
+def test_a_score_that_is_no_metric_of_the_examples_names_the_class():
+    with pytest.raises(
+        ArmFailed, match=r"Own\.score \(test_own_kind\.py, line \d+\) returns Mean.* return a Metric of all"
+    ):
+        own(np.array(3.0)).values(ARRAYS, ("no", "yes"))
 
 
 @pytest.mark.parametrize(
