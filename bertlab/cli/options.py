@@ -143,6 +143,17 @@ class ScaleOptions:
 
         return scales.find(self.scale).set(self.set_ or [])
 
+    def _scale_of(self, studies: tuple[Study, ...]) -> Scale:
+        """`chosen_scale`. Raises `BadInput` that names the variants where `--set` cannot set a field that they give."""
+        try:
+            return self.chosen_scale()
+        except BadInput as error:
+            for path in (each.partition("=")[0] for each in self.set_ or []):
+                refusals = [found for each in studies if (found := each.refusal(path))]
+                if refusals and str(error).startswith(f"{path} has no effect"):
+                    raise BadInput(f"--set {path} has no effect on the scale: {'; '.join(refusals)}") from None
+            raise
+
     def request(self, studies: tuple[Study, ...], **more: Any) -> Request:
         """The request for these studies with the options of the command, and `more` fields of it."""
         from bertlab.lab.plan import Request
@@ -150,7 +161,7 @@ class ScaleOptions:
         given = vars(self)
         return Request(
             studies=studies,
-            scale=self.chosen_scale(),
+            scale=self._scale_of(studies),
             corpora=tuple(given.get("corpus") or ()),
             vocabulary=given.get("vocab"),
             substitutes=pairs("--substitute", given.get("substitute"), "conll2003=bc5cdr"),

@@ -418,6 +418,15 @@ class Study(Checked, group="study "):
         arm = type(own or shared or FineTuning())
         return dataclasses.replace(arm.at_scale(scale.finetuning(kind, task), scale.features), **changes)
 
+    def refusal(self, path: str) -> str:
+        """Why no command sets a field that the scale lacks: the variants that give it; empty if none does."""
+        giving = [variant.name for variant in self.variants if path in variant.leaves()]
+        if not giving:
+            return ""
+        where = "a copy of its study file" if self.file is None else f"'{self.file.given}'"
+        owners = f"variant {giving[0]} sets" if len(giving) == 1 else f"variants {', '.join(giving)} set"
+        return f"{owners} it in study '{self.name}', change it in {where}"
+
     def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
         """The scale's recipe with a variant's values of all fields that this study varies."""
         varied = self.varied()

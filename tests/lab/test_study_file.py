@@ -135,6 +135,19 @@ def planned(study, machine, sets=(), scale="smoke"):
     return plan.make(plan.Request(studies=(study,), scale=scales.find(scale).set(list(sets))), machine)
 
 
+def test_a_field_that_only_variants_give_is_changed_in_the_study_file(tmp_path, call, capsys):
+    text = DATA.replace("study = Study(", "variants += [Variant('ltr', objective=(CausalLM(),))]\nstudy = Study(")
+    file = written(tmp_path, f"from bertlab import CausalLM, SpanBoundary\n{text}")
+    assert call("ablate", file.given, "--dry-run", "--scale", "smoke", "--set", "span_boundary.position_size=8") == 2
+    line = "bertlab: span_boundary.position_size has no effect: objective is masked_lm, next_sentence"
+    assert capsys.readouterr().err.strip() == line
+    text = text.replace("CausalLM()", "MaskedLM(), SpanBoundary()")
+    file = written(tmp_path, f"from bertlab import CausalLM, SpanBoundary\n{text}")
+    assert call("ablate", file.given, "--dry-run", "--scale", "smoke", "--set", "span_boundary.position_size=8") == 2
+    why = f"has no effect on the scale: variant ltr sets it in study 'rate', change it in '{file.given}'"
+    assert capsys.readouterr().err.strip() == f"bertlab: --set span_boundary.position_size {why}"
+
+
 @pytest.mark.parametrize(
     ("study", "path"),
     [
