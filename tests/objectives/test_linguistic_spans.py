@@ -172,7 +172,8 @@ def reader() -> Any:
 
         def prepare(self, tokenizer: Any, length: int, seed: int | str) -> Callable[[Sequences], Any]:
             def examples(made: Sequences) -> Any:
-                return {"marks": made.marks.copy(), "tokens": made.tokens.copy()}
+                nothing = np.zeros((len(made.tokens), 1), np.int32)
+                return {"marks": made.marks.copy(), "tokens": made.tokens.copy(), "positions": nothing}
 
             return examples
 
