@@ -24,7 +24,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.errors import BadInput
+from bertlab.errors import ArmFailed, BadInput
+from bertlab.names import shown
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.files import digest
@@ -188,6 +189,11 @@ def _trained(
         return trained
     progress(0, 1, "training the vocabulary")
     trained = tokenizer.train(spool.sample(train, SAMPLE))
+    if not isinstance(trained, TrainedTokenizer):
+        raise ArmFailed.of(tokenizer, "train", f"returns {shown(trained)}: return a TrainedTokenizer")
+    if tokenizer._own and trained.size > tokenizer.vocabulary:  # plans and other variants count on it
+        problem = f"makes {trained.size:,} entries: make {tokenizer.vocabulary:,} at most, its vocabulary"
+        raise ArmFailed.of(tokenizer, "train", problem)
     progress(1, 1, "training the vocabulary")
     return trained
 

@@ -5,13 +5,15 @@ import math
 import os
 import shutil
 from collections import Counter
+from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import numpy as np
 import pytest
 
 from bertlab import progress
-from bertlab.errors import BadInput
+from bertlab.errors import ArmFailed, BadInput
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus
 from bertlab.text import sentences, sources, spool, tokens
@@ -223,6 +225,21 @@ def test_a_given_vocabulary_is_used_as_it_is(build, tmp_path):
     assert corpus.tokenizer.unk in corpus.train.tokens
     with pytest.raises(BadInput, match="has changed"):
         build(world(30), name="changed", given=path, tokenizer=WordPiece(given=f"sha256:{0:064}"))
+
+
+@pytest.mark.parametrize(
+    ("entries", "says"), [(0, "returns None: return a TrainedTokenizer"), (200, r"makes \d+ entries: make 100 at most")]
+)
+def test_what_a_tokenizer_of_a_study_file_makes_is_checked(build, entries, says):
+    @dataclass(frozen=True, kw_only=True)
+    class Large(WordPiece):
+        kind: ClassVar[str] = "larger_than_asked"
+
+        def train(self, texts):
+            return WordPiece(vocabulary=entries).train(texts) if entries else None
+
+    with pytest.raises(ArmFailed, match=rf"^Large\.train \(test_tokens\.py, line \d+\) {says}"):
+        build(world(200), tokenizer=Large(vocabulary=100))
 
 
 def test_cased_text_stays_cased(build):
