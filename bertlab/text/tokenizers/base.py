@@ -162,10 +162,8 @@ def read(directory: Path) -> TrainedTokenizer:
             return found
     path = directory / "tokenizer.json"
     if path.is_file():
-        raise BadInput(
-            f"{path} is of another kind: only {', '.join(arms(Tokenizer))} as in BERT, RoBERTa and ModernBERT can be "
-            "read"
-        )
+        known = ", ".join(name for name, each in arms(Tokenizer).items() if not each._own)
+        raise BadInput(f"{path} is of another kind: only {known} as in BERT, RoBERTa and ModernBERT can be read")
     raise BadInput(
         f"{directory} has neither tokenizer.json nor vocab.txt, nor vocab.json and merges.txt: add the tokenizer that "
         "the checkpoint was trained with"
