@@ -212,7 +212,8 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
     """What is missing, or what would decide it and its cost."""
     pair, what = trial.pair, evidence.seeds
     if trial.measured < len(trial.pairs):
-        some = f"{trial.measured} of {len(trial.pairs)} comparisons are measured" if trial.measured else ""
+        are = "is" if trial.measured == 1 else "are"
+        some = f"{trial.measured} of {len(trial.pairs)} comparisons {are} measured" if trial.measured else ""
         return "; ".join(filter(None, (*_failures(evidence, trial.claim), some)))
     if trial.outcome != "undecided":
         return ""
