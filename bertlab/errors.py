@@ -102,7 +102,7 @@ class ArmFailed(RunFailed):
 
     @classmethod
     def of(cls, arm: object, method: str, problem: str) -> ArmFailed:
-        """The error that names the class of an arm and a method, with the file and line of this."""
+        """The error that names the class of an arm and one of its methods, with the file and line of the method."""
         code = getattr(getattr(type(arm), method), "__code__", None)
         place = f" ({Path(code.co_filename).name}, line {code.co_firstlineno})" if code else ""
         return cls(f"{type(arm).__name__}.{method}{place} {problem}")

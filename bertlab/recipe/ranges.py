@@ -99,7 +99,7 @@ class Arm(Checked):
     """Whether JSON has its kind alone, as a text, in place of an object with nothing else."""
     _home: ClassVar[str] = ""
     _own: ClassVar[bool] = False
-    """Whether another module than bertlab's defines it: what it returns is checked."""
+    """Whether a module outside bertlab defines it; what its methods return is then checked."""
 
     def __init_subclass__(cls, home: str = "") -> None:
         super().__init_subclass__(group=cls.kind)

@@ -120,14 +120,14 @@ class TrainingModule(LightningModule):
 
 
 def require_scalar(value: Any, arm: object, method: str) -> None:
-    """Raises `ArmFailed` for the loss of an arm that is no tensor without axes."""
+    """Raises `ArmFailed` if the loss that an arm returns is not a scalar tensor."""
     if not isinstance(value, Tensor) or value.ndim:
         found = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else shown(value)
-        raise ArmFailed.of(arm, method, f"returns {found}: return a tensor without axes")
+        raise ArmFailed.of(arm, method, f"returns {found}: return a scalar tensor")
 
 
 def require_gradient(value: Tensor, arm: object, method: str) -> None:
-    """Raises `ArmFailed` for the loss of an arm that does not depend on what is trained."""
+    """Raises `ArmFailed` if the loss that an arm returns has no gradient."""
     if not value.requires_grad:
         raise ArmFailed.of(arm, method, "returns a tensor without a gradient: compute it from the model, not detached")
 

@@ -88,7 +88,7 @@ def test_the_rate_its_warm_up_and_the_decay_are_those_of_the_setting(pretrained)
             Classification,
             "loss",
             lambda self, logits, targets: logits,
-            r"returns a tensor of shape .*: return a tensor w",
+            r"returns a tensor of shape .*: return a scalar tensor",
         ),
         (Classification, "loss", lambda *given: torch.zeros(()), "returns a tensor without a gradient"),
         (Classification, "predict", lambda *given: {}, r"returns \{\}: return a Predicted"),

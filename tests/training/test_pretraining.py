@@ -350,12 +350,12 @@ def misled(arrays, sequences):
 @pytest.mark.parametrize(
     ("method", "changed", "says"),
     [
-        ("sum", lambda *given: None, "returns None: return a tensor without axes"),
-        ("sum", lambda *given: 1.0, "returns 1.0: return a tensor without axes"),
+        ("sum", lambda *given: None, "returns None: return a scalar tensor"),
+        ("sum", lambda *given: 1.0, "returns 1.0: return a scalar tensor"),
         (
             "sum",
             lambda self, head, hidden, *given: hidden[0],
-            r"returns a tensor of shape \(.*: return a tensor without",
+            r"returns a tensor of shape \(.*: return a scalar tensor",
         ),
         ("sum", lambda *given: torch.zeros(()), "returns a tensor without a gradient: compute it from the model"),
         ("count", lambda *given: None, "returns None: return a number"),
