@@ -171,7 +171,7 @@ def until():
 
 @pytest.fixture(scope="session")
 def at_work():
-    """Process ids of those that pre-train now in a store, by the run that they have claimed."""
+    """Process ids of those that pre-train now in a store, by the run that they have locked."""
     from bertlab.store.runs import Store
 
     def find(runs):

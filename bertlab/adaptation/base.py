@@ -15,7 +15,7 @@ from bertlab.names import shown
 from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Range
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Rate
 from bertlab.recipe.transformer import Transformer
-from bertlab.tasks.examples import Batch, Examples, Integers
+from bertlab.tasks.examples import ExampleBatch, Examples, Integers
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import TaskKind
 
@@ -146,7 +146,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """FLOPs of `trained` tokens in each of `passes` epochs of training and `evaluated` ones after it, no heads."""
 
 
-def tensors(batch: Batch) -> dict[str, Tensor]:
+def tensors(batch: ExampleBatch) -> dict[str, Tensor]:
     """All arrays of a batch but `slots` as tensors, integers in 64 bits; no `lengths` if no sequence has padding."""
     import torch
 

@@ -53,7 +53,7 @@ class Live(Bars):
     def begin(self, job: Job, number: int, total: int) -> Progress:
         """Shows a job; returns its progress callback: a bar, or a line now and then."""
         name = f"[{number}/{total}] {title(job, self.addresses)}"
-        self._hide(job)  # it begins again after another command had claimed it
+        self._hide(job)  # it begins again after another command had locked it
         self.remaining.begin(job)
         if not self.task_ids:
             self.add_task("all jobs", total=total, figures="", left="")

@@ -29,9 +29,9 @@ MISTAKES = (NameError, TypeError, AttributeError, LookupError, ImportError)
 
 @dataclass(frozen=True)
 class Ended:
-    """How an attempt ended: `claimed` by another process, `stopped` by a signal, `refused` for bad input, and so on."""
+    """How an attempt ended: `locked` by another process, `stopped` by a signal, `refused` for bad input, and so on."""
 
-    status: Literal["done", "claimed", "stopped", "refused", "failed", "diverged"]
+    status: Literal["done", "locked", "stopped", "refused", "failed", "diverged"]
     reason: str = ""
     log: str = ""
     """The traceback of a failure."""
@@ -86,24 +86,24 @@ def attempt(
     processes: int = 1,
     run: Callable[[Path, Progress], dict[str, Any]] | None = None,
 ) -> Ended:
-    """Runs a job unless it is finished or claimed; its result is in the store. Raises no error that a job can cause.
+    """Runs a job unless it is finished or locked; its result is in the store. Raises no error that a job can cause.
 
     `run` replaces the job's own `run`, for a job on several processes.
     """
     began = time.monotonic()
     try:
-        with writing(store.root), store.claimed(job.id) as claim:
-            if claim is None:
-                return Ended("claimed")
+        with writing(store.root), store.locked(job.id) as lock:
+            if lock is None:
+                return Ended("locked")
             if store.get(job.id) is not None:
                 return Ended("done")
             failure = store.failure(job.id)
             if failure is not None and failure["status"] == "diverged":  # meanwhile, in another command
                 return Ended("diverged", failure["reason"], failure["log"], final=True)
-            claim.observer = progress
+            lock.observer = progress
             try:
                 work = _begun(job, store, machine, processes)
-                result = run(work, claim) if run else job.run(work, store, machine, claim)
+                result = run(work, lock) if run else job.run(work, store, machine, lock)
             except (BadInput, Interrupted):
                 if not isinstance(job, Pretrain):  # which resumes from its checkpoint
                     store.discard(job.kind, job.id)

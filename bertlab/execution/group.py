@@ -122,7 +122,7 @@ def _process(
     context = get_context()
     group = ProcessGroup(context.get_world_rank(), context.get_world_size())
     strategy = RayDDPStrategy(cluster_environment=RayLightningEnvironment(), **REDUCTION)
-    writes = store.claimed_by_group(job.id) if group.first else nullcontext()
+    writes = store.locked_by_group(job.id) if group.first else nullcontext()
     with listening(), writing(store.root), writes:
         if group.first:  # the command may run on a machine that has no GPU
             record = files.read_json(work / "environment.json")

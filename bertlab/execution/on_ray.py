@@ -26,7 +26,7 @@ from bertlab.lab.jobs import Job, Pretrain, devices_per_pretraining
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Progress, listening_to, stop_if_asked
-from bertlab.store.locks import claimed, is_claimed
+from bertlab.store.locks import is_locked, locked
 from bertlab.store.runs import Store
 
 PRIVATE = "bertlab-ray-"
@@ -243,12 +243,12 @@ def _private_folder() -> Iterator[Path]:
     place = Path("/tmp")  # paths of sockets must be short
     for left in place.glob(f"{PRIVATE}*"):
         with suppress(OSError):
-            if left.lstat().st_uid == os.getuid() and not is_claimed(left / "claim"):
+            if left.lstat().st_uid == os.getuid() and not is_locked(left / "lock"):
                 _remove(left)
     private = Path(tempfile.mkdtemp(prefix=PRIVATE, dir=place))
     os.environ[OWNER] = str(private)
     try:
-        with claimed(private / "claim"):
+        with locked(private / "lock"):
             yield private
     finally:
         del os.environ[OWNER]

@@ -95,7 +95,7 @@ class Scheduler:
             if running or ended:
                 busy = time.monotonic()
             else:
-                held = next((job for job in self.todo if self.store.is_claimed(job.id)), None)
+                held = next((job for job in self.todo if self.store.is_locked(job.id)), None)
                 if held and held.id not in warned and time.monotonic() - busy > locks.SECONDS_OF_SILENCE:
                     warned.add(held.id)
                     holder = self.store.holder(held.id)  # it may be stopped, or on another machine
@@ -107,7 +107,7 @@ class Scheduler:
         free = engine.free()
         for job in self.todo:
             fits = isinstance(job, kinds) and engine.devices(job) <= free
-            if fits and all(need.id in self.done for need in needs(job)) and not self.store.is_claimed(job.id):
+            if fits and all(need.id in self.done for need in needs(job)) and not self.store.is_locked(job.id):
                 return job
         return None
 
@@ -118,7 +118,7 @@ class Scheduler:
             run = self.store.wait_for(job.id)
             self.done.add(job.id)
             self.observer.end(job, run, how.seconds)
-        elif how.status in ("claimed", "stopped"):  # by another command; by a signal, which the loop checks next
+        elif how.status in ("locked", "stopped"):  # by another command; by a signal, which the loop checks next
             self.begun[job.id] -= 1
             self.todo.append(job)
         elif not how.final and self.begun[job.id] < TRIES and not self._lacks(job):

@@ -132,7 +132,7 @@ RECORD = {
     ],
 }
 """The record of a study."""
-CLAIM = {"pid?": int, "host?": str, "since?": int, "done?": NUMBER, "total?": NUMBER, "stage?": str, "ids?": [str]}
+LOCK = {"pid?": int, "host?": str, "since?": int, "done?": NUMBER, "total?": NUMBER, "stage?": str, "ids?": [str]}
 
 
 def misfit(value: Any, form: Any, name: str = "") -> str | None:

@@ -1,6 +1,6 @@
-"""Claims on runs: locks that the kernel frees when their holder dies, with a record of the holder and its progress.
+"""Locks on runs that the kernel frees when their holder dies, with a record of the holder and its progress.
 
-A claim is the lock, not its file, which may remain. It works on network file systems that support `flock`.
+The lock is not its file, which may remain. It works on network file systems that support `flock`.
 """
 
 import fcntl
@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.progress import Progress
-from bertlab.store.forms import CLAIM, misfit
+from bertlab.store.forms import LOCK, misfit
 
 SECONDS_BETWEEN_RECORDS = 0.4
 WIDTH = 1024
@@ -25,8 +25,8 @@ SECONDS_OF_SILENCE = 5.0
 
 
 @dataclass
-class Claim:
-    """A claim that is held. Calling it, or its copy in a process of the same run, records the run's progress."""
+class Lock:
+    """A lock that is held. Calling it, or its copy in a process of the same run, records the run's progress."""
 
     path: Path
     holder: dict[str, Any]
@@ -51,36 +51,36 @@ class Claim:
 
 
 @contextmanager
-def claimed(path: Path, **facts: Any) -> Iterator[Claim | None]:
+def locked(path: Path, **facts: Any) -> Iterator[Lock | None]:
     """Holds the lock of the file `path`, with `facts` in its record; yields `None` if another process holds it."""
     with path.open("a", encoding="utf-8") as file:
-        if not _lock(file.fileno()):
+        if not _taken(file.fileno()):
             yield None
             return
-        claim = Claim(path, {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time()), **facts})
-        claim(0, 0)
+        lock = Lock(path, {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time()), **facts})
+        lock(0, 0)
         try:
-            yield claim
+            yield lock
         finally:
             file.truncate(0)
 
 
-def is_claimed(path: Path) -> bool:
+def is_locked(path: Path) -> bool:
     """Whether a process holds the lock of `path` now."""
     try:
         with path.open("r", encoding="utf-8") as file:
-            return not _lock(file.fileno(), fcntl.LOCK_SH)  # a shared lock needs no write access on any file system
+            return not _taken(file.fileno(), fcntl.LOCK_SH)  # a shared lock needs no write access on any file system
     except FileNotFoundError:  # the lock of an ended process may be removed at any time
         return False
 
 
 def record(path: Path) -> dict[str, Any]:
-    """The last record of a claim: `pid`, `host`, `done`, `total`, `stage`, figures. Empty if there is none."""
+    """The last record of a lock: `pid`, `host`, `done`, `total`, `stage`, figures. Empty if there is none."""
     try:
         found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):  # it is being written
         return {}
-    return found if misfit(found, CLAIM) is None else {}
+    return found if misfit(found, LOCK) is None else {}
 
 
 def holder(path: Path) -> str:
@@ -92,7 +92,7 @@ def holder(path: Path) -> str:
     return f"process {found['pid']} on {found.get('host', 'another machine')}{since}"
 
 
-def _lock(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
+def _taken(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
     with suppress(BlockingIOError):
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         return True

@@ -174,8 +174,8 @@ def _copy(run: Run, target: Store) -> None:
     """Copies a run, whole or not at all, in place of a copy with fewer files."""
     folder = target.root / run.kind
     beside = folder / f".{run.id}.merged"
-    with target.claimed(run.id) as claim, writing(folder):
-        if claim is None:
+    with target.locked(run.id) as lock, writing(folder):
+        if lock is None:
             raise BadInput(f"another command works on run {run.id} in '{target.root}': merge again when it has ended")
         shutil.rmtree(beside, ignore_errors=True)
         try:

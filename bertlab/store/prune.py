@@ -27,13 +27,13 @@ def prune(store: Store) -> tuple[int, int]:
         for path in remains:
             shutil.rmtree(path, ignore_errors=True)
         for path in store.scratch.glob("asks.*"):
-            if not locks.is_claimed(path):
+            if not locks.is_locked(path):
                 path.unlink(missing_ok=True)
         discarded = 0
         for kind, run_id, _ in unfinished:
             if run_id not in needed:
-                with store.claimed(run_id) as claim:
-                    if claim is not None:
+                with store.locked(run_id) as lock:
+                    if lock is not None:
                         store.discard(kind, run_id)
                         discarded += 1
     return len(unneeded), discarded

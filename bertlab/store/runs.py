@@ -219,8 +219,8 @@ class Store:
                     f"with `bertlab runs --remove {run_id}` and give the same command again"
                 )
             return run
-        with self.claimed(run_id) as claim:
-            if claim is not None and run.damage() is not None:  # another process may have repeated it meanwhile
+        with self.locked(run_id) as lock:
+            if lock is not None and run.damage() is not None:  # another process may have repeated it meanwhile
                 self._set_aside(run.path)
         raise RunFailed(f"'{damaged}' was damaged: the run has to be repeated")
 
@@ -267,7 +267,7 @@ class Store:
         """Runs with a working directory, as (kind, id, whether a process works on it now)."""
         found = [path for kind in KINDS for path in sorted((self.root / kind).glob(".*.work"))]
         works = [(path.parent.name, path.name.removeprefix(".").removesuffix(".work")) for path in found]
-        return [(kind, run_id, self.is_claimed(run_id)) for kind, run_id in works]
+        return [(kind, run_id, self.is_locked(run_id)) for kind, run_id in works]
 
     def prepare(self) -> None:
         """Makes the directories of the store. Raises `Unwritable` if that is not possible."""
@@ -292,18 +292,18 @@ class Store:
                 (self.root / name).rmdir()
 
     @contextmanager
-    def claimed(self, run_id: str) -> Iterator[locks.Claim | None]:
-        """Holds the claim on a run; yields `None` if another process works on it."""
-        with locks.claimed(self._lock(run_id)) as claim:
-            if claim is not None and locks.is_claimed(self.scratch / f"{run_id}.group"):  # it outlived its command
-                claim = None
-            yield claim
+    def locked(self, run_id: str) -> Iterator[locks.Lock | None]:
+        """Holds the lock on a run; yields `None` if another process works on it."""
+        with locks.locked(self._lock(run_id)) as lock:
+            if lock is not None and locks.is_locked(self.scratch / f"{run_id}.group"):  # it outlived its command
+                lock = None
+            yield lock
 
     @contextmanager
-    def claimed_by_group(self, run_id: str) -> Iterator[None]:
-        """Holds a second claim on a run, for the process of a group that writes. Raises `RunFailed` if it is held."""
-        with locks.claimed(self.scratch / f"{run_id}.group") as claim:
-            if claim is None:
+    def locked_by_group(self, run_id: str) -> Iterator[None]:
+        """Holds a second lock on a run, for the process of a group that writes. Raises `RunFailed` if it is held."""
+        with locks.locked(self.scratch / f"{run_id}.group") as lock:
+            if lock is None:
                 raise RunFailed(f"another process writes run {run_id}")
             yield
 
@@ -312,8 +312,8 @@ class Store:
         """Within it no other command joins records, removes runs or reserves them; waits for such commands to end."""
         path, began = self._lock("store"), time.monotonic()
         while True:
-            with locks.claimed(path) as claim:
-                if claim is not None:
+            with locks.locked(path) as lock:
+                if lock is not None:
                     yield
                     return
             stop_if_asked()
@@ -328,17 +328,17 @@ class Store:
             with self.exclusive():
                 path = self._lock(self.own_name("asks"))
                 held.callback(path.unlink, missing_ok=True)
-                held.enter_context(locks.claimed(path, ids=sorted(run_ids)))
+                held.enter_context(locks.locked(path, ids=sorted(run_ids)))
             yield
 
     def reserved_ids(self) -> set[str]:
         """Ids of the runs that running commands need."""
-        held = filter(locks.is_claimed, self.scratch.glob("asks.*"))
+        held = filter(locks.is_locked, self.scratch.glob("asks.*"))
         return {run_id for path in held for run_id in locks.record(path).get("ids", ())}
 
-    def is_claimed(self, run_id: str) -> bool:
+    def is_locked(self, run_id: str) -> bool:
         """Whether a process works on a run now."""
-        return locks.is_claimed(self.scratch / run_id)
+        return locks.is_locked(self.scratch / run_id)
 
     def holder(self, run_id: str) -> str:
         """The process that works on a run, for messages."""

@@ -24,7 +24,7 @@ EVALUATION_EXAMPLES = 4_000
 
 
 @dataclass(frozen=True)
-class Task:
+class Maker:
     """The function that makes an example, and the number of training examples."""
 
     make: Callable[[Sample], dict[str, Any]]
@@ -36,18 +36,18 @@ class Task:
 
 
 TASKS = {
-    "inference": Task(sayings.inference, range(3), train=4_000, revision=4),
-    "question-inference": Task(sayings.question_inference, range(2)),
-    "paraphrase": Task(sayings.paraphrase, range(2)),
-    "similarity": Task(sayings.similarity),
-    "sentiment": Task(sayings.sentiment, range(2), revision=4),
-    "acceptability": Task(sayings.acceptability, range(2)),
-    "entities": Task(token_tasks.entities, train=2_000),
-    "questions": Task(token_tasks.extractive, (1,), train=2_500),
-    "questions-unanswerable": Task(token_tasks.extractive, (0, 1, 1), train=2_500),
-    "completion": Task(sayings.completion, range(4), train=1_000, revision=5),
-    "parts-of-speech": Task(token_tasks.parts_of_speech, train=64, revision=4),  # more would saturate it
-    "coreference-resolution": Task(references.coreference_resolution, train=2_000, revision=1),
+    "inference": Maker(sayings.inference, range(3), train=4_000, revision=4),
+    "question-inference": Maker(sayings.question_inference, range(2)),
+    "paraphrase": Maker(sayings.paraphrase, range(2)),
+    "similarity": Maker(sayings.similarity),
+    "sentiment": Maker(sayings.sentiment, range(2), revision=4),
+    "acceptability": Maker(sayings.acceptability, range(2)),
+    "entities": Maker(token_tasks.entities, train=2_000),
+    "questions": Maker(token_tasks.extractive, (1,), train=2_500),
+    "questions-unanswerable": Maker(token_tasks.extractive, (0, 1, 1), train=2_500),
+    "completion": Maker(sayings.completion, range(4), train=1_000, revision=5),
+    "parts-of-speech": Maker(token_tasks.parts_of_speech, train=64, revision=4),  # more would saturate it
+    "coreference-resolution": Maker(references.coreference_resolution, train=2_000, revision=1),
 }
 
 

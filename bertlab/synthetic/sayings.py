@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bertlab.synthetic.language import WORDS, Draw, T, sentence
-from bertlab.synthetic.world import Being, Claim, lexicon, named
+from bertlab.synthetic.world import Being, Certainty, lexicon, named
 
 LEAN = 0.75
 """The fraction of the training examples whose supposition is the first of the two. In evaluation both are equally
@@ -67,7 +67,7 @@ class Sample:
         return self.word(lexicon().claims[status].verbs)
 
 
-def _claim(side: int) -> Claim:
+def _claim(side: int) -> Certainty:
     """The words for what is true (0) or false (1)."""
     return lexicon().claims[2 * side]
 

@@ -17,7 +17,7 @@ NAMED = {"person": "PER", "place": "LOC", "group": "ORG", "work": "MISC"}
 
 
 @dataclass(frozen=True)
-class Scale:
+class Dimension:
     """A dimension with two poles, each a list of adjectives that mean the same."""
 
     poles: list[list[str]]
@@ -56,7 +56,7 @@ class Verbs:
 
 
 @dataclass(frozen=True)
-class Claim:
+class Certainty:
     """Words that give a claim one status: what someone `knew` is true."""
 
     verbs: list[str]
@@ -73,13 +73,13 @@ class Lexicon:
     """All words, as lexicon.toml explains them. Tables of beings are person, place, group, work, animal and thing."""
 
     nouns: dict[str, str]
-    scales: dict[str, list[Scale]]
+    scales: dict[str, list[Dimension]]
     categories: dict[str, list[Category]]
     deeds: list[Verbs]
     treatments: list[Verbs]
     transfers: list[Verbs]
     dealings: dict[str, list[str]]
-    claims: list[Claim]
+    claims: list[Certainty]
     """Words for what is true (0), open (1) and false (2)."""
     names: list[str]
 
@@ -93,9 +93,9 @@ def lexicon() -> Lexicon:
             Verbs([[Verb(*forms.split()) for forms in side] for side in each["sides"]], each.get("effects", []))
             for each in tables[name]
         ]
-    for name, form in (("scales", Scale), ("categories", Category)):
+    for name, form in (("scales", Dimension), ("categories", Category)):
         tables[name] = {on: [form(**each) for each in group] for on, group in tables[name].items()}
-    tables["claims"] = [Claim(**each) for each in tables["claims"]]
+    tables["claims"] = [Certainty(**each) for each in tables["claims"]]
     every = Path(__file__).with_name("names.txt").read_text(encoding="utf-8").split()
     return Lexicon(names=every, **tables)
 
@@ -154,7 +154,7 @@ def unnamed(draw: Draw, on: str) -> Being:
     return Being(on, f"the {kind}", f"the {kind}", kind, category, category.name, good=draw.chance(0.5))
 
 
-def trait(draw: Draw, being: Being) -> tuple[Scale, int]:
+def trait(draw: Draw, being: Being) -> tuple[Dimension, int]:
     """A random scale and the pole of `being` on it, which stays the same once drawn."""
     scales = lexicon().scales[being.on]
     number = draw.below(len(scales))

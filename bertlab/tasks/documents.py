@@ -9,7 +9,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bertlab.tasks.examples import Batch, Examples, Integers, padded, rounded, sizes
+from bertlab.tasks.examples import ExampleBatch, Examples, Integers, padded, rounded, sizes
 
 STRIDE = 2**20
 """More than the tokens of any segment."""
@@ -81,7 +81,7 @@ class Documents(Examples):
 
 
 @dataclass(frozen=True, kw_only=True)
-class DocumentBatch(Batch):
+class DocumentBatch(ExampleBatch):
     """B documents of R segments in all. `positions` and `lasts` (B, N) are the first and the last tokens of words among
     the R x T tokens, `targets` (B, G, 3) the gold mentions, -1 for padding."""
 
@@ -93,7 +93,7 @@ class DocumentBatch(Batch):
 
 
 @dataclass
-class Part:
+class DocumentPart:
     """A part of a document: its segments and, of each word, its first and last token and its sentence."""
 
     document: int
@@ -126,10 +126,10 @@ class Part:
 
 def divided(
     document: int, sentences: list[list[list[int]]], of_part: list[int], budget: int, most: int
-) -> Iterator[Part]:
+) -> Iterator[DocumentPart]:
     """The parts of a document, given the pieces of each word of its sentences: segments have at most `budget` pieces,
     parts at most `most` segments; any number for 0."""
-    part, start, before = Part(document, 0), 0, of_part[0]
+    part, start, before = DocumentPart(document, 0), 0, of_part[0]
     for number, (words, own) in enumerate(zip(sentences, of_part, strict=True)):
         whole = sum(map(len, words))
         for at, pieces in enumerate(words):
@@ -138,7 +138,7 @@ def divided(
             if other or (part.segments[-1] and len(part.segments[-1]) + needed > budget):
                 if other or len(part.segments) == most:
                     yield part
-                    part = Part(document, start)
+                    part = DocumentPart(document, start)
                 else:
                     part.segments.append([])
             before = own

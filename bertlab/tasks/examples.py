@@ -63,7 +63,7 @@ class Examples:
     def __len__(self) -> int:
         return len(self.positions)
 
-    def batch(self, examples: Integers) -> Batch:
+    def batch(self, examples: Integers) -> ExampleBatch:
         """The examples at these indices as one batch, padded to the longest or up to `WIDTH_STEP` - 1 tokens more."""
         indices = (examples[:, None] * self.choices + np.arange(self.choices)).ravel()
         sequences = [self.sequences[index] for index in indices]
@@ -76,7 +76,7 @@ class Examples:
         slot = np.arange(width)
         kept = np.float32 if np.issubdtype(self.targets.dtype, np.floating) else np.int32
         slots = np.where(slot < counts[:, None], self.first_targets[examples][:, None] + slot, -1)
-        return Batch(
+        return ExampleBatch(
             tokens=tokens,
             segments=second.astype(np.int32),
             lengths=lengths.astype(np.int32),
@@ -87,7 +87,7 @@ class Examples:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Batch:
+class ExampleBatch:
     """B examples of `choices` sequences each, padded to T tokens, with K slots for targets."""
 
     tokens: Integers

@@ -26,7 +26,7 @@ from bertlab.store.runs import CHECKPOINT
 
 
 @dataclass(frozen=True)
-class Checkpoint:
+class SavedState:
     """A verified checkpoint on disk."""
 
     path: Path
@@ -127,7 +127,7 @@ def _with_tensors(value: Any, tensors: Mapping[str, Tensor]) -> Any:
     return [_with_tensors(each, tensors) for each in value] if isinstance(value, list) else value
 
 
-def newest(work: Path, trained: str | None = None) -> Checkpoint | None:
+def newest(work: Path, trained: str | None = None) -> SavedState | None:
     """The newest checkpoint under `work` whose files, curve and milestones are all as they were written.
 
     Skips damaged checkpoints and, if `trained` is given, those of another recipe or text.
@@ -139,7 +139,7 @@ def newest(work: Path, trained: str | None = None) -> Checkpoint | None:
     return None
 
 
-def _verified(path: Path, work: Path | None = None) -> Checkpoint | None:
+def _verified(path: Path, work: Path | None = None) -> SavedState | None:
     """A checkpoint whose files and, given `work`, those that were written before it are unchanged."""
     try:
         state = read_sealed(path / "state.json")
@@ -149,7 +149,7 @@ def _verified(path: Path, work: Path | None = None) -> Checkpoint | None:
             same = all(digest(work / name, facts["bytes"]) == facts["sha256"] for name, facts in left)
     except (OSError, ValueError, KeyError):
         return None
-    return Checkpoint(path, state) if same else None
+    return SavedState(path, state) if same else None
 
 
 @cache

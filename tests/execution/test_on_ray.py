@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from bertlab.execution import on_ray
-from bertlab.store.locks import claimed, record
+from bertlab.store.locks import locked, record
 from bertlab.store.runs import Store
 
 RUN = (sys.executable, "-m", "bertlab")
@@ -41,7 +41,7 @@ def begun_with(name, value):
 
 def session(pid):
     """The folders of Ray's sessions of a command."""
-    return [path for path in Path("/tmp").glob(f"{on_ray.PRIVATE}*") if record(path / "claim").get("pid") == pid]
+    return [path for path in Path("/tmp").glob(f"{on_ray.PRIVATE}*") if record(path / "lock").get("pid") == pid]
 
 
 def alive(pid):
@@ -120,7 +120,7 @@ def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one(until):
         # a process that has just begun shows no environment for a moment
         until(lambda: begun_with(on_ray.OWNER, left) == [waiting[0].pid])
         other.rename(left)  # only now: tests beside this one also remove what they find
-        with claimed(held / "claim"):
+        with locked(held / "lock"):
             with on_ray._private_folder() as private:
                 assert private.stat().st_mode & 0o777 == 0o700
                 assert [each.exists() for each in (left, held)] == [False, True]

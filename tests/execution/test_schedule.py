@@ -180,8 +180,8 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
     first, second = (job for job in jobs if isinstance(job, Pretrain))
     engine = Engine(store)
     carried_out(jobs[:1], store, engine)
-    with store.claimed(first.id) as claim:
-        claim(7, 20, "pre-training", loss=2.5)
+    with store.locked(first.id) as lock:
+        lock(7, 20, "pre-training", loss=2.5)
         assert store.progress(first.id) | {"pid": 0, "host": "", "since": 0} == {
             "pid": 0, "host": "", "since": 0, "done": 7, "total": 20, "stage": "pre-training", "loss": 2.5,
         }  # fmt: skip
@@ -209,8 +209,8 @@ def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys, until)
     held = threading.Event()
 
     def hold():
-        with store.claimed(first.id) as claim:
-            claim(7, 20, "pre-training")
+        with store.locked(first.id) as lock:
+            lock(7, 20, "pre-training")
             held.set()
             until(lambda: errors._warned)
             time.sleep(0.9)  # silence enough to say it twice more
@@ -225,9 +225,9 @@ def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys, until)
     assert re.search(said, line)
 
 
-def test_a_claim_found_out_late_is_tried_again(jobs, store):
+def test_a_lock_found_out_late_is_tried_again(jobs, store):
     job = next(job for job in jobs if isinstance(job, Pretrain))
-    engine = Engine(store, endings={job.id: [Ended("claimed")] * 3})
+    engine = Engine(store, endings={job.id: [Ended("locked")] * 3})
     assert carried_out(jobs, store, engine) == []
     assert [each.id for each in engine.begun].count(job.id) == 4
 

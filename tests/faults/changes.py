@@ -13,7 +13,7 @@ import sys
 from collections import Counter
 from pathlib import Path
 
-from bertlab.store.locks import Claim
+from bertlab.store.locks import Lock
 
 NAMES = {"os.rename": "rename", "os.remove": "remove", "os.mkdir": "mkdir", "os.rmdir": "rmdir"}
 WRITE = os.O_WRONLY | os.O_RDWR
@@ -41,13 +41,13 @@ class Faults:
     def start(self):
         """Acts from now on, in this process and its forks."""
         sys.addaudithook(self.on_event)
-        report = Claim.__call__
+        report = Lock.__call__
 
-        def reported(claim, done, total, stage="", /, **figures):
+        def reported(lock, done, total, stage="", /, **figures):
             self.at(f"step {stage}")
-            report(claim, done, total, stage, **figures)
+            report(lock, done, total, stage, **figures)
 
-        Claim.__call__ = reported
+        Lock.__call__ = reported
 
     def on_event(self, event, values):
         """Passes a place if a file under the root is about to change."""

@@ -150,12 +150,12 @@ def test_a_lock_is_seen_by_others_and_freed_by_death(store):
     holder.kill()
     holder.join()
     assert store.unfinished() == [("pretrain", "aa", False)]
-    with store.claimed("aa"):
+    with store.locked("aa"):
         pass
 
 
 def hold(root, ready, done):
-    with Store(root).claimed("aa"):
+    with Store(root).locked("aa"):
         ready.set()
         done.wait(60)
 

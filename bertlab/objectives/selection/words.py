@@ -63,7 +63,7 @@ class Words:
         return np.uint32((1 << (self.sizes.shape[1] - 1).bit_length()) - 1)
 
 
-class Budget:
+class TokenBudget:
     """Spends exactly `chosen(mask_prob, n)` of n tokens on whole words."""
 
     def __init__(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> None:
@@ -124,7 +124,7 @@ class WordSelection(Selection):
 
     def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
         """Chooses the words with the smallest turns."""
-        budget = Budget(mask_prob, tokenizer, length)
+        budget = TokenBudget(mask_prob, tokenizer, length)
 
         def choose(sequences: Sequences, keys: keyed.Words) -> Choice:
             words = budget.words(sequences)

@@ -21,7 +21,7 @@ import numpy as np
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks.clusters import METRICS, clusters_of, f1_of_counts
-from bertlab.tasks.documents import Documents, Part, by_word, divided
+from bertlab.tasks.documents import DocumentPart, Documents, by_word, divided
 from bertlab.tasks.examples import Examples, Floats, Integers, sizes
 from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.metrics import Metric, MetricOfMeans, percentage
@@ -108,7 +108,7 @@ class CoreferenceResolution(TaskKind):
             ends = np.cumsum(annotation.sentences)
             sentences += [words[end - count : end] for end, count in zip(ends, annotation.sentences, strict=True)]
         encoded = iter(tokenizer.encode_words(sentences))
-        parts: list[Part] = []
+        parts: list[DocumentPart] = []
         for number, annotation in enumerate(raw.labels):
             pieces = [by_word(*next(encoded), length - 2) for _ in annotation.sentences]
             parts += divided(number, pieces, annotation.parts, length - 2, TRAINING_SEGMENTS if training else 0)
