@@ -32,6 +32,8 @@ MATCHED = f"{METRIC} with {LIKELIHOOD}"
 """The paper's metric on the pairs that have a likelihood too."""
 LEARNED = f"{METRIC} above floors"
 """The paper's metric without the measurements on which the baseline is not above every floor."""
+MOST_HALVED = 12
+"""Seeds of a pair that are halved in all ways, 924 for twelve."""
 _ROUNDING = 1e-9
 """A mean this close to zero is zero: means of equal predictions differ by some 1e-13."""
 Key = TypeVar("Key")
@@ -95,6 +97,20 @@ class Comparison(_InSection):
         """Whether both differences have the same sign."""
         return not self.tied and (self.measured > 0) == (self.published > 0)
 
+    @cached_property
+    def halves(self) -> tuple[float, float] | None:
+        """Of all ways to halve the seeds, the share in which both halves have the same sign, and in which one has the
+        published sign (the smaller, if they are odd). None with one seed; of more than `MOST_HALVED`, the first count.
+        """
+        values = np.array([self.by_seed[seed] for seed in sorted(self.by_seed)][:MOST_HALVED])
+        if len(values) < 2:
+            return None
+        places = np.arange(len(values))
+        chosen = np.array([np.isin(places, half) for half in itertools.combinations(places, len(values) // 2)])
+        one, other = (half @ values for half in (chosen, ~chosen))
+        signs = [np.sign(sums) * (np.abs(sums) > _ROUNDING) for sums in (one, other)]
+        return float((signs[0] * signs[1] > 0).mean()), float((signs[0] * self.published > 0).mean())
+
     @property
     def size(self) -> str:
         """The bin of the published difference."""
@@ -122,6 +138,24 @@ class Share:
     def value(self) -> float | None:
         """The share that agrees; None without pairs."""
         return self.agreed / self.pairs if self.pairs else None
+
+
+@dataclass(frozen=True)
+class Halves:
+    """How often halves of the seeds agree: what noise leaves of any agreement at so few seeds."""
+
+    pairs: int
+    """Pairs with two seeds or more."""
+    with_each_other: float
+    """The share of them in which two halves of the seeds have the same sign, a mean over all ways to halve."""
+    with_published: float
+    """The share in which half of the seeds has the published sign, likewise."""
+
+    @classmethod
+    def of(cls, comparisons: Iterable[Comparison]) -> "Halves | None":
+        """Averages over comparisons; None without one that has two seeds."""
+        known = [each.halves for each in comparisons if each.halves]
+        return cls(len(known), *map(fmean, zip(*known, strict=True))) if known else None
 
 
 Shares = Mapping[str, Share]
@@ -168,6 +202,12 @@ class Agreement:
         pairs[LEARNED] = [each for each in self.on(METRIC) if each.floors != BELOW]
         pairs[MATCHED] = [each for each in self.on(METRIC) if each.pair in known]
         return {name: (Share.of(own), interval(own)) for name, own in pairs.items()}
+
+    @cached_property
+    def halves(self) -> Mapping[str, Halves]:
+        """How often halves of the seeds agree, on each endpoint that has pairs with two seeds."""
+        found = {endpoint: Halves.of(self.on(endpoint)) for endpoint in ENDPOINTS}
+        return {endpoint: each for endpoint, each in found.items() if each}
 
     @property
     def studies(self) -> int:
@@ -219,7 +259,9 @@ class Agreement:
         }
         groups = {name: {each: plain(shares) for each, shares in own.items()} for name, own in self.groups.items()}
         curve = [{**asdict(each), "shares": plain(each.shares)} for each in self.curve]
-        return {"studies": self.studies, "seeds": self.seeds, "overall": overall, "by": groups, "curve": curve}
+        halves = {name: asdict(each) for name, each in self.halves.items()}
+        found = {"studies": self.studies, "seeds": self.seeds, "overall": overall, "halves": halves}
+        return {**found, "by": groups, "curve": curve}
 
 
 def agreement(evidences: Sequence[Evidence]) -> Agreement:

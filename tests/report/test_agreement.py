@@ -23,13 +23,14 @@ from bertlab.report.agreement import (
     NO_FLOOR,
     Agreement,
     Comparison,
+    Halves,
     Share,
     agreement,
     interval,
 )
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages.agreement import notes, overall, summary
+from bertlab.report.pages.agreement import halves, notes, overall, summary
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Interval
 from bertlab.store.runs import Store
@@ -174,6 +175,21 @@ def test_a_measured_zero_has_no_sign() -> None:
     zero = compared(0.1, 0.2, -0.3)
     assert zero.measured != 0, "by rounding alone"
     assert Share.of([zero, compared(1.0), compared(-1.0)]) == Share(1, 3, 1)
+
+
+def test_halves_of_the_seeds() -> None:
+    """Of 1, 2, -4 and 3, two seeds sum up to 3, -3 or 4, and the others to -1, 5 or -2."""
+    pair = compared(1.0, 2.0, -4.0, 3.0)
+    assert pair.halves == (0.0, 0.5)
+    assert compared(1.0, 2.0, 3.0, published=-1.0).halves == (1.0, 0.0)
+    assert compared(0.0, 0.0).halves == (0.0, 0.0), "a zero has no sign"
+    assert compared(1.0).halves is None
+    assert compared(*[1.0] * 12, *[-1.0] * 20).halves == (1.0, 1.0), "the first twelve"
+    found = Agreement((pair, compared(1.0, 1.0), compared(1.0), compared(1.0, -1.0, endpoint=LIKELIHOOD)))
+    assert found.halves == {METRIC: Halves(2, 0.5, 0.75), LIKELIHOOD: Halves(1, 0.0, 0.5)}
+    assert halves(found).rows == (("paper's metric", "2", "50 %", "75 %"), ("likelihood", "1", "0 %", "50 %"))
+    assert found.figures()["halves"][METRIC] == {"pairs": 2, "with_each_other": 0.5, "with_published": 0.75}
+    assert not Agreement((compared(1.0),)).halves
 
 
 @pytest.mark.parametrize(

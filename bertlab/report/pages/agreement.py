@@ -21,10 +21,8 @@ def files(found: Agreement, formats: Collection[str]) -> Iterator[tuple[str, str
             page = render(f"agreement.{name}.j2", found=found, figures=drawn, words=sys.modules[__name__])
             yield f"agreement.{name}", page
     if "latex" in formats:
-        yield (
-            "agreement.tex",
-            latex.page("agreement", [overall(found), *groups(found)], "Signs that agree with the published ones,"),
-        )
+        tables = [overall(found), *([halves(found)] if found.halves else []), *groups(found)]
+        yield "agreement.tex", latex.page("agreement", tables, "Signs that agree with the published ones,")
 
 
 def summary(found: Agreement) -> str:
@@ -66,6 +64,12 @@ def notes(found: Agreement) -> list[str]:
             "linear model of words. Where the baseline is not above all of them, its models may have learned nothing "
             "of the task, and signs are closer to guesses. Measurements on the pre-training itself have no floor."
         )
+    if found.halves:
+        lines.append(
+            "Halves of the seeds: the sign over half of a pair's seeds, beside that over the other half and beside the "
+            "published one; averaged over all ways to halve. Two halves differ by noise alone, so that no paper can be "
+            "expected to agree with one of them much more often than the other does."
+        )
     if any(ends for _, ends in found.overall.values()):
         lines.append(
             "Interval: a bootstrap that draws studies, and seeds of their pairs, with replacement. The drawn seeds "
@@ -95,6 +99,15 @@ def overall(found: Agreement) -> Table:
             numbers = (f"{each:,}" for each in (share.pairs, share.agreed, share.tied))
             rows.append((text, *numbers, _percent(share), _ends(ends) or "none"))
     return Table(("endpoint", "pairs", "agree", "measured as zero", "share", "95 % interval"), tuple(rows))
+
+
+def halves(found: Agreement) -> Table:
+    """A line for each endpoint: how often halves of the seeds agree, with each other and with the paper."""
+    rows = []
+    for name, each in found.halves.items():
+        shares = (f"{100 * share:.0f} %" for share in (each.with_each_other, each.with_published))
+        rows.append((ENDPOINTS[name], f"{each.pairs:,}", *shares))
+    return Table(("halves of the seeds", "pairs", "with the other half", "with the published sign"), tuple(rows))
 
 
 def groups(found: Agreement) -> list[Table]:
