@@ -195,19 +195,23 @@ class Agreement:
         return [each for each in self.final if each.endpoint == endpoint]
 
     @cached_property
-    def overall(self) -> Mapping[str, tuple[Share, Interval | None]]:
-        """The share of the final comparisons on each endpoint, `LEARNED` and `MATCHED`, with its 95 % interval."""
+    def parts(self) -> Mapping[str, list[Comparison]]:
+        """The final comparisons on each endpoint, `LEARNED` and `MATCHED`."""
         known = {each.pair for each in self.on(LIKELIHOOD)}
         pairs = {endpoint: self.on(endpoint) for endpoint in ENDPOINTS}
         pairs[LEARNED] = [each for each in self.on(METRIC) if each.floors != BELOW]
         pairs[MATCHED] = [each for each in self.on(METRIC) if each.pair in known]
-        return {name: (Share.of(own), interval(own)) for name, own in pairs.items()}
+        return pairs
 
     @cached_property
-    def halves(self) -> Mapping[str, Halves]:
-        """How often halves of the seeds agree, on each endpoint that has pairs with two seeds."""
-        found = {endpoint: Halves.of(self.on(endpoint)) for endpoint in ENDPOINTS}
-        return {endpoint: each for endpoint, each in found.items() if each}
+    def overall(self) -> Mapping[str, tuple[Share, Interval | None]]:
+        """The share of each of the `parts`, with its 95 % interval."""
+        return {name: (Share.of(own), interval(own)) for name, own in self.parts.items()}
+
+    @cached_property
+    def halves(self) -> Mapping[str, Halves | None]:
+        """How often halves of the seeds agree, in each of the `parts`."""
+        return {name: Halves.of(own) for name, own in self.parts.items()}
 
     @property
     def studies(self) -> int:
@@ -254,14 +258,17 @@ class Agreement:
             return {name: {**asdict(each), "share": each.value} for name, each in shares.items()}
 
         overall = {
-            name: {**asdict(each), "share": each.value, "interval": [found.low, found.high] if found else None}
+            name: {
+                **asdict(each),
+                "share": each.value,
+                "interval": [found.low, found.high] if found else None,
+                "halves": asdict(halves) if (halves := self.halves[name]) else None,
+            }
             for name, (each, found) in self.overall.items()
         }
         groups = {name: {each: plain(shares) for each, shares in own.items()} for name, own in self.groups.items()}
         curve = [{**asdict(each), "shares": plain(each.shares)} for each in self.curve]
-        halves = {name: asdict(each) for name, each in self.halves.items()}
-        found = {"studies": self.studies, "seeds": self.seeds, "overall": overall, "halves": halves}
-        return {**found, "by": groups, "curve": curve}
+        return {"studies": self.studies, "seeds": self.seeds, "overall": overall, "by": groups, "curve": curve}
 
 
 def agreement(evidences: Sequence[Evidence]) -> Agreement:

@@ -30,7 +30,7 @@ from bertlab.report.agreement import (
 )
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages.agreement import halves, notes, overall, summary
+from bertlab.report.pages.agreement import notes, overall, summary
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Interval
 from bertlab.store.runs import Store
@@ -186,10 +186,13 @@ def test_halves_of_the_seeds() -> None:
     assert compared(1.0).halves is None
     assert compared(*[1.0] * 12, *[-1.0] * 20).halves == (1.0, 1.0), "the first twelve"
     found = Agreement((pair, compared(1.0, 1.0), compared(1.0), compared(1.0, -1.0, endpoint=LIKELIHOOD)))
-    assert found.halves == {METRIC: Halves(2, 0.5, 0.75), LIKELIHOOD: Halves(1, 0.0, 0.5)}
-    assert halves(found).rows == (("paper's metric", "2", "50 %", "75 %"), ("likelihood", "1", "0 %", "50 %"))
-    assert found.figures()["halves"][METRIC] == {"pairs": 2, "with_each_other": 0.5, "with_published": 0.75}
-    assert not Agreement((compared(1.0),)).halves
+    assert (found.halves[METRIC], found.halves[LIKELIHOOD]) == (Halves(2, 0.5, 0.75), Halves(1, 0.0, 0.5))
+    assert [row[-2:] for row in overall(found).rows] == [("50 %", "75 %"), ("0 %", "50 %")]
+    known = {"pairs": 2, "with_each_other": 0.5, "with_published": 0.75}
+    assert found.figures()["overall"][METRIC]["halves"] == known
+    alone = Agreement((compared(1.0),))
+    assert alone.halves[METRIC] is None
+    assert overall(alone).rows[0][-2:] == ("", "")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ def files(found: Agreement, formats: Collection[str]) -> Iterator[tuple[str, str
             page = render(f"agreement.{name}.j2", found=found, figures=drawn, words=sys.modules[__name__])
             yield f"agreement.{name}", page
     if "latex" in formats:
-        tables = [overall(found), *([halves(found)] if found.halves else []), *groups(found)]
+        tables = [overall(found), *groups(found)]
         yield "agreement.tex", latex.page("agreement", tables, "Signs that agree with the published ones,")
 
 
@@ -64,11 +64,11 @@ def notes(found: Agreement) -> list[str]:
             "linear model of words. Where the baseline is not above all of them, its models may have learned nothing "
             "of the task, and signs are closer to guesses. Measurements on the pre-training itself have no floor."
         )
-    if found.halves:
+    if any(found.halves.values()):
         lines.append(
-            "Halves of the seeds: the sign over half of a pair's seeds, beside that over the other half and beside the "
-            "published one; averaged over all ways to halve. Two halves differ by noise alone, so that no paper can be "
-            "expected to agree with one of them much more often than the other does."
+            "Halves alike: in how many of the pairs with two seeds or more half of the seeds has the sign of the other "
+            "half, averaged over all ways to halve; half as published: in how many it has the published sign. Two "
+            "halves differ by noise alone: a paper cannot be expected to agree with one of them much more often."
         )
     if any(ends for _, ends in found.overall.values()):
         lines.append(
@@ -97,17 +97,12 @@ def overall(found: Agreement) -> Table:
         share, ends = found.overall[name]
         if share.pairs:
             numbers = (f"{each:,}" for each in (share.pairs, share.agreed, share.tied))
-            rows.append((text, *numbers, _percent(share), _ends(ends) or "none"))
-    return Table(("endpoint", "pairs", "agree", "measured as zero", "share", "95 % interval"), tuple(rows))
-
-
-def halves(found: Agreement) -> Table:
-    """A line for each endpoint: how often halves of the seeds agree, with each other and with the paper."""
-    rows = []
-    for name, each in found.halves.items():
-        shares = (f"{100 * share:.0f} %" for share in (each.with_each_other, each.with_published))
-        rows.append((ENDPOINTS[name], f"{each.pairs:,}", *shares))
-    return Table(("halves of the seeds", "pairs", "with the other half", "with the published sign"), tuple(rows))
+            halves = found.halves[name]
+            signs = (halves.with_each_other, halves.with_published) if halves else ()
+            noise = [f"{100 * each:.0f} %" for each in signs] or ["", ""]
+            rows.append((text, *numbers, _percent(share), _ends(ends) or "none", *noise))
+    columns = ("endpoint", "pairs", "agree", "measured as zero", "share", "95 % interval")
+    return Table((*columns, "halves alike", "half as published"), tuple(rows))
 
 
 def groups(found: Agreement) -> list[Table]:
