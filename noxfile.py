@@ -68,7 +68,7 @@ def docs(session: nox.Session) -> None:
     """The documentation site, in build/site; a link to nothing is an error."""
     installed(session)
     session.env["NO_MKDOCS_2_WARNING"] = "1"
-    run(session, "mkdocs", "build", "--strict", "--quiet", *session.posargs)
+    run(session, "mkdocs", "build", "--strict", *session.posargs)  # with --quiet, warnings would be no errors
 
 
 @nox.session(venv_backend="none", default=False)

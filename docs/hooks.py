@@ -25,6 +25,8 @@ MARK = re.compile(r"<!-- generated: ([a-z]+) -->.*")
 """With what stands for it in a clone."""
 AWAY = re.compile(r"\]\(\.\./((?:\.\./)*(?:examples|reports|benchmarks)/)")
 """The start of a link from `docs/` to `OUTSIDE`, one folder further away in the repository than in the site."""
+INTO = re.compile(r"\]\(((?:\.\./)*)docs/")
+"""The start of a link from `OUTSIDE` into `docs/`, which is the root of the site."""
 FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//[^"'\s>]+""")
 
 
@@ -155,8 +157,9 @@ def notebook() -> str:
 
 
 def overview() -> str:
-    """The first screen of the README: what bertlab is, and one result."""
-    return (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")[0]
+    """The first screen of the README: what bertlab is, and one result, without the links to its sections."""
+    paragraphs = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")[0].split("\n\n")
+    return "\n\n".join(each for each in paragraphs if "](#" not in each)
 
 
 GENERATED = {
@@ -194,7 +197,7 @@ def on_files(files: Any, config: Any) -> Any:
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
     """Replaces the marks by what they stand for, and links as they hold in the repository by those of the site."""
-    return MARK.sub(lambda found: GENERATED[found[1]](), AWAY.sub(r"](\1", markdown))
+    return INTO.sub(r"](\1", MARK.sub(lambda found: GENERATED[found[1]](), AWAY.sub(r"](\1", markdown)))
 
 
 def on_post_page(output: str, page: Any, **_: Any) -> str:

@@ -3,6 +3,7 @@
 import importlib.util
 import json
 import pkgutil
+import posixpath
 import re
 import shlex
 import shutil
@@ -248,13 +249,30 @@ def test_a_page_that_fetches_from_elsewhere_is_refused(hooks):
 
 def test_links_lead_somewhere_in_the_repository():
     for name, text in PAGES.items():
-        for link in re.findall(r"\]\((?!http)([^)#\s]+)", text):
-            assert (ROOT / name).parent.joinpath(link).exists(), f"{name}: {link}"
+        for place, anchor in re.findall(r"\]\((?!http)([^)#\s]*)#?([^)\s]*)", text):
+            target = (ROOT / name).parent / place if place else ROOT / name
+            assert target.exists(), f"{name}: {place}"
+            assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), f"{name}: {place}#{anchor}"
 
 
-def test_links_out_of_the_documentation_fit_the_site(hooks):
-    page = "[a](../examples/a.ipynb) ![b](../../reports/b.svg) [c](../how-to/data.md)"
-    assert hooks.on_page_markdown(page) == "[a](examples/a.ipynb) ![b](../reports/b.svg) [c](../how-to/data.md)"
+def test_links_of_the_site_lead_to_its_pages_and_headings(hooks):
+    outside = [path for name in hooks.OUTSIDE for path in (ROOT / name, *(ROOT / name).rglob("*"))]
+    paths = {path.relative_to(ROOT).as_posix(): path for path in outside}
+    paths |= {path.relative_to(ROOT / "docs").as_posix(): path for path in (ROOT / "docs").rglob("*.md")}
+    pages = {name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.suffix == ".md"}
+    pages = {name: hooks.on_page_markdown(text) for name, text in pages.items()}
+    for name, text in pages.items():
+        for link in re.findall(r"\]\((?!http)([^)\s]+)\)", text):
+            place, _, anchor = link.partition("#")
+            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), place)) if place else name
+            assert target in paths, f"{name}: {link}"
+            assert not anchor or anchor in anchors(pages[target]), f"{name}: {link}"
+
+
+def anchors(page):
+    """The anchors of the headings of a page, as mkdocs and GitHub make them."""
+    headings = re.findall(r"^#+ (.*)$", page, re.M)
+    return {re.sub(r"[^\w\s-]", "", each).strip().lower().replace(" ", "-") for each in headings}
 
 
 def test_the_bibtex_is_that_of_the_citation_file():
