@@ -31,9 +31,9 @@ FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=["']?
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table."""
+    """A Markdown table. A `|` of code needs no backslash there, and would show it."""
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(str(cell).replace("|", "\\|") for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(_outside_code(r"(\|)", str(cell)) for cell in line) + " |" for line in lines)
 
 
 def commands() -> str:
@@ -49,16 +49,9 @@ def commands() -> str:
         usage = " ".join(["bertlab", name, *command.collect_usage_pieces(context)])
         parts += [f"## {name}", f"```text\n{usage}\n```", _escaped(command.help or "")]
         parts.append(f"```bash\n{command.example}\n```" if command.example else "")
-        panels: dict[str, list[Any]] = {}
-        for parameter in command.params:
-            record = None if getattr(parameter, "hidden", False) else parameter.get_help_record(context)
-            if record is not None:
-                argument = parameter.param_type_name == "argument"
-                panel = "Arguments" if argument else getattr(parameter, "rich_help_panel", None) or "Options"
-                panels.setdefault(panel, []).append(record)
-        for panel, records in panels.items():
-            rows = [(f"`{_plain(written)}`", _escaped(" ".join(text.split()))) for written, text in records]
-            parts.append(table((panel, "meaning"), rows))
+        for panel, records in command.panels(context).items():
+            rows = [(f"`{written}`", _escaped(" ".join(text.split()))) for written, text in records]
+            parts.append(table((panel, "meaning"), rows) if rows else "")
     return "\n\n".join(part for part in parts if part)
 
 
@@ -77,19 +70,17 @@ def studies() -> str:
 def scales() -> str:
     """The scales: model, data and training."""
     from bertlab.lab.scales import SCALES
+    from bertlab.recipe import cost
 
     rows = []
     for name, scale in SCALES.items():
-        model, inputs, schedule = scale.recipe.model, scale.recipe.inputs, scale.recipe.schedule
-        length = f"{inputs.length}"
-        if inputs.phase2_share:
-            length += f", the last {inputs.phase2_share:.0%} of the steps {inputs.phase2_length}"
+        model, schedule = scale.recipe.model, scale.recipe.schedule
         shape = f"{model.layers} / {model.hidden} / {model.heads}, {model.positions}"
-        size = f"{scale.recipe.tokenizer.vocabulary:,}"
-        training = (length, f"{schedule.batch_size:,}", f"{schedule.steps:,}", f"{schedule.peak_lr:g}")
-        rows.append((f"`{name}`", shape, size, *training, ", ".join(scale.corpus), scale.purpose))
-    header = "scale", "layers / width / heads, positions", "vocabulary", "tokens per sequence", "batch", "steps"
-    return table((*header, "peak rate", "text", "for"), rows)
+        phases = (f"{steps:,} x {schedule.batch_size:,} x {length}" for length, steps in cost.phases(scale.recipe))
+        size, rate = f"{scale.recipe.tokenizer.vocabulary:,}", f"{schedule.peak_lr:g}"
+        rows.append((f"`{name}`", scale.purpose, shape, size, "<br>".join(phases), rate, ", ".join(scale.corpus)))
+    header = "scale", "for", "layers / width / heads, positions", "vocabulary", "steps x sequences x tokens"
+    return table((*header, "peak rate", "text"), rows)
 
 
 def finetuning() -> str:
@@ -167,15 +158,15 @@ GENERATED = {
 }
 
 
-def _plain(text: str) -> str:
-    """The name of an argument or option, without the Python type."""
-    return text.partition(" <")[0].replace("`", "'")
-
-
 def _escaped(text: str) -> str:
     """Help as Markdown: outside code, `<`, `[`, `*` and `_` are themselves."""
+    return _outside_code(r"([<\[*_])", text)
+
+
+def _outside_code(characters: str, text: str) -> str:
+    """Markdown with a backslash before these characters, except in code."""
     pieces = text.split("`")
-    pieces[::2] = (re.sub(r"([<\[*_])", r"\\\1", piece) for piece in pieces[::2])
+    pieces[::2] = (re.sub(characters, r"\\\1", piece) for piece in pieces[::2])
     return "`".join(pieces)
 
 

@@ -234,6 +234,9 @@ def test_the_tables_of_the_site_are_complete(hooks):
         assert f"\n## {name}\n" in "\n" + made["commands"]
         options = [option for each in command.params for option in each.opts if "--" in option]
         assert all(re.search(f"[` ]{option}\\b", made["commands"]) for option in options)
+    assert "| `--scale smoke|micro|tiny|mini|base|paper` |" in made["commands"], "as in --help"
+    assert "default: those of the scale, without --seeds" in made["commands"]
+    assert hooks.table(["a|b"], [["`c|d`"]]).splitlines()[::2] == ["| a\\|b |", "| `c|d` |"]
     assert all(f"`{name}`" in made["studies"] for name in studies.names())
     assert all(f"`{name}`" in made["scales"] for name in scales.SCALES)
     used = {name for text in PAGES.values() for name in hooks.MARK.findall(text)}

@@ -21,8 +21,8 @@ class Command(TyperCommand):
         self.example = " ".join(example.split())
         super().__init__(*given, **settings | {"help": text.rstrip()})
 
-    def format_options(self, ctx: Any, formatter: Any) -> None:
-        """Writes arguments, the options of each heading, and at last those without one."""
+    def panels(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
+        """By heading, names and texts: arguments, the options of each heading, and at last those without one."""
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
         rest = []
         for param in self.get_params(ctx):
@@ -37,7 +37,11 @@ class Command(TyperCommand):
                 panels.setdefault(panel, []).append((name, text))
             else:
                 rest.append((name, text))
-        _write({**panels, "Options": rest}, formatter)
+        return {**panels, "Options": rest}
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Writes arguments and options under their headings."""
+        _write(self.panels(ctx), formatter)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """Writes the example, in one line."""
