@@ -71,6 +71,7 @@ def pretrain(
         say(f"This pre-training was finished before, as {run.label}: use that name.")
     say(f"{called} on held-out text: {figures} (losses in nats)")
     there = in_store(store.root)
-    ways = (f"finetune --from {called} --task mnli", f"fill-mask {called} TEXT", f"export {called} DIR")
+    tuning = f"finetune --from {called} --task mnli --scale {options.scale}"  # its settings fit the size of the model
+    ways = (tuning, f"fill-mask {called} TEXT", f"export {called} DIR")
     say("Next: " + ", ".join(f"`bertlab {way}{there}`" for way in ways))
     return 0

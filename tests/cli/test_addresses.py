@@ -112,7 +112,7 @@ def test_a_pre_training_has_the_name_that_it_is_given(call, tmp_path, capsys):
     steps = ("--scale", "smoke", "--set", "schedule.steps=1", "--threads", "1", "--runs", tmp_path)
     assert call("pretrain", "--name", "My model", *steps) == 0
     printed = capsys.readouterr().out
-    assert "bertlab finetune --from my-model " in printed
+    assert f"`bertlab finetune --from my-model --task mnli --scale smoke --runs {tmp_path}`" in printed
     assert f"`bertlab fill-mask my-model TEXT --runs {tmp_path}`" in printed
     run = Store(tmp_path).match("My model")
     assert (run.kind, run.label) == ("pretrain", "my-model")
