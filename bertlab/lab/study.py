@@ -187,10 +187,11 @@ class Claim(Checked, group="claim "):
     better: str | tuple[str, ...] = ()
     """A variant or several: each of them is above each of `worse`."""
     worse: str | tuple[str, ...] = ()
-    """A variant or several, or `GUESS`."""
+    """A variant or several, or `majority guess`, the floor of a task."""
     rising: tuple[str, ...] = ()
     """Instead of `better` and `worse`: each variant is above the one before."""
     on: str
+    """A measurement."""
     within: Annotated[float | None, Range(0, 1e6, above=True)] = None
     """A margin in points: the claim is then that the variants differ by less."""
     or_better: bool = False
@@ -244,12 +245,13 @@ class Study(Checked, group="study "):
     source: str
     """The paper and the table, such as `Devlin et al. 2019, Table 8`."""
     baseline: str
+    """The variant with which the others are compared."""
     variants: list[Variant]
     measurements: list[Measurement]
     averages: list[Average] = field(default_factory=list)
     """Columns of the table that are means of the measurements."""
     published: Annotated[Mapping[Place, float], Range(-1e6, 1e6)] = field(default_factory=dict)
-    """Published values in points."""
+    """Published values in points by (variant, measurement) or (variant, measurement, milestone); `table` makes them."""
     claims: list[Claim] = field(default_factory=list)
     at_paper: Mapping[str, str] = field(default_factory=dict)
     """Settings of the study's own paper at scale paper, as in `--set`: `{"inputs.dupe_factor": "1"}`."""

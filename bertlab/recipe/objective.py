@@ -105,7 +105,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     def sum(self, head: Any, hidden: Any, arrays: Arrays, embeddings: Any) -> Any:
         """The sum of its losses over its predictions, nats, a scalar.
 
-        `hidden` is (B, K, D) at its positions, or (B, D) at [CLS]; `embeddings` (V, D) are the token embeddings.
+        `hidden` is (B, K, D) at its positions, or (B, D) at [CLS]; `embeddings` (V, E) are the token embeddings.
         """
 
     def evaluations(self, recipe: Recipe, corpus: Any, size: int, final: bool) -> Sequence[Any]:
