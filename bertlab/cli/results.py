@@ -107,9 +107,9 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
         say(f"{named}: the page that `bertlab report` writes says what would decide them.")
     seeds = len({each.seed for each in evidence.pretrainings})
     tuned = len({cell.finetune_seed for cell in evidence.cells})
-    if evidence.imported and tuned > 1:
+    if evidence.pretrained and tuned > 1:
         say(f"Points: mean (sd), n = {tuned} fine-tuning seeds on one checkpoint; differences ± half of a 95 % CI.")
-    elif evidence.imported:
+    elif evidence.pretrained:
         say("Points: one fine-tuning seed on one checkpoint, which has no interval and decides nothing.")
     elif seeds > 1:
         places = {(cell.variant, cell.measurement, cell.pretrain_seed) for cell in evidence.cells}

@@ -64,19 +64,14 @@ class Evidence:
     """The variance between seeds over all comparisons with the baseline, by metric."""
 
     @property
-    def imported(self) -> bool:
-        """Whether the pre-trainings are one published checkpoint."""
-        return any(each.imported for each in self.pretrainings)
-
-    @property
     def unit(self) -> str:
         """What n counts in a difference."""
-        return "fine-tuning seed" if self.imported else "pre-training seed"
+        return "fine-tuning seed" if self.pretrained else "pre-training seed"
 
     @property
     def seeds(self) -> str:
         """The plural of the unit, in short."""
-        return "fine-tuning seeds" if self.imported else "seeds"
+        return "fine-tuning seeds" if self.pretrained else "seeds"
 
     @property
     def setting(self) -> str:
@@ -222,7 +217,7 @@ class Evidence:
 
     def seed_of(self, cell: Cell) -> int:
         """What variants are paired by: the pre-training seed, or the fine-tuning seed on a published checkpoint."""
-        return cell.finetune_seed if self.imported else cell.pretrain_seed
+        return cell.finetune_seed if self.pretrained else cell.pretrain_seed
 
     def by_seed(
         self, variant: str, measurement: str, at: int = 100, without: Collection[int] = ()

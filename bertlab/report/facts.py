@@ -48,7 +48,7 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
         found.append(("Published checkpoint", f"{run.imported} ({source}); {_model([run])}"))
     tuned = f"{count(len({cell.finetune_seed for cell in evidence.cells}), 'fine-tuning seed')} of each measurement"
     seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
-    if evidence.imported:
+    if evidence.pretrained:
         found.append(("Seeds", f"one checkpoint, {tuned}: n counts these"))
     else:
         number = f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)})"

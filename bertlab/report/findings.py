@@ -266,5 +266,7 @@ def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:
         spent = math.fsum(cell.seconds for each in cells.values() for cell in each)
         measured += max(0, needed - len(cells)) * spent / len(cells)
     pretraining = [max(0, needed - len(runs)) * fmean(runs.values()) for runs in trained.values() if runs]
+    if evidence.pretrained:  # trained once, whatever n is
+        pretraining = []
     seconds = math.fsum(pretraining) + measured
     return f", about {duration(seconds)} more" if seconds else ""

@@ -149,7 +149,7 @@ def _costs(evidence: Evidence, spread: Spread) -> Costs | None:
     """Recorded times, means over the pre-trained variants; a pre-training is divided among its measurements."""
     cells = [cell for each in _variants(evidence, spread.measurement) for cells in each.values() for cell in cells]
     runs = [run for variant in evidence.variants if not evidence.untrained(variant) for run in evidence.of(variant)]
-    trained = {run.id: run.seconds for run in runs if not run.imported}
+    trained = {run.id: run.seconds for run in runs if not evidence.pretrained}
     pretraining = math.fsum(trained.values()) / max(1, len(runs)) / len(evidence.measurements)
     measured = fmean(cell.seconds for cell in cells)
     if not pretraining + measured:

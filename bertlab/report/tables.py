@@ -109,7 +109,7 @@ def seeds(evidence: Evidence) -> str:
     text = "n = " + " to ".join(dict.fromkeys(f"{each}" for each in (min(many), max(many))))
     text += f" {evidence.seeds if max(many) > 1 else evidence.seeds[:-1]}"
     restarts = {number for each in known for number in each.finetune_seeds}
-    if not evidence.imported and max(restarts) > 1:
+    if not evidence.pretrained and max(restarts) > 1:
         text += f" x {' to '.join(map(str, sorted({min(restarts), max(restarts)})))} fine-tuning seeds"
     return f"{text}; 1 where no ± is shown" if single else text
 
@@ -125,7 +125,7 @@ def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
         restarts = str(most) if fewest == most else f"({fewest} to {most})"
         counts = missing + Counter(collapsed=len(evidence.collapsed(variant, name)))
         known |= _centre(evidence, summary, 1 if evidence.column(name)[0].in_points else 2)
-        known["n"] = str(summary.seeds) if evidence.imported else f"{summary.seeds}x{restarts}"
+        known["n"] = str(summary.seeds) if evidence.pretrained else f"{summary.seeds}x{restarts}"
         known["note"] = "; ".join(f"{number} {fate}" for fate, number in counts.items())
     return Entry(variant=label(evidence, variant), **known)
 

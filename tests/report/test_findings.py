@@ -125,6 +125,20 @@ def test_what_more_seeds_would_cost(outcomes):
     assert verdict == "undecided: needs at least 4 seeds, about 18 s more"
 
 
+def test_fine_tuning_seeds_on_a_run_of_the_store_decide_for_it(builder):
+    shared = builder.pretrain("80/10/10", timing=[{"stage": "pretrain", "step": 0, "seconds": 5000.0}])
+    builder.pretrain("0/0/100", run_id=shared, finished=False)
+    for seed in range(2):
+        builder.cell("80/10/10", "MNLI", 60.0 + NOISE[seed], 0, seed, shared)
+        builder.cell("0/0/100", "MNLI", 50.0 + NOISE[seed + 1], 0, seed, shared)
+    builder.record(claims=[dataclasses.asdict(LARGE)], pretrained="masking/80/10/10/0")
+    (evidence,) = gather_all(Store(builder.root))
+    ((*_, n, verdict),) = findings.table(findings.findings(evidence)).rows
+    assert (n, verdict.partition(",")[0]) == ("2", "undecided: needs at least 4 fine-tuning seeds")
+    assert verdict.endswith("about 6.0 s more"), "without another pre-training"
+    assert any("All variants use one model, masking/80/10/10/0" in each for each in notes("caveats", evidence))
+
+
 def test_sizes_elsewhere_are_estimated_from_what_was_measured(outcomes):
     (verdict,), _ = outcomes(6, NONE)
     assert verdict.startswith("undecided: if the effect is ")

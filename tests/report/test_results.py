@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import subprocess
 import sys
 from types import SimpleNamespace
@@ -37,11 +36,7 @@ def test_a_deviation_is_explained_only_where_there_is_one(
     run = builder.pretrain("80/10/10")
     for seed in range(seeds):
         builder.cell("80/10/10", "MNLI", 50.0 + seed, finetune_seed=seed, pretrain_id=run)
-    (evidence,) = gather(Store(builder.root), [builder.record()])
-    if imported:
-        (one,) = evidence.pretrainings
-        one = dataclasses.replace(one, result={**one.result, "checkpoint": "bert"})
-        evidence = dataclasses.replace(evidence, pretrainings=(one,))
+    (evidence,) = gather(Store(builder.root), [builder.record(pretrained="bert" * imported)])
     print_result(evidence)
     printed = capsys.readouterr().out
     assert ("(0.71)" in printed) == ("mean (sd" in printed) == (seeds > 1)

@@ -52,7 +52,7 @@ def notes(found: Agreement) -> list[str]:
         "A pair: two pre-trained variants of a study, the baseline or not, on one measurement, whose published values "
         "differ. It agrees if the mean measured difference over the seeds of both has the sign of the published one, "
         "whether or not the difference is certain; a mean of exactly zero does not agree. Seeds are "
-        "pre-training seeds, on a published checkpoint fine-tuning seeds. Pairs of a study share variants, "
+        "pre-training seeds, on one checkpoint (--from) fine-tuning seeds. Pairs of a study share variants, "
         "so they are not independent. Counted are also pairs that verdicts refuse: with collapsed, diverged or missing "
         "runs, or of models that learned next to nothing.",
         "For reference: guessing gives 50 %. Magnusson et al. (2025, DataDecide) find the sign of a difference at 1B "

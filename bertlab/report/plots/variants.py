@@ -109,7 +109,7 @@ def points(evidence: Evidence) -> Picture | None:
                     axes.axvline(found.mean, **_BASELINE, zorder=1)
         limit(axes, evidence, name, shown)
     keys: list[Key] = [({"color": colours[each], "marker": "o", "linestyle": ""}, f"seed {each}") for each in seeds]
-    if evidence.imported or not few:
+    if evidence.pretrained or not few:
         keys = [(keys[0][0], f"a {evidence.unit}")]
     if any(cell.status == "collapsed" for cell in cells):
         keys.append((_COLLAPSED, "collapsed"))
