@@ -25,7 +25,7 @@ def cells(text, label):
 
 def test_the_numbers_are_those_of_the_csv(written, of_csv, tmp_path):
     def bare(cell):
-        return re.sub(r"[$}]|\\textbf{", "", cell).split(" ")[0]
+        return cell.replace("$-$", "-").split(" ")[0]
 
     results = {row[0].removeprefix("{}").removesuffix(" (baseline)"): row for row in cells(written, "masking:results")}
     differences = {row[0].removeprefix("{}"): row for row in cells(written, "masking:differences")}
@@ -48,8 +48,19 @@ def test_every_table_is_whole(written):
         assert {line.count(" & ") for line in table.splitlines() if line.endswith(r"\\") and "multi" not in line} == {
             width - 1
         }
-    verdicts = [row[-1].partition(":")[0] for row in cells(written, "masking:claims")]
+    verdicts = [row[-2] for row in cells(written, "masking:claims")]
     assert verdicts == ["reproduced", "undecided", "contradicted"]
+    assert r"\begin{tabular}{p{0.3\linewidth}lrrrrll}" in written, "words are flushed left"
+
+
+def test_a_caption_says_what_the_page_does(builder, fill, tmp_path):
+    fill(builder, seeds=[0], finetune_seeds=1)
+    builder.record(cells=[{**each, "metric": "perplexity"} for each in builder.cells if each["measurement"] == "MNLI"])
+    page.write([], builder.root, tmp_path / "out", ["latex"])
+    text = (tmp_path / "out" / "masking.tex").read_text(encoding="utf-8")
+    (caption,) = re.findall(r"\\caption{(.*Mean.*)}", text)
+    assert "Mean (sd, n)" in caption
+    assert "n: pre-training x fine-tuning seeds. Less is better: MNLI. Not the paper's setting: directions" in caption
 
 
 def test_names_are_text(builder, tmp_path):
