@@ -54,15 +54,18 @@ def losses(evidence: Evidence) -> Picture | None:
 
 def finetuning(evidence: Evidence) -> Picture | None:
     """A panel for each measurement: the training loss of its fine-tunings, averaged over parts of the steps."""
+    runs = {name: {cell.run_id for cell in evidence.column(name)} for name in evidence.measurements}
+    shared = {name: [other for other in runs if runs[other] == runs[name]] for name in runs}  # on several splits
     lines = []
     for cell in evidence.cells:
-        if cell.milestone < 100 or cell.variant in evidence.duplicates:
+        names = shared[cell.measurement]
+        if cell.milestone < 100 or cell.variant in evidence.duplicates or cell.measurement != names[0]:
             continue
         # parts of equal length: what is left over at the end is not drawn
         size = max(1, len(cell.curve) // POINTS)
         for end in range(size, len(cell.curve) + 1, size):
             loss = float(np.mean([loss for _, loss in cell.curve[end - size : end]]))
-            name, seed = label(cell.measurement, WIDTH / 2), cell.pretrain_seed * 1000 + cell.finetune_seed
+            name, seed = label(", ".join(names), WIDTH / 2), cell.pretrain_seed * 1000 + cell.finetune_seed
             lines.append((name, "training loss", cell.variant, seed, loss, cell.curve[end - 1][0], None, None))
     if not lines:
         return None
@@ -151,7 +154,8 @@ def _draw(
         if column != "seconds":
             axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1
-    legend(figure, keys, "Line: mean over the seeds. Band: from the lowest to the highest seed." if several else "")
+    meaning = "Line: mean over the seeds. Band or bar: from the lowest to the highest seed."
+    legend(figure, keys, meaning if several else "")
     return figure
 
 
@@ -175,5 +179,7 @@ def _lines(axes: Axes, points: pandas.DataFrame, styles: dict[str, dict[str, Any
         along, values = seeds["along"].to_numpy(), seeds["value"].to_numpy()  # (steps, seeds)
         along = along.mean(1)  # seeds take different times to a step
         axes.plot(along, values.mean(1), **line)
-        if np.size(values, 1) > 1:
+        if np.size(values, 1) > 1 and len(along) == 1:  # no band has a single step
+            axes.vlines(along, values.min(1), values.max(1), color=line["color"], linewidth=1.2)
+        elif np.size(values, 1) > 1:
             axes.fill_between(along, values.min(1), values.max(1), color=line["color"], alpha=0.2, linewidth=0)

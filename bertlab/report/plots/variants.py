@@ -29,7 +29,7 @@ def effects(evidence: Evidence) -> Picture | None:
     """The forest plot: each trained variant minus the baseline, and what the paper has; None without such a difference.
 
     An axis includes 0, the published differences and all means. It cuts off intervals that reach farther beyond these
-    on either side than the range of these.
+    on either side than the range of these, with an arrowhead at the edge.
     """
     variants = evidence.others
     found = {}
@@ -50,12 +50,17 @@ def effects(evidence: Evidence) -> Picture | None:
         intervals = [effect.interval for effect in known.values() if effect.interval]
         values += [min(max(end, low), high) for each in intervals for end in (each.low, each.high)]
         limit(axes, evidence, name, values)
+        left, right = axes.get_xlim()
         axes.axvline(0, color=PALE, linewidth=1, zorder=1)
         for variant, effect in known.items():
             place, style = variants.index(variant), _style(effect)
             if effect.interval:
                 ends = [effect.interval.low, effect.interval.high]
                 axes.plot(ends, [place] * 2, **{**style, "marker": ""}, zorder=3)
+                cut = (("<", left, ends[0] < left), (">", right, ends[1] > right))
+                for marker, edge, beyond in cut:
+                    if beyond:
+                        axes.plot(edge, place, **{**style, "marker": marker}, clip_on=False, zorder=3)
             axes.plot(effect.mean, place, **{**style, "linestyle": ""}, zorder=4)
             drawn.append(style)
         axes.plot(list(published.values()), list(published), **_PUBLISHED, zorder=5)

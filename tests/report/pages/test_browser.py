@@ -107,6 +107,12 @@ def test_a_small_screen_has_the_figures_folded(opened):
     assert [opened(width).evaluate(shown) for width in (400, 1400)] == [0, 2]
 
 
+def test_an_open_figure_is_no_wider_than_a_small_screen(opened):
+    tab = opened(400)
+    tab.evaluate("document.querySelectorAll('.figures > details').forEach(each => { each.open = true })")
+    assert tab.evaluate("document.documentElement.scrollWidth") == 400
+
+
 def test_verdicts_and_differences_are_on_a_small_screen(opened):
     outside = opened(400).evaluate(
         """[...document.querySelectorAll('.claims .badge, .claims .effect b, .studies td, .results td')]

@@ -46,6 +46,15 @@ def test_seeds_make_a_band_over_steps_and_time(builder: Any, figures: Figures) -
     assert time.get_xlabel() == "training time (seconds)", "means of 150 and 300, and of 600 and 1,200"
 
 
+def test_one_step_has_a_bar_in_place_of_a_band(builder: Any, figures: Figures) -> None:
+    for seed, value in enumerate((40.0, 44.0)):
+        builder.cell("100/0/0", "MNLI", value, seed, 0, builder.pretrain("100/0/0", seed), milestone=50)
+    builder.cell("80/10/10", "MNLI", None)
+    (axes,) = figures()["convergence"].axes
+    (bar,) = axes.collections[0].get_segments()
+    assert bar.tolist() == [[500, 40], [500, 44]]
+
+
 def test_seeds_of_later_rounds_take_no_milestones_away(builder: Any, figures: Figures) -> None:
     for seed in range(4):
         run_id = builder.pretrain("80/10/10", seed)

@@ -110,6 +110,16 @@ def test_fine_tuning_is_drawn_as_means_over_parts_of_its_steps(builder: Any, fig
     assert losses[-1] == pytest.approx(2.5 - 0.98)
 
 
+def test_two_splits_of_the_same_fine_tunings_share_a_panel(builder: Any, figures: Figures) -> None:
+    run = builder.pretrain("80/10/10")
+    builder.cell("80/10/10", "MNLI", 50.0, test=40.0, pretrain_id=run)
+    (path,) = builder.root.glob("finetune/*/result.json")
+    path.write_text(json.dumps({**json.loads(path.read_text()), "curve": [{"step": 1, "loss": 2.0}]}))
+    builder.seal(path.parent)
+    (axes,) = figures()["finetuning"].axes
+    assert axes.get_title("left") == "MNLI, MNLI test"
+
+
 def test_without_fine_tuning_curves_there_is_no_figure(builder: Any, figures: Figures) -> None:
     builder.cell("80/10/10", "MNLI", 60.0, pretrain_id=builder.pretrain("80/10/10"))
     assert "finetuning" not in figures()

@@ -97,6 +97,7 @@ def test_an_interval_wider_than_the_axis_is_cut(builder: Any, figures: Figures) 
     (axes,) = figures()["effects"].axes
     left, right = axes.get_xlim()
     assert right - left < 12, "the interval is -95 to 96"
+    assert [marks(axes, each) for each in "<>"] == [[(left, 0), (left, 1)], [(right, 0)]]
 
 
 def test_variants_without_pretraining_do_not_squeeze_the_others(builder: Any, figures: Figures) -> None:
