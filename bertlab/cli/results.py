@@ -105,20 +105,17 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
     if left_out := Counter(each.outcome for each in found if brief and each.outcome not in DECIDED):
         named = " and ".join(f"{count(number, 'claim')} {outcome}" for outcome, number in left_out.items())
         say(f"{named}: the page that `bertlab report` writes says what would decide them.")
-    seeds = len({each.seed for each in evidence.pretrainings})
-    tuned = len({cell.finetune_seed for cell in evidence.cells})
-    if evidence.pretrained and tuned > 1:
-        say(f"Points: mean (sd), n = {tuned} fine-tuning seeds on one checkpoint; differences ± half of a 95 % CI.")
-    elif evidence.pretrained:
-        say("Points: one fine-tuning seed on one checkpoint, which has no interval and decides nothing.")
-    elif seeds > 1:
-        places = {(cell.variant, cell.measurement, cell.pretrain_seed) for cell in evidence.cells}
-        fewest = min(Counter(place[:2] for place in places).values(), default=seeds)
-        n = f"{seeds} seeds" if fewest == seeds else f"{fewest} to {seeds} seeds"
-        n += ", 1 where no sd stands" if fewest == 1 else ""
-        say(f"Points: mean (sd), n = {n}; differences ± half of a 95 % CI.")
+    measured = [cell for cell in evidence.cells if cell.value is not None]
+    what = "Points" if all(cell.in_points for cell in evidence.cells) else "Values"
+    what += " on one checkpoint" if evidence.pretrained else ""
+    centre = "median" if evidence.medians else "mean"
+    if evidence.spread_of_seeds:
+        say(f"{what}: {centre} (sd), {tables.seeds(evidence)}; differences ± half of a 95 % CI.")
     else:
-        what = "Points: mean (sd over fine-tuning seeds)" if tuned > 1 else "Points, each of one fine-tuning seed"
-        say(f"{what}. One pre-training seed has no interval and decides nothing.")
+        tuned = len({cell.finetune_seed for cell in measured}) > 1
+        of = f": {centre} (sd over fine-tuning seeds)" if tuned else ", each of one fine-tuning seed"
+        say(f"{what}{of}. One {evidence.unit} has no interval and decides nothing.")
+    if direction := tables.direction(evidence):
+        say(f"{direction} Claims are measured with the sign reversed there." if found else direction)
     if any(cell.status == "collapsed" and cell.value is not None for cell in evidence.cells):
         say("Collapsed runs predict one answer for all examples.")

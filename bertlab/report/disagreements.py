@@ -35,7 +35,7 @@ def table(evidence: Evidence) -> Table:
         chosen = dict.fromkeys([*order[:EACH].tolist(), *order[-EACH:].tolist()])
         texts = _texts(evidence, name)
         for place in chosen:
-            if ours[place] != theirs[place]:
+            if abs(ours[place] - theirs[place]) >= 0.005:  # what rounds to 0 is no disagreement
                 points = (round(side[place], 2) + 0.0 for side in (theirs, ours))  # no minus before a zero
                 values = (*(f"{each:.2f}" for each in points), signed(ours[place] - theirs[place]))
                 text = textwrap.shorten(texts[place], LONGEST, placeholder=" ...") if place < len(texts) else ""

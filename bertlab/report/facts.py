@@ -46,13 +46,12 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
         commit = run.result.get("commit")
         source = f"commit {commit} on the Hub" if commit else run.result.get("content")
         found.append(("Published checkpoint", f"{run.imported} ({source}); {_model([run])}"))
-    tuned = f"{count(len({cell.finetune_seed for cell in evidence.cells}), 'fine-tuning seed')} of each measurement"
     seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
     if evidence.pretrained:
-        found.append(("Seeds", f"one checkpoint, {tuned}: n counts these"))
+        found.append(("Seeds", f"one checkpoint{_restarts(evidence)}: n counts these"))
     else:
         number = f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)})"
-        found.append(("Seeds", f"{number}, paired across variants; {tuned}"))
+        found.append(("Seeds", f"{number}, paired across variants{_restarts(evidence)}"))
     found += [(name, _task(evidence, evidence.column(name))) for name in evidence.measurements]
     found += [(f"Before {task}", f"trained on {name}") for task, name in evidence.intermediate_task.items()]
     for task, setting in evidence.searched.items():
@@ -64,6 +63,16 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
         found += [(name, text) for text in texts]
     found += [("Date", dates(evidence)), ("Commit", ", ".join(_every(evidence, "commit"))), ("Time", _time(evidence))]
     return [(name, text) for name, text in found if text]
+
+
+def _restarts(evidence: Evidence) -> str:
+    """The fewest and the most fine-tuning seeds that a model has on a measurement; empty without tasks."""
+    tasks = [each for each in evidence.cells if not each.of_pretraining]
+    known = Counter((each.variant, each.measurement, each.milestone, each.pretrain_seed) for each in tasks).values()
+    if not known:
+        return ""
+    fewest = "" if min(known) == max(known) else f"{min(known)} to "
+    return f"; {fewest}{count(max(known), 'fine-tuning seed')} of each measurement"
 
 
 def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, str]]:
@@ -93,10 +102,10 @@ def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
     measured = [each for each in cells if each.value is not None] or cells
     cell = measured[0]
     if cell.of_pretraining:
-        return f"{cell.metric} on held-out text, of the pre-training itself"
+        return f"{cell.metric_name} on held-out text, of the pre-training itself"
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
     parts = [
-        f"{cell.metric} on {dataset}, split {cell.split}",
+        f"{cell.metric_name} on {dataset}, split {cell.split}",
         " or ".join(dict.fromkeys(each.description for each in measured if each.description)),
     ]
     if cell.train_examples or cell.eval_examples:

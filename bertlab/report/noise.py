@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -102,7 +103,9 @@ def table(evidence: Evidence, found: Sequence[Spread]) -> Table:
         digits = 3 if each.unit == "nats" else 2
         sd = f"{each.noise.sd:.{digits}f} {each.unit}".strip()
         ratios = ("" if ratio is None else f"{ratio:.2f}" for ratio in (each.noise.ratio, each.needed))
-        rows.append((each.measurement, each.metric.replace("_", "-"), sd, *sources, *ratios))
+        own = evidence.column(each.measurement)[0]
+        endpoint = own.metric_name if each.metric == own.metric else each.metric
+        rows.append((each.measurement, endpoint, sd, *sources, *ratios))
     columns = ("measurement", "endpoint", "sd of one run", *seeds, "examples", "signal / noise", "verdict from")
     return Table(columns, tuple(rows), ("endpoint",))
 
@@ -124,7 +127,9 @@ def _advice(evidence: Evidence, spread: Spread) -> str:
     found, costs = spread.noise.difference, _costs(evidence, spread)
     if found is None or costs is None:
         return ""
-    now = Design(max(2, round(found.seeds)), round(found.finetune_seeds), found.examples)
+    by_seed = [each.keys() for each in _variants(evidence, spread.measurement)]
+    most = max(len(one & other) for one, other in itertools.combinations(by_seed, 2))
+    now = Design(most, round(found.finetune_seeds), found.examples)
     step, half = most_per_second(found, now, costs), cheapest(found, now, costs)
     if step is None or half is None:
         return ""

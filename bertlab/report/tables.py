@@ -84,7 +84,8 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
         entries = [_entry(evidence, variant, name) for variant in evidence.variants]
         points = {kind: f"{value:.2f}" for kind, value in floors[name].items()}
         entries += [Entry(variant=kind, value=points.get(kind, "")) for kind in kinds]
-        found.append(Column(name, evidence.column(name)[0].metric_name, tuple(entries)))
+        cell = evidence.column(name)[0]
+        found.append(Column(name, cell.metric_name + ", nats" * (cell.unit == "nats"), tuple(entries)))
     for average in evidence.averages:
         entries = [_average(evidence, variant, average) for variant in evidence.variants]
         found.append(
@@ -98,7 +99,7 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
 
 
 def seeds(evidence: Evidence) -> str:
-    """The n of all values of a section: `n = 4 seeds; 1 where no ± is shown`. Empty without a value."""
+    """The n of all values of a section: `n = 4 seeds; 1 where no sd is shown`. Empty without a value."""
     every = itertools.product(evidence.variants, evidence.measurements)
     known = [found for pair in every if (found := evidence.summary(*pair))]
     if not known:
@@ -111,7 +112,13 @@ def seeds(evidence: Evidence) -> str:
     restarts = {number for each in known for number in each.finetune_seeds}
     if not evidence.pretrained and max(restarts) > 1:
         text += f" x {' to '.join(map(str, sorted({min(restarts), max(restarts)})))} fine-tuning seeds"
-    return f"{text}; 1 where no ± is shown" if single else text
+    return f"{text}; 1 where no sd is shown" if single else text
+
+
+def direction(evidence: Evidence) -> str:
+    """`Less is better: LM perplexity.`; empty where more is better in all measurements."""
+    names = ", ".join(filter(evidence.less_is_more, evidence.measurements))
+    return f"Less is better: {names}." if names else ""
 
 
 def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
@@ -239,15 +246,21 @@ def pretraining(evidence: Evidence) -> Table:
 
 
 def by_seed(evidence: Evidence) -> Table:
-    """A line for each measurement and variant: the mean over the fine-tuning seeds of each seed."""
-    seeds = sorted({evidence.seed_of(cell) for cell in evidence.cells if cell.value is not None})
-    rows = []
-    for name, variant in itertools.product(evidence.measurements, evidence.variants):
-        points = {seed: f"{fmean(each):.2f}" for seed, each in evidence.points(variant, name).items()}
-        for seed in {evidence.seed_of(cell) for cell in evidence.collapsed(variant, name)}:
-            points[seed] += " (collapsed)"
-        if points:
-            rows.append((name, variant, *(points.get(seed, "") for seed in seeds)))
+    """A line for each measurement and variant: the mean over the fine-tuning seeds of each seed.
+
+    After all steps of the pre-training, and after the parts of them that a claim compares.
+    """
+    found: dict[tuple[str, str], dict[int, str]] = {}
+    for name in evidence.measurements:
+        compared = {at for claim in evidence.claims if claim.on == name for at in (claim.at, claim.before)}
+        for at, variant in itertools.product(sorted({100, *compared}), evidence.variants):
+            points = {seed: f"{fmean(each):.2f}" for seed, each in evidence.points(variant, name, at).items()}
+            for seed in {evidence.seed_of(cell) for cell in evidence.collapsed(variant, name, at)}:
+                points[seed] += " (collapsed)"
+            if points:
+                found[name if at == 100 else f"{name} at {at} %", variant] = points
+    seeds = sorted({seed for points in found.values() for seed in points})
+    rows = [(*place, *(points.get(seed, "") for seed in seeds)) for place, points in found.items()]
     return Table(("on", "variant", *(f"seed {seed}" for seed in seeds)), tuple(rows), ("variant",))
 
 

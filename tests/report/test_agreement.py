@@ -208,6 +208,7 @@ def test_one_study_with_one_seed_has_no_interval(builder: Any) -> None:
     assert interval([]) is None
     assert interval([compared(1.0), compared(-1.0)]) is None
     found = agreement([measured(builder, {name: {"MNLI": each["MNLI"][:1]} for name, each in POINTS.items()})])
+    assert summary(found).startswith("2 of 3 measured differences have the published sign, 1 is zero: ")
     assert summary(found).endswith("67 % (over 1 seed of one study; an interval needs 4 of each pair).")
     assert "More seeds (--seeds 4) or a second study" in notes(found)[-1]
 

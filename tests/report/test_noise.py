@@ -14,6 +14,7 @@ import pytest
 from bertlab.report import noise, page, tidy
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
+from bertlab.report.pages import notes
 from bertlab.store.runs import Store
 
 LABEL = np.random.default_rng(0).integers(0, 3, 200)
@@ -115,6 +116,21 @@ def test_one_fine_tuning_seed_leaves_one_share_of_seeds(builder: Any) -> None:
     line = next(csv.DictReader(io.StringIO(tidy.csv(tidy.noise([(evidence, noise.spreads(evidence))])))))
     assert line["finetune_share"] == ""
     assert float(line["seed_share"]) + float(line["example_share"]) == pytest.approx(1)
+
+
+def test_of_unequal_numbers_of_seeds_the_larger_is_what_more_are_compared_with(builder: Any) -> None:
+    fill(builder, {"80/10/10": 0.6, "0/0/100": 0.6}, seeds=4)
+    fill(builder, {"100/0/0": 0.6}, seeds=1)
+    evidence = gather(Store(builder.root), [builder.record()])[0]
+    assert "(4 now)" in " ".join(noise.sentences(evidence, noise.spreads(evidence)))
+
+
+def test_of_one_variant_there_is_no_signal(builder: Any) -> None:
+    fill(builder, {"80/10/10": 0.6})
+    evidence = gather(Store(builder.root), [builder.record()])[0]
+    text = " ".join(notes("noise", evidence, noise.spreads(evidence)))
+    assert "No two variants have a value of the same measurement" in text
+    assert "fewer than 4" not in text
 
 
 def test_pages_show_it_from_two_seeds_on(builder: Any, tmp_path: Path) -> None:

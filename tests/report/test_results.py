@@ -43,6 +43,22 @@ def test_a_deviation_is_explained_only_where_there_is_one(
     assert ("on one checkpoint" in printed) == imported
 
 
+def test_the_unit_the_direction_and_the_measured_seeds_are_named(
+    builder: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for seed in range(3):
+        run = builder.pretrain("80/10/10", seed)
+        for restart in (0, 1):
+            builder.cell("80/10/10", "MNLI", 50.0 + seed if seed < 2 else None, seed, restart, run)
+    cells = [{**each, "method": "pretraining", "metric": "perplexity", "run_id": run} for each in builder.cells[:1]]
+    cells = [{**each, "measurement": "LM"} for each in cells]
+    (evidence,) = gather(Store(builder.root), [builder.record(cells=[*builder.cells, *cells])])
+    print_result(evidence)
+    printed = capsys.readouterr().out
+    assert "Values: mean (sd), n = 2 seeds x 1 to 2 fine-tuning seeds; 1 where no sd is shown" in printed
+    assert "Less is better: LM.\n" in printed
+
+
 def test_of_many_studies_the_verdicts_are_counted(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
     evidences = []
     for study in ("masking", "other"):

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bertlab.report import tables, tidy
+from bertlab.report import facts, tables, tidy
 from bertlab.report.cells import Point
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
@@ -196,15 +196,45 @@ def test_n_is_stated_once(builder: Any) -> None:
     assert tables.seeds(gathered(builder)) == "n = 2 seeds x 2 fine-tuning seeds"
     single = builder.pretrain("0/0/100")
     builder.cell("0/0/100", "MNLI", 40.0, pretrain_id=single)
-    assert tables.seeds(gathered(builder)) == "n = 2 seeds x 1 to 2 fine-tuning seeds; 1 where no ± is shown"
+    assert tables.seeds(gathered(builder)) == "n = 2 seeds x 1 to 2 fine-tuning seeds; 1 where no sd is shown"
     # the sd of the fine-tuning seeds of one model is not shown beside that of several models
     builder.cell("0/0/100", "MNLI", 40.0, finetune_seed=1, pretrain_id=single)
-    assert tables.seeds(gathered(builder)) == "n = 2 seeds x 2 fine-tuning seeds; 1 where no ± is shown"
+    assert tables.seeds(gathered(builder)) == "n = 2 seeds x 2 fine-tuning seeds; 1 where no sd is shown"
     assert [each.short for each in tables.columns(gathered(builder))[0].entries[:3]] == [
         "53.0 ±2.8",
         "53.0 ±4.2",
         "40.0",
     ]
+
+
+def test_the_sd_of_one_model_is_over_its_fine_tuning_seeds(builder: Any) -> None:
+    run = builder.pretrain("80/10/10", loss=5.8)
+    builder.pretrain("100/0/0", loss=5.8, run_id=run, finished=False)
+    for restart in range(3):
+        builder.cell("80/10/10", "MNLI", 50.0 + restart, finetune_seed=restart, pretrain_id=run)
+    builder.cell("100/0/0", "NER", 50.0, pretrain_id=run)
+    evidence = gathered(builder)
+    assert notes("caption", evidence, "n", {})[0].startswith("Mean ±sd over fine-tuning seeds, in points")
+    assert "1 to 3 fine-tuning seeds of each measurement" in dict(facts.facts(evidence))["Seeds"]
+    assert notes("alarm", evidence)[0].startswith("1 of 1 model learned next to nothing in pre-training: its scores")
+    warning = notes("warnings", evidence)[0]
+    assert warning.endswith("80/10/10 and 100/0/0, seed 0 (5.800, entropy 5.900).")
+
+
+def test_a_value_that_a_claim_compares_on_the_way_is_shown(builder: Any) -> None:
+    for variant, values in {"80/10/10": (40.0, 50.0), "100/0/0": (42.0, None)}.items():
+        run = builder.pretrain(variant)
+        for at, value in zip((50, 100), values, strict=True):
+            builder.cell(variant, "MNLI", value, pretrain_id=run, milestone=at)
+    builder.cell("80/10/10", "NER", 60.0)
+    assert [row[0] for row in tables.by_seed(gathered(builder)).rows] == ["MNLI", "NER"]
+    claim = {"text": "ahead", "better": "100/0/0", "worse": "80/10/10", "on": "MNLI", "at": 50}
+    rows = tables.by_seed(gathered(builder, claims=[claim])).rows
+    assert rows[:3] == (
+        ("MNLI at 50 %", "80/10/10", "40.00"),
+        ("MNLI at 50 %", "100/0/0", "42.00"),
+        ("MNLI", "80/10/10", "50.00"),
+    )
 
 
 def test_every_seed_is_shown(builder: Any) -> None:

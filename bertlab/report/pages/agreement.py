@@ -38,7 +38,8 @@ def summary(found: Agreement) -> str:
     known = f"{_ends(ends)} {over}" if ends else f"{over}; an interval needs {VERDICT_MIN_SEEDS} of each pair"
     pairs = count(share.pairs, "measured difference")
     have = "has" if share.pairs == 1 else "have"
-    text = f"{share.agreed:,} of {pairs} {have} the published sign: {_percent(share)} ({known})."
+    zero = f", {share.tied:,} {'is' if share.tied == 1 else 'are'} zero" if share.tied else ""
+    text = f"{share.agreed:,} of {pairs} {have} the published sign{zero}: {_percent(share)} ({known})."
     learned, ends = found.overall[LEARNED]
     if not learned.pairs or learned.pairs == share.pairs:
         return text
