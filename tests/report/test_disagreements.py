@@ -33,7 +33,7 @@ def test_the_examples_that_differ_most_are_shown(builder: Any) -> None:
     for seed in (0, 1):
         predicted(builder, "80/10/10", seed, [0.5, 0.5, 0.5, 0.5])
         predicted(builder, "100/0/0", seed, [0.5, 0.45, 0.5, 0.5])
-        predicted(builder, "0/0/100", seed, [0.5, 0.1 + 0.1 * seed, 0.5, 0.75])
+        predicted(builder, "0/0/100", seed, [0.5, 0.1 + 0.1 * seed, 0.50001, 0.75])
     predicted(builder, "0/0/100", 7, [0.01, 0.01, 0.01, 0.01])  # not a seed of the baseline
     found = disagreements.table(gather(Store(builder.root), [builder.record()])[0])
     assert found.columns == ("on", "variant", "example", "baseline", "variant's", "difference")

@@ -223,7 +223,7 @@ def test_one_warning_comes_before_the_first_result(builder: Any, tmp_path: Path)
     found = Elements(text)
     (warning,) = (each["text"] for each in found.all("details") if each.get("class") == "warning")
     assert warning.startswith("Warning. 3 of 3 models learned next to nothing in pre-training")
-    assert "0/0/100, seed 0 (" in warning
+    assert "0/0/100 and 80/0/20, seed 0 (" in warning
     found = Elements(MarkdownIt("gfm-like").render((tmp_path / "out" / "masking.md").read_text(encoding="utf-8")))
     (alert,) = (each["text"] for each in found.all("blockquote"))
     assert alert.startswith("[!WARNING] 3 of 3 models learned next to nothing")
