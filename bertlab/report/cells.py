@@ -9,6 +9,7 @@ from typing import Any
 from bertlab.adaptation import Adaptation
 from bertlab.recipe import Recipe, Tokenizer, Transformer
 from bertlab.recipe.identity import leaves_of, science
+from bertlab.report.units import is_loss, is_share
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
@@ -25,11 +26,6 @@ FLOORS = {
     EXCHANGED: ("exchanged", " (the baseline where one of two texts is another example's)"),
 }
 """Points that take no understanding, by name: their key in a result, and their meaning."""
-
-
-def is_share(metric: str) -> bool:
-    """Whether a held-out metric is a share, from 0 to 1 in a result and in points in a table (`Loss.figures`)."""
-    return metric.endswith("accuracy")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +122,7 @@ class Cell(Planned):
         """That of the value: `points`, `nats` of a loss, or the metric itself, such as `perplexity`."""
         if self.in_points:
             return "points"
-        return "nats" if self.metric.endswith("_loss") else self.metric.replace("_", " ")
+        return "nats" if is_loss(self.metric) else self.metric.replace("_", " ")
 
 
 @dataclass(frozen=True)

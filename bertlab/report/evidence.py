@@ -16,6 +16,7 @@ from bertlab.report.looks import Looks
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect, Summary, summarise
 from bertlab.report.statistics.variance import Typical
+from bertlab.report.units import less_is_better
 
 NUMERICS = ("device", "precision", "instructions", "threads", "compiled", "torch")
 """Facts of an environment that can change the last bits of a number."""
@@ -204,7 +205,7 @@ class Evidence:
 
     def less_is_more(self, measurement: str) -> bool:
         """Whether less is better in a measurement, by its metric."""
-        return any(cell.metric.endswith(("loss", "perplexity", "bits_per_byte")) for cell in self.column(measurement))
+        return any(less_is_better(cell.metric) for cell in self.column(measurement))
 
     def at(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
         """The cells of a variant and a measurement, over pre-training and fine-tuning seeds."""

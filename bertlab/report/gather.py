@@ -13,10 +13,11 @@ from bertlab.names import plain_data
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report.averages import AverageColumn
-from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, is_share, number
+from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, number
 from bertlab.report.evidence import NUMERICS, Evidence
 from bertlab.report.looks import Looks
 from bertlab.report.predictions import Predictions
+from bertlab.report.units import is_loss, is_share
 from bertlab.store import union
 from bertlab.store.runs import Run, Store
 
@@ -223,7 +224,7 @@ def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
     trained = [(line["step"], line["seconds"]) for line in run.timing() if line["stage"] == "train"]
     points = {}
     for line in run.metrics():
-        names = [name for name in line if name.startswith("heldout_") and name.endswith("_loss")]
+        names = [name for name in line if name.startswith("heldout_") and is_loss(name)]
         measured = {name.removeprefix("heldout_"): number(line[name]) for name in names}
         if losses := {name: loss for name, loss in measured.items() if loss is not None}:
             step = int(line["step"])

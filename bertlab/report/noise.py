@@ -14,6 +14,7 @@ from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.report.statistics.noise import Costs, Design, Noise, cheapest, most_per_second, noise
 from bertlab.report.tables import Table
+from bertlab.report.units import is_loss
 from bertlab.wording import duration
 
 BACKWARD = 2.0
@@ -54,7 +55,7 @@ def spreads(evidence: Evidence) -> list[Spread]:
     found = []
     for name in evidence.measurements:
         own = evidence.column(name)[0]
-        endpoints = {own.metric: "points" if own.in_points else "nats" if own.metric.endswith("loss") else ""}
+        endpoints = {own.metric: own.unit if own.in_points or is_loss(own.metric) else ""}
         for metric, unit in (endpoints | {LIKELIHOOD: "points"}).items():
             if each := _noise(evidence, name, metric):
                 needed = _needed(evidence, name, metric, each)

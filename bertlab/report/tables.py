@@ -14,9 +14,9 @@ from statistics import fmean
 
 from bertlab.report import escape
 from bertlab.report.averages import AverageColumn
-from bertlab.report.cells import is_share
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect, Summary, summarise
+from bertlab.report.units import is_loss, is_share
 from bertlab.wording import duration, parameters
 
 
@@ -225,7 +225,7 @@ def pretraining(evidence: Evidence) -> Table:
     trained = [each for each in evidence.pretrainings if not each.untrained]
     labels = evidence.heldout_metrics.items()
     metrics = {name: text for name, text in labels if any(each.heldout(name) is not None for each in trained)}
-    units = [f"{text} (nats)" if name.endswith("_loss") else text for name, text in metrics.items()]
+    units = [f"{text} (nats)" if is_loss(name) else text for name, text in metrics.items()]
     rows = []
     for variant in evidence.trained:
         runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
@@ -234,7 +234,7 @@ def pretraining(evidence: Evidence) -> Table:
             means = []
             for name in metrics:
                 known = [value for each in runs if (value := each.heldout(name)) is not None]
-                if name.endswith("_loss"):  # the unit that the name gives, see `Loss.figures`
+                if is_loss(name):
                     means.append(f"{fmean(known):.3f}" if known else "")
                 else:
                     scale, unit = (100, " %") if is_share(name) else (1, "")
