@@ -98,3 +98,18 @@ def signals_as_flags() -> Iterator[None]:
         for number, handler in before.items():
             signal.signal(number, handler)
         _received.clear()
+
+
+def end_with_parent() -> None:
+    """Ends this process, a child of `multiprocessing`, as soon as its parent has ended, however that was killed."""
+    from multiprocessing import parent_process
+    from multiprocessing.connection import wait
+
+    parent = parent_process()
+    if parent is not None:
+
+        def follow() -> None:
+            wait([parent.sentinel])
+            os._exit(1)
+
+        threading.Thread(target=follow, daemon=True).start()

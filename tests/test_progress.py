@@ -52,3 +52,26 @@ def test_a_worker_hears_of_a_signal_through_a_file(tmp_path, monkeypatch):
         assert error.value.number == signal.SIGTERM
     with listening_to(tmp_path / "another"):
         stop_if_asked()
+
+
+PARENT = """
+import multiprocessing, signal, sys, time
+from bertlab.progress import end_with_parent
+def work(path):
+    end_with_parent()
+    with open(path, "w") as stream:  # a pipe, which the end of this process closes
+        print("works", file=stream, flush=True)
+        time.sleep(5)
+        print("still works", file=stream, flush=True)
+multiprocessing.get_context("fork").Process(target=work, args=(sys.argv[1],)).start()
+signal.pause()
+"""
+
+
+def test_a_child_ends_with_a_parent_that_is_killed(tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    with subprocess.Popen([sys.executable, "-c", PARENT, str(pipe)]) as parent, pipe.open() as stream:
+        assert stream.readline() == "works\n"
+        parent.kill()
+        assert stream.read() == ""  # waits for the end of the child

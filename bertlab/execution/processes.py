@@ -6,12 +6,11 @@ Signals reach only this process, which stops workers by a flag file in the store
 import os
 import signal
 import sys
-import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from multiprocessing import get_context, parent_process
+from multiprocessing import get_context
 from multiprocessing.connection import Connection, wait
 from multiprocessing.process import BaseProcess
 from pathlib import Path
@@ -22,7 +21,7 @@ from bertlab.execution.attempt import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP, En
 from bertlab.lab.jobs import Job
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
-from bertlab.progress import SIGNALS, Progress, listening_to
+from bertlab.progress import SIGNALS, Progress, end_with_parent, listening_to
 from bertlab.store.runs import Store
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -177,7 +176,7 @@ def _work(parent: Connection, store: Store, machine: Machine, flag: Path, code: 
     """A worker: runs the jobs that it receives, one after the other, and sends how each ended."""
     for number in SIGNALS:  # which terminals and clusters send to all processes
         signal.signal(number, signal.SIG_IGN)
-    threading.Thread(target=_end_with_parent, daemon=True).start()
+    end_with_parent()
     try:
         if code is not None:
             code.require()
@@ -195,9 +194,3 @@ def _work(parent: Connection, store: Store, machine: Machine, flag: Path, code: 
             job: Job = parent.recv()
             parent.send(missing(job, store) or attempt(job, store, machine))
 
-
-def _end_with_parent() -> None:
-    process = parent_process()
-    if process is not None:
-        wait([process.sentinel])
-        os._exit(1)

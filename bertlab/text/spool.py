@@ -9,6 +9,7 @@ import hashlib
 import itertools
 import os
 import signal
+from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
-from bertlab.progress import Progress, stop_if_asked
+from bertlab.progress import Progress, end_with_parent, stop_if_asked
 from bertlab.recipe import Tokenizer
 from bertlab.text import annotation
 from bertlab.text.annotation import Annotator
@@ -30,6 +31,8 @@ BATCH = 500_000
 """Characters that are tokenised at once: the words of a larger document might not fit into memory."""
 BLOCK = 1_000_000
 """Bytes of text that are tokenised as one piece of work."""
+AHEAD = 4
+"""Blocks for each process that are begun before the first is written: a slow disk must not fill the memory."""
 
 Block = npt.NDArray[np.int64]
 """D documents, for each its first byte in the spool and its length in bytes; shape (D, 2)."""
@@ -186,18 +189,24 @@ def tokenise_all(
     An `annotator` marks their linguistic spans. If a process is killed, perhaps for want of memory, this one does the
     rest.
     """
-    from concurrent.futures import ProcessPoolExecutor
+    from concurrent.futures import Future, ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
-    from multiprocessing import get_context
+    from multiprocessing import current_process, get_context
 
     work = functools.partial(_tokenise_block, spool, settings, vocabulary, annotator)
     done = 0
-    if workers > 1:
+    if workers > 1 and not current_process().daemon:  # a worker of a plan may start no processes
         # Processes are started afresh: a copy of this one could hold locks of its threads for ever.
         pool = ProcessPoolExecutor(workers, get_context("spawn"), initializer=_start)
+        ahead: deque[Future[Tokenised]] = deque()
         try:
-            for tokenised in pool.map(work, blocks):
-                yield tokenised
+            for block in blocks:
+                ahead.append(pool.submit(work, block))
+                if len(ahead) > AHEAD * workers:
+                    yield ahead.popleft().result()
+                    done += 1
+            while ahead:
+                yield ahead.popleft().result()
                 done += 1
         except BrokenProcessPool:
             pass
@@ -207,6 +216,7 @@ def tokenise_all(
 
 
 def _start() -> None:
+    end_with_parent()
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides when to end
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process
 

@@ -2,11 +2,13 @@
 
 import json
 import math
+import multiprocessing
 import os
 import shutil
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import numpy as np
@@ -165,19 +167,51 @@ def test_processes_change_nothing(build, monkeypatch):
     assert facts == opened(alone).facts
 
 
+class Pool:
+    """Computes each result when it is asked for, in this process; counts those that are begun and not yet taken."""
+
+    def __init__(self, *arguments, **options):
+        self.submitted = self.taken = self.most = 0
+
+    def submit(self, work, block):
+        self.submitted += 1
+        self.most = max(self.most, self.submitted - self.taken)
+        return SimpleNamespace(result=lambda: self.take(work, block))
+
+    def take(self, work, block):
+        self.taken += 1
+        return work(block)
+
+    def shutdown(self, **options):
+        pass
+
+
+def test_processes_are_a_few_blocks_ahead_of_the_disk(build, monkeypatch):
+    texts, pools = world(300), []
+    alone = build(texts, name="alone")
+    monkeypatch.setattr(tokens, "SMALL", 0)
+    monkeypatch.setattr(spool, "BLOCK", 500)
+    monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", lambda *_, **__: pools.append(Pool()) or pools[-1])
+    assert opened(build(texts, workers=2)).facts == opened(alone).facts
+    assert pools[0].submitted > 30
+    assert pools[0].most == 2 * spool.AHEAD + 1
+
+
+def test_a_worker_of_a_plan_starts_no_processes(build, monkeypatch):
+    """A damaged corpus is made again by a worker, which as a daemon may have no children."""
+    monkeypatch.setattr(tokens, "SMALL", 0)
+    monkeypatch.setitem(multiprocessing.current_process()._config, "daemon", True)
+    assert opened(build(world(60), workers=2)).facts["train"]["documents"]
+
+
 def test_a_killed_worker_is_replaced_by_this_process(build, monkeypatch):
     from concurrent.futures.process import BrokenProcessPool
 
-    class Broken:
-        def __init__(self, *arguments, **options):
-            pass
-
-        def map(self, work, blocks):
-            yield from map(work, blocks[:2])
-            raise BrokenProcessPool
-
-        def shutdown(self, **options):
-            pass
+    class Broken(Pool):
+        def submit(self, work, block):
+            if self.submitted == 2:
+                raise BrokenProcessPool
+            return super().submit(work, block)
 
     texts = world(100)
     alone = build(texts, name="alone")
