@@ -37,6 +37,7 @@ AHEAD = 4
 Block = npt.NDArray[np.int64]
 """D documents, for each its first byte in the spool and its length in bytes; shape (D, 2)."""
 Numbers = npt.NDArray[np.intp]
+Counts = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -128,9 +129,9 @@ class Tokenised:
 
     tokens: bytes
     """Packed ids of all sentences."""
-    sentences: npt.NDArray[np.int64]
+    sentences: Counts
     """Tokens of each sentence, shape (S,)."""
-    documents: npt.NDArray[np.int64]
+    documents: Counts
     """Sentences of each document, shape (D,)."""
     marks: bytes = b""
     """The linguistic spans that each token is in, a byte each, if the text is annotated."""
@@ -175,8 +176,8 @@ def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer, annotate: An
     counts = np.bincount(owner[kept])
     return Tokenised(
         tokens=b"".join(itertools.compress(packed, kept.tolist())),
-        sentences=lengths[kept],
-        documents=counts[counts > 0],
+        sentences=lengths[kept].astype(np.int32),
+        documents=counts[counts > 0].astype(np.int32),
         marks=b"".join(itertools.compress(marked, kept.tolist())),
     )
 

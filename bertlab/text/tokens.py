@@ -31,7 +31,7 @@ from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.files import digest
 from bertlab.text.annotation import Marks
 from bertlab.text.sources import Located
-from bertlab.text.spool import Spool, tokenise_all
+from bertlab.text.spool import Counts, Spool, tokenise_all
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 TEXT_VERSION = 1
@@ -142,7 +142,7 @@ def prepare(
                     progress(done, size, "annotating" if corpus.annotator else "tokenising")
                     stop_if_asked()
             for file, parts in zip(offsets, zip(*counts, strict=True), strict=True):
-                np.save(file, np.concatenate(([0], *parts)).cumsum())
+                _write_offsets(file, parts)
     finally:
         path.unlink(missing_ok=True)
     facts: dict[str, Any] = {"dtype": trained.dtype.name, "vocabulary": trained.size, "bytes": size}
@@ -196,6 +196,19 @@ def _trained(
         raise ArmFailed.of(tokenizer, "train", problem)
     progress(1, 1, "training the vocabulary")
     return trained
+
+
+def _write_offsets(path: Path, counts: Sequence[Counts]) -> None:
+    """Writes 0 and the running sum of all counts, as `np.save` does, but never holds more sums than those of a part."""
+    last = np.zeros(1, dtype=np.int64)
+    with path.open("wb") as stream:
+        header = np.lib.format.header_data_from_array_1_0(last) | {"shape": (1 + sum(map(len, counts)),)}
+        np.lib.format.write_array_header_1_0(stream, header)
+        stream.write(last.tobytes())
+        for part in counts:
+            sums = last + part.cumsum(dtype=np.int64)
+            stream.write(sums.tobytes())
+            last = sums[-1:] if len(sums) else last
 
 
 def _open_part(directory: Path, dtype: np.dtype[Any]) -> Part:

@@ -97,6 +97,15 @@ def test_offsets_are_whole(build):
         assert not set(part.tokens.tolist()) & {corpus.tokenizer.pad, corpus.tokenizer.cls, corpus.tokenizer.sep}
 
 
+def test_offsets_are_written_as_numpy_saves_them_and_may_be_large(tmp_path):
+    counts = [np.array(part, dtype=np.int32) for part in ([2**31 - 1] * 5, [], [3, 2**31 - 1])]
+    tokens._write_offsets(tmp_path / "ours.npy", counts)
+    sums = np.concatenate(([0], *counts)).cumsum()
+    np.save(tmp_path / "theirs.npy", sums)
+    assert sums[-1] > 2**33
+    assert (tmp_path / "ours.npy").read_bytes() == (tmp_path / "theirs.npy").read_bytes()
+
+
 def test_facts_say_what_was_built(build):
     texts = world(60)
     directory = build(texts)
