@@ -193,4 +193,3 @@ def _work(parent: Connection, store: Store, machine: Machine, flag: Path, code: 
         while True:
             job: Job = parent.recv()
             parent.send(missing(job, store) or attempt(job, store, machine))
-

@@ -6,7 +6,7 @@ sentences at once; an epoch consists of those that are met by going from each se
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -105,12 +105,20 @@ def natural(text: Part, spans: Offsets) -> Flags:
     return flags
 
 
+def places_of(offsets: Offsets, values: Offsets, side: Literal["left", "right"] = "left") -> Offsets:
+    """`np.searchsorted(offsets, values, side)`, which searches a large array six times as fast for sorted values."""
+    order, found = np.argsort(values), np.empty(len(values), dtype=np.int64)
+    found[order] = np.searchsorted(offsets, values[order], side)
+    return found
+
+
 def follow(after: Callable[[Offsets], Offsets], size: int) -> Offsets:
     """The numbers 0, after(0), after(after(0)), ... below `size`. `after` maps many numbers at once to larger ones."""
-    blocks = (np.arange(low, min(low + _BLOCK, size)) for low in range(0, size, _BLOCK))
-    jumps = np.concatenate([after(block) for block in blocks]).data
-    met = bytearray(size)
-    number = 0
+    steps = np.empty(size, dtype=np.int64)
+    for low in range(0, size, _BLOCK):
+        block = np.arange(low, min(low + _BLOCK, size))
+        steps[block] = after(block)
+    jumps, met, number = steps.data, bytearray(size), 0
     while number < size:
         met[number] = 1
         number = jumps[number]
@@ -119,8 +127,8 @@ def follow(after: Callable[[Offsets], Offsets], size: int) -> Offsets:
 
 def by_blocks(make: Callable[[Offsets], Layout], starts: Offsets) -> Layout:
     """The layout that `make` returns for `starts`, computed in blocks."""
-    parts = [make(starts[low : low + _BLOCK]) for low in range(0, len(starts), _BLOCK)]
-    return Layout(*(np.concatenate([getattr(part, each.name) for part in parts]) for each in fields(Layout)))
+    parts = [vars(make(starts[low : low + _BLOCK])) for low in range(0, len(starts), _BLOCK)]
+    return Layout(*(np.concatenate([part.pop(each.name) for part in parts]) for each in fields(Layout)))
 
 
 def require_others(text: Part) -> None:
@@ -139,7 +147,8 @@ class FormIndex:
         self._documents = documents
         self._ends = np.append(0, np.cumsum(np.bincount(forms)))
         # A stable sort is a radix sort if 16 bits hold the forms.
-        self._order = np.argsort(forms.astype(np.min_scalar_type(len(self._ends))), kind="stable")
+        order = np.argsort(forms.astype(np.min_scalar_type(len(self._ends))), kind="stable")
+        self._order = order.astype(np.min_scalar_type(len(order)))  # mostly half as large
 
     def draw(
         self, forms: tuple[Offsets, Offsets], bounds: tuple[Any, Any], document: Offsets, key: Key, i: Offsets

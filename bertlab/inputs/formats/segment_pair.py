@@ -114,8 +114,10 @@ class _Pairs:
         self._natural = base.natural(text, self.sentences)
         # The form of a span: whether a sentence starts with it, and the tokens up to its document's end, at most whole.
         ends = self.sentences[self.documents[1:]]
-        rest = np.repeat(ends, np.diff(self.documents)) - self.sentences[:-1]
-        forms = np.minimum(rest, self.whole) + (self.whole + 1) * self._natural[:-1]
+        forms = np.repeat(ends, np.diff(self.documents))
+        forms -= self.sentences[:-1]
+        np.minimum(forms, self.whole, out=forms)
+        forms[self._natural[:-1]] += self.whole + 1
         self._spans = FormIndex(forms, self.documents)
         last = ends - self.sentences[self.documents[1:] - 1]
         self._lasts = FormIndex(np.minimum(last, self.whole + 1), np.arange(len(self.documents)))
@@ -188,13 +190,13 @@ class _Pairs:
         reach the target; if the sequence's own document ends before it, they have the tokens that are left there."""
         document, target = chunk.document[at], chunk.target[at]
         need, rest = np.maximum(target - first_length[at], 1), (total - first_length)[at]
-        base = (self.whole + 1) * self._natural[chunk.split[at]]
+        whole = (self.whole + 1) * self._natural[chunk.split[at]]
         fills = rest >= need
-        forms = base + np.where(fills, need, rest), base + np.where(fills, self.whole, rest)
-        span = self._spans.draw(forms, (base + 1, base + self.whole), document, self._key, i[at])
+        forms = whole + np.where(fills, need, rest), whole + np.where(fills, self.whole, rest)
+        span = self._spans.draw(forms, (whole + 1, whole + self.whole), document, self._key, i[at])
         place = self.sentences[span]
-        end = self.sentences[self.documents[np.searchsorted(self.documents, span, side="right")]]
-        filled = self.sentences[np.searchsorted(self.sentences, np.minimum(place + need, end))]
+        end = self.sentences[self.documents[base.places_of(self.documents, span, "right")]]
+        filled = self.sentences[base.places_of(self.sentences, np.minimum(place + need, end))]
         return place, np.where(fills, filled, end) - place
 
     def _back(self, i: Offsets, document: Offsets, size: Offsets) -> tuple[Offsets, Offsets]:

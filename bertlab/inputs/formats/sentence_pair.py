@@ -117,7 +117,7 @@ class _Pairs:
         least = np.where(split, self._forms, 0)[random]
         form, bounds = self._form[i[random]] + least, (least, least + self._forms - 1)
         like = self._sentences.draw((form, form), bounds, document[random], self._key, i[random])
-        ends = self.documents[np.searchsorted(self.documents, like, side="right")]
+        ends = self.documents[base.places_of(self.documents, like, "right")]
         second[random] = np.where(split[random], like, np.minimum(like + 1, ends - 1))
         behind = self.sentences[second + 1]
         second_length = behind - self.sentences[second]
