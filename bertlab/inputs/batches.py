@@ -16,7 +16,7 @@ from bertlab.inputs.formats import Layout, segment_pairs, single_segments
 from bertlab.recipe import Loss, Recipe
 from bertlab.recipe.cost import phases, tokens
 from bertlab.recipe.objective import pairing
-from bertlab.text.tokens import Part, TokenisedCorpus, share_of
+from bertlab.text.tokens import Part, TokenisedCorpus, by_hash, share_of
 
 _KEPT = 1 << 30
 """Tokens of text whose layouts stay in memory (about 34 bytes a sequence); others are computed again when needed."""
@@ -63,8 +63,9 @@ def training_text(recipe: Recipe, text: Part) -> Part:
     if not epochs:
         return text
     share = min(1.0, tokens(recipe) / epochs / max(1, len(text.tokens)))  # if each token of a text is read once
+    order = by_hash(text)
     for _ in range(2):
-        part = share_of(text, share, FEWEST)
+        part = share_of(text, share, FEWEST, order)
         share = (len(part.documents) - 1) / (len(text.documents) - 1) * _passes(recipe, part) / epochs
         if share > 1 and part is text:
             raise BadInput(
@@ -72,7 +73,7 @@ def training_text(recipe: Recipe, text: Part) -> Part:
                 "fewer steps or more epochs"
             )
         share = min(1.0, share)
-    return share_of(text, share, FEWEST)
+    return share_of(text, share, FEWEST, order)
 
 
 def _passes(recipe: Recipe, text: Part) -> float:

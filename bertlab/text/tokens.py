@@ -65,24 +65,39 @@ class Part:
     corpus without them."""
 
 
-def share_of(text: Part, share: float, fewest: int) -> Part:
-    """The `share` of the documents whose hashes are lowest, at least `fewest`, in the order of the text; copied."""
+def by_hash(text: Part) -> npt.NDArray[np.intp]:
+    """The numbers of the documents in the order of the hashes of their tokens, equal ones in the order of the text."""
+    bounds = np.asarray(text.sentences)[text.documents] * text.tokens.itemsize
+    data, hashes = memoryview(np.ascontiguousarray(text.tokens)).cast("B"), bytearray()
+    for low, high in itertools.pairwise(bounds.tolist()):
+        hashes += hashlib.sha256(data[low:high]).digest()
+    return np.lexsort(np.frombuffer(hashes, dtype=">u8").reshape(-1, 4).T[::-1])
+
+
+def share_of(text: Part, share: float, fewest: int, order: npt.NDArray[np.intp] | None = None) -> Part:
+    """The `share` of the documents whose hashes are lowest, at least `fewest`, in the order of the text; copied.
+
+    `order` is what `by_hash` returns for the text, if that is known.
+    """
     if share == 1:
         return text
     sentences, documents = np.asarray(text.sentences), np.asarray(text.documents)
-    bounds = sentences[documents]
-    places = [slice(*each) for each in itertools.pairwise(bounds.tolist())]
-    pieces = [text.tokens[place] for place in places]
-    hashes = [hashlib.sha256(piece.tobytes()).digest() for piece in pieces]
-    count = max(fewest, round(share * len(pieces)))
-    chosen = sorted(sorted(range(len(pieces)), key=hashes.__getitem__)[:count])
+    order = by_hash(text) if order is None else order
+    chosen = np.sort(order[: max(fewest, round(share * len(order)))])
     sizes = np.diff(documents)
-    kept = np.repeat(np.isin(np.arange(len(pieces)), chosen), sizes)
+    kept = np.zeros(len(sizes), dtype=np.bool_)
+    kept[chosen] = True
+    # Documents that follow each other are copied together.
+    first = chosen[np.flatnonzero(np.diff(chosen, prepend=-2) > 1)]
+    behind = chosen[np.flatnonzero(np.diff(chosen, append=len(order) + 1) > 1)] + 1
+    places = [
+        slice(*each) for each in zip(*(sentences[documents[each]].tolist() for each in (first, behind)), strict=True)
+    ]
     return Part(
-        np.concatenate([pieces[each] for each in chosen]),
-        np.concatenate(([0], np.diff(sentences)[kept])).cumsum(),
+        np.concatenate([text.tokens[place] for place in places]),
+        np.concatenate(([0], np.diff(sentences)[np.repeat(kept, sizes)])).cumsum(),
         np.concatenate(([0], sizes[chosen])).cumsum(),
-        None if text.marks is None else np.concatenate([text.marks[places[each]] for each in chosen]),
+        None if text.marks is None else np.concatenate([text.marks[place] for place in places]),
     )
 
 

@@ -21,7 +21,8 @@ from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.objectives.selection import slots
 from bertlab.optimizers import AdamW
 from bertlab.recipe import Inputs, Model, Recipe, Schedule
-from bertlab.text.tokens import Part, share_of
+from bertlab.text import tokens
+from bertlab.text.tokens import Part, by_hash, share_of
 
 PAD, CLS, SEP, MASK = 0, 2, 3, 4
 TOKENS = 12_000
@@ -455,6 +456,23 @@ def test_a_share_of_the_documents_is_part_of_a_larger_one_and_whole_documents() 
         assert (part.sentences[-1], part.documents[-1]) == (len(part.tokens), len(part.sentences) - 1)
         assert set(np.diff(part.sentences)) <= set(np.diff(every.sentences))
     assert Batches(recipe(document_share=0.2), CORPUS).sequences_in(0) < Batches(recipe(), CORPUS).sequences_in(0) / 3
+
+
+def test_documents_are_in_the_order_of_their_hashes_and_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    every = CORPUS.train
+    twice = Part(  # equal documents are in the order of the text
+        np.concatenate([every.tokens, every.tokens]),
+        np.concatenate([every.sentences, every.sentences[1:] + len(every.tokens)]),
+        np.concatenate([every.documents, every.documents[1:] + len(every.sentences) - 1]),
+    )
+    bounds = twice.sentences[twice.documents]
+    hashes = [hashlib.sha256(twice.tokens[low:high].tobytes()).digest() for low, high in itertools.pairwise(bounds)]
+    assert by_hash(twice).tolist() == sorted(range(len(hashes)), key=hashes.__getitem__)
+    calls: list[Part] = []
+    for module in (batches, tokens):
+        monkeypatch.setattr(module, "by_hash", lambda text: calls.append(text) or by_hash(text))
+    training_text(recipe(batch=16, steps=60, epochs=20), every)
+    assert len(calls) == 1
 
 
 def test_a_text_too_short_for_a_few_epochs_is_refused() -> None:
