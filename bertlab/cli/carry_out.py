@@ -10,12 +10,12 @@ from bertlab.cli.console import complain, debugging, say
 from bertlab.cli.live import Live, title
 from bertlab.cli.table import print_table
 from bertlab.errors import BadInput
-from bertlab.estimates.estimate import Estimate, estimate
+from bertlab.estimates.estimate import Estimate, disk_bytes, estimate, text_bytes
 from bertlab.estimates.remaining import Remaining
 from bertlab.estimates.times import Recorded
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
-from bertlab.lab.jobs import Job, Measure, Pretrain, needs, read_task
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs, read_task
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences
 from bertlab.machine import Machine
@@ -91,11 +91,14 @@ def models(jobs: Iterable[Job]) -> list[str]:
 
 
 def require_room(jobs: list[Job], store: Store) -> None:
-    """Raises `BadInput` if the weights of the jobs do not fit on the disk of the store."""
+    """Raises `BadInput` if the weights and the tokenised texts of the jobs do not fit on the disk of the store."""
     pretrainings = [job for job in jobs if isinstance(job, Pretrain)]
+    corpora = [job for job in jobs if isinstance(job, PrepareCorpus)]
     # The weights at each milestone, and during training two checkpoints of weights and moments.
     needed = sum(cost.weight_bytes(job.recipe) * len(job.milestones) for job in pretrainings)
     needed += 6 * max((cost.weight_bytes(job.recipe) for job in pretrainings), default=0)
+    # Tokens are kept, and while they are made, a copy of the text, of which files may be compressed.
+    needed += round(sum(map(disk_bytes, corpora)) + max(map(text_bytes, corpora), default=0))
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
     if needed > free:

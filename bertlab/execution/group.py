@@ -17,6 +17,7 @@ from bertlab.lab.jobs import Pretrain
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
+from bertlab.recipe.cost import weight_bytes
 from bertlab.store import files
 from bertlab.store.runs import Store
 
@@ -24,6 +25,8 @@ COLLECTIVE_SECONDS = environment.collective_seconds()
 """How long a process waits for the others, which may hang, or save to a slow disk."""
 COMPILE_SECONDS = 240
 """How much longer where trainings are compiled: one process may meet a shape that the others have not."""
+SLOW = 50_000_000
+"""Bytes that a slow disk, or a network file system that many use, reads or writes in a second."""
 TRIES = 2
 """How often a group starts whose processes are killed, hang or fail."""
 
@@ -46,13 +49,13 @@ def train(
     import ray
 
     process = partial(_process, job.code, ray.put(job), store, work, machine, progress, listening)
-    patience = COLLECTIVE_SECONDS + (COMPILE_SECONDS if machine.compiles(job.recipe) else 0)
+    waits = patience(job, store, machine)
     result: dict[str, Any]
     for _ in range(TRIES):
         stop_if_asked()
         # In another thread, where Ray Train does not replace the signal handlers.
         with ThreadPoolExecutor(1) as thread:
-            result, failures = thread.submit(_fit, process, machine, devices, store.scratch, patience).result()
+            result, failures = thread.submit(_fit, process, machine, devices, store.scratch, waits).result()
         if not failures:
             return result
         for error in failures:
@@ -60,6 +63,15 @@ def train(
                 raise error from None
     reason = "; ".join(dict.fromkeys(f"{type(error).__name__}: {error}"[:300] for error in failures))
     raise RunFailed(f"a worker of the group ended or hung {TRIES} times: {reason}")
+
+
+def patience(job: Pretrain, store: Store, machine: Machine) -> int:
+    """The seconds that a process waits for the others: one may compile, save a checkpoint, or read a text that they
+    have in memory."""
+    run = store.get(job.corpus.id)
+    text = sum(each["bytes"] for each in run.manifest().values()) if run else 0
+    most = max(text, 3 * weight_bytes(job.recipe))  # a checkpoint has the weights and two moments
+    return COLLECTIVE_SECONDS + COMPILE_SECONDS * machine.compiles(job.recipe) + most // SLOW
 
 
 def _fit(

@@ -8,7 +8,11 @@ import pytest
 from bertlab.cli.carry_out import models, require_room, unlike_paper
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
+from bertlab.lab.jobs import PrepareCorpus
+from bertlab.recipe import Corpus
 from bertlab.store.runs import Store
+from bertlab.text import sources
+from bertlab.text.tokenizers import WordPiece
 
 BASE = "12 layers, 768 wide, 12 heads: 110M"
 EACH = "parameters; 256 sequences, 900,000 steps of 128, then 100,000 steps of 512 tokens"
@@ -166,6 +170,19 @@ def test_too_little_room_is_told_before_anything_is_spent(machine, tmp_path, mon
         require_room(jobs, store)
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=18 * 4 * 111e6))
     require_room(jobs, store)
+
+
+def test_a_text_needs_room_for_a_copy_and_its_tokens(machine, tmp_path, monkeypatch):
+    path = tmp_path / "large.jsonl"
+    with path.open("wb") as stream:  # takes no room itself
+        stream.truncate(30_000_000)
+    located = sources.resolve(str(path), machine=machine)
+    job, store = PrepareCorpus(Corpus(sources=(located.source,)), WordPiece(), (located,)), Store(tmp_path / "runs")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=49e6))
+    with pytest.raises(BadInput, match=r"the runs need 50 MB and .* has 49: free space"):
+        require_room([job], store)
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=51e6))
+    require_room([job], store)
 
 
 def test_byte_level_bpe_adds_the_15m_parameters_of_its_larger_vocabulary(machine):

@@ -10,6 +10,7 @@ import sys
 import time
 from contextlib import contextmanager, nullcontext
 from copy import copy
+from types import SimpleNamespace
 
 import pytest
 
@@ -193,6 +194,15 @@ def test_what_a_group_ends_with(cluster, store, machine, tmp_path, monkeypatch, 
     assert len(starts) == tries
     if tries == 2 and raised is RunFailed:
         assert str(error.value) == "a worker of the group ended or hung 2 times: OSError: disk full"
+
+
+def test_processes_wait_while_another_saves_a_large_model_or_reads_a_large_text(store, machine, monkeypatch):
+    base = dataclasses.replace(JOB, recipe=scales.find("base").recipe)
+    assert group.patience(JOB, store, machine) == group.COLLECTIVE_SECONDS
+    assert group.patience(base, store, machine) == group.COLLECTIVE_SECONDS + 26, "1.3 GB at 50 MB a second"
+    large = {name: {"bytes": 10**10, "sha256": ""} for name in ("train/tokens.bin", "train/sentences.npy")}
+    monkeypatch.setattr(Store, "get", lambda self, run_id: SimpleNamespace(manifest=lambda: large))
+    assert group.patience(base, store, machine) == group.COLLECTIVE_SECONDS + 400
 
 
 def test_what_ends_a_group_travels_between_processes():
