@@ -104,7 +104,7 @@ def attempt(
             try:
                 work = _begun(job, store, machine, processes)
                 result = run(work, lock) if run else job.run(work, store, machine, lock)
-            except (BadInput, Interrupted):
+            except (BadInput, Interrupted, OSError):  # on a full disk, what there is of a large text takes room
                 if not isinstance(job, Pretrain):  # which resumes from its checkpoint
                     store.discard(job.kind, job.id)
                 raise

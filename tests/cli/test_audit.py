@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import errno
 import json
+import os
 
 import pytest
 
+from bertlab.errors import Unwritable
 from bertlab.lab import studies
 from bertlab.objectives import MaskedLM
 from bertlab.store.runs import Store
@@ -50,6 +53,17 @@ def test_a_table_of_figures_with_their_tests(audit):
         assert column in output
     assert "0 fail" in output
     assert "80/0/20" not in output
+
+
+def test_a_store_with_the_text_may_be_read_only(audit, monkeypatch):
+    arguments = ("masking", "--only", "80/10/10")
+    assert audit(*arguments)[0] == 0
+
+    def refuse(store):
+        raise Unwritable(store.root, OSError(errno.EROFS, os.strerror(errno.EROFS)))
+
+    monkeypatch.setattr(Store, "prepare", refuse)
+    assert audit(*arguments)[0] == 0
 
 
 def test_a_fault_is_a_line_and_exit_1(audit, monkeypatch):

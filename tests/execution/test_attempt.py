@@ -1,5 +1,8 @@
 """How an error of a job becomes the reason of its failure."""
 
+import errno
+import os
+
 import pytest
 
 from bertlab.execution import attempt as attempts
@@ -26,3 +29,17 @@ def test_the_reason_names_an_error_once(tmp_path, machine, monkeypatch, error, p
     monkeypatch.setattr(attempts, "place_of", lambda error: place)
     ended = attempts.attempt(job, store, machine, run=fail)
     assert (ended.status, ended.reason) == ("failed", reason)
+
+
+def test_a_full_disk_keeps_nothing_of_a_text_that_is_prepared(tmp_path, machine):
+    def fill(work, progress):
+        (work / "tokens.bin").write_bytes(b"0" * 100)
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    job = plan.make(plan.Request(studies=(studies.find("masking"),), scale=scales.find("smoke")), machine).jobs[0]
+    store = Store(tmp_path / "runs")
+    store.prepare()
+    ended = attempts.attempt(job, store, machine, run=fill)
+    assert ended.status == "refused"
+    assert "No space left on device" in ended.reason
+    assert not list((store.root / "corpus").iterdir())
