@@ -10,7 +10,7 @@ import pytest
 from bertlab.cli.in_rounds import _say_end
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.study import Claim, Measurement, Study, Variant
+from bertlab.lab.study import RANDOM_INIT, Claim, Measurement, Study, Variant
 from bertlab.report.cells import Pretraining
 from bertlab.report.looks import Look, Looked
 from bertlab.report.statistics.effects import effect
@@ -255,6 +255,88 @@ def test_the_first_round_counts_what_is_bought(rounds):
         for _ in range(2):
             assert made.first_round(there) == set()
         assert made.spent(there) == bought
+
+
+def claims_of(made, *claims):
+    """Rounds of these claims instead."""
+    studies = (dataclasses.replace(made.request.studies[0], claims=[*claims]),)
+    made.request = dataclasses.replace(made.request, studies=studies)
+    return made
+
+
+def at(variants, seeds):
+    return {("three", variant, "loss", 100, seed) for variant in variants for seed in seeds}
+
+
+def stored(places):
+    """The study in the store with these places."""
+    names = ("variant", "measurement", "milestone", "pretrain_seed")
+    return {"three": State(None, {"cells": [dict(zip(names, place[1:], strict=True)) for place in places]})}
+
+
+def test_a_seed_of_a_claim_has_all_its_places(rounds):
+    claim = rounds(Budget()).candidates[0]
+    assert claim.seeds(claim.places(0) | {place for place in claim.places(1) if place[1] == "A"}) == {0}
+
+
+def test_claims_on_other_variants_need_the_controls_at_the_first_seeds(rounds):
+    made = claims_of(rounds(Budget(runs=40)), Claim("B beats C", better="B", worse="C", on="loss"))
+    made.request = dataclasses.replace(made.request, random_init=True)
+    first = made.first_round(set())
+    assert first == at(("A", "B", "C", RANDOM_INIT), range(4))
+    assert made.needed(first) == first
+    assert made.spent(first) == 16
+
+
+def test_the_cheapest_claim_is_begun_first(rounds):
+    dear = Claim("A is the best", better="A", worse=("B", "C"), on="loss")
+    cheap = Claim("A beats D", better="A", worse="D", on="loss")
+    made = claims_of(rounds(Budget(runs=12)), dear, cheap)
+    assert made.first_round(set()) == at("AD", range(4))
+
+
+def test_the_maximum_is_what_the_budget_pays_for_all_begun_claims(rounds):
+    recorded = at("AB", range(6)) | at("C", range(4))
+    for limit, seeds in ((16, 4), (21, 5), (24, 6), (900, 48)):  # a seed of each claim takes three runs
+        assert rounds(Budget(runs=limit)).maximum(recorded) == seeds
+    assert rounds(Budget()).maximum(recorded) == 12
+
+
+B, C, D = (Claim(f"A beats {other}", better="A", worse=other, on="loss") for other in "BCD")
+BOTH = Claim("A is the best", better="A", worse=("B", "C"), on="loss")
+FOUR = at("ABCD", range(4))
+
+
+@pytest.mark.parametrize(
+    ("left", "recorded", "judged", "seeds"),
+    [
+        # the claims that the budget pays in full, and those that may go on beside them for little
+        (None, FOUR, {B: [(4, 12, 0.3)], C: [(4, 12, 0.6)]}, at("ABC", [4])),
+        (3, FOUR, {B: [(4, 5, 0.3)], C: [(4, 5, 0.6)]}, at("ABC", [4])),
+        # the best chance for the cost of all seeds, not of the next
+        (2, FOUR, {B: [(4, 12, 0.3)], C: [(4, 12, 0.6)], D: [(4, 12, 0.5)]}, at("AC", [4])),
+        (3, FOUR, {BOTH: [(4, 12, 0.6)], D: [(4, 12, 0.5)]}, at("AD", [4])),
+        (3, FOUR | at("AD", range(10)), {B: [(4, 12, 0.5)], D: [(10, 12, 0.3)]}, at("AD", [10])),
+        (2, FOUR, {B: [(4, 12, 0.3), (4, 12, 0.7)], C: [(4, 12, 0.6)]}, at("AB", [4])),
+        # nothing that the budget does not pay
+        (1, FOUR, {B: [(4, 12, 0.3)]}, set()),
+        # the first seed that is not there as a whole
+        (9, FOUR | at("AB", [7]), {B: [(4, 12, 0.3)]}, at("AB", [4])),
+        (9, FOUR | at("A", [4]), {B: [(4, 12, 0.3)]}, at("B", [4])),
+    ],
+)
+def test_the_next_round_is_the_best_chance_for_its_cost(rounds, monkeypatch, left, recorded, judged, seeds):
+    made = claims_of(rounds(Budget(runs=90)), *judged)
+    if left is None:
+        made.budget = Budget()
+    else:
+        made.budget = Budget(runs=int(made.spent(recorded)) + left)
+    trials = [
+        [Trial(claim, (), Looked(most, (Look(n, 0.2, True, power),))) for n, most, power in endpoints]
+        for claim, endpoints in judged.items()
+    ]
+    monkeypatch.setattr(Rounds, "trials", lambda self, states: zip(self.candidates, trials, strict=True))
+    assert made.next_round(stored(recorded)) == seeds
 
 
 def test_rounds_measure_only_the_milestones_that_claims_compare(machine, tmp_path):
