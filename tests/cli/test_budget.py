@@ -16,7 +16,7 @@ from bertlab.report.looks import Look, Looked
 from bertlab.report.statistics.effects import effect
 from bertlab.report.verdicts import Pair, Trial, verdicts
 from bertlab.rounds.budget import Budget
-from bertlab.rounds.rounds import Rounds, State, _entries, standing, still_open
+from bertlab.rounds.rounds import Rounds, State, _entries, standing, still_open, unbegun
 from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
 from bertlab.tasks.metrics import Mean
@@ -176,6 +176,8 @@ def test_a_claim_ends_with_the_papers_metric_or_with_both_endpoints():
     decided = dataclasses.replace(first, outcome="reproduced")
     few = Trial(claim, (Pair("A", "B", SimpleNamespace(mean=1.0, n=3), None),), Looked(12))
     assert standing([few]) == "not begun: the budget is too small"
+    assert unbegun(few)
+    assert not unbegun(dataclasses.replace(few, validity_issue="it learned nothing"))
     known = [[first, futile], [futile, first], [futile, futile], [decided, first], [first, decided]]
     assert [still_open(each) for each in known] == [True, True, False, False, True]
     assert standing([decided, first]) == "reproduced"
@@ -185,15 +187,36 @@ def test_a_claim_ends_with_the_papers_metric_or_with_both_endpoints():
     )
 
 
+def above(n, sign=1):
+    """An effect of n seeds, on the side of this sign."""
+    runs = [
+        {seed: [Mean(np.array([value]))] for seed, value in enumerate(values)}
+        for values in (sign * np.arange(1.0, n + 1), np.zeros(n))
+    ]
+    return effect(*runs)
+
+
+def test_a_look_counts_the_open_claims_and_sees_every_pair():
+    def found(*trials):
+        claims = [trial.claim for trial in trials]
+        return [*_entries(SimpleNamespace(endpoints=([*trials], {})), claims)]
+
+    one, two = (Claim(f"A beats {worse}", better="A", worse=worse, on="MNLI") for worse in "BC")
+    first, second = (Trial(each, (Pair("A", each.worse, above(4), None),), Looked(12)) for each in (one, two))
+    (alone,), (beside, _) = found(first), found(first, second)
+    assert alone["power"] > beside["power"]
+    assert alone["as_claimed"]
+    both = Claim("A is the best", better="A", worse=("B", "C"), on="MNLI")
+    pairs = tuple(Pair("A", worse, above(4, sign), None) for worse, sign in (("B", 1), ("C", -1)))
+    assert [each["as_claimed"] for each in found(Trial(both, pairs, Looked(12)))] == [False]
+
+
 def test_a_look_waits_for_a_new_seed_of_every_pair():
     claim = Claim("A is the best", better="A", worse=("B", "C"), on="MNLI")
 
-    def runs(values):
-        return {seed: [Mean(np.array([value]))] for seed, value in enumerate(values)}
-
     def looked_at(seeds, *looks):
         """The seeds that the next look sees, if there is one."""
-        effects = [effect(runs(np.arange(1.0, n + 1)), runs(np.zeros(n))) for n in seeds]
+        effects = [above(n) for n in seeds]
         pairs = tuple(Pair("A", worse, each, None) for worse, each in zip("BC", effects, strict=True))
         judged = verdicts([Trial(claim, pairs, Looked(12, looks))])
         return [each["n"] for each in _entries(SimpleNamespace(endpoints=(judged, {})), [claim])]
@@ -318,6 +341,7 @@ FOUR = at("ABCD", range(4))
         (3, FOUR, {BOTH: [(4, 12, 0.6)], D: [(4, 12, 0.5)]}, at("AD", [4])),
         (3, FOUR | at("AD", range(10)), {B: [(4, 12, 0.5)], D: [(10, 12, 0.3)]}, at("AD", [10])),
         (2, FOUR, {B: [(4, 12, 0.3), (4, 12, 0.7)], C: [(4, 12, 0.6)]}, at("AB", [4])),
+        (2, FOUR | at("AC", range(9)), {B: [(4, 12, 0.5), (10, 12, 0.5)], C: [(9, 12, 0.3)]}, at("AC", [9])),
         # nothing that the budget does not pay
         (1, FOUR, {B: [(4, 12, 0.3)]}, set()),
         # the first seed that is not there as a whole
