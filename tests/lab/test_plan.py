@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from pathlib import Path
 
 import pytest
 
@@ -12,10 +13,12 @@ from bertlab.lab import claims, jobs, plan, scales, studies
 from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain, needs
 from bertlab.lab.record import records
 from bertlab.lab.study import Measurement, Study, Task, Variant
+from bertlab.lab.study_file import Code
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Schedule, cost
 from bertlab.store import union
 from bertlab.store.runs import Store
+from bertlab.text import tokens
 
 MASKING = studies.find("masking")
 
@@ -107,6 +110,18 @@ def test_anything_that_changes_a_measurement_changes_its_id(machine):
     assert not ids(scale=scales.find("smoke").set(["tokenizer.vocabulary=300"])) & base
     assert ids(finetune_seeds=2) > base
     assert ids(seeds=(0, 1)) > base
+
+
+def test_ids_have_the_code_of_a_study_file_and_the_version_of_the_text(machine, monkeypatch):
+    corpus, pretrain, measure, *_ = plan.make(request(), machine).jobs
+    other = dataclasses.replace(corpus, code=Code(Path("/own.py"), "0" * 64))
+    assert other.id != corpus.id
+    assert dataclasses.replace(pretrain, corpus=other).id != pretrain.id
+    assert dataclasses.replace(measure, code=other.code).id != measure.id
+    monkeypatch.setattr(tokens, "TEXT_VERSION", tokens.TEXT_VERSION + 1)
+    newer = dataclasses.replace(corpus)
+    assert newer.id != corpus.id
+    assert dataclasses.replace(pretrain, corpus=newer).id != pretrain.id
 
 
 def test_the_record_of_a_study_holds_every_cell_with_its_published_figure(machine):
