@@ -9,7 +9,7 @@ import pytest
 from bertlab.errors import BadInput
 from bertlab.store.files import write_json
 from bertlab.store.prune import prune
-from bertlab.store.runs import Store
+from bertlab.store.runs import CHECKPOINT, Store
 
 
 @pytest.fixture
@@ -43,6 +43,22 @@ def test_only_what_no_record_asks_for_is_removed(store, record, cell):
     assert prune(store) == (0, 0)
 
 
+def test_remains_of_killed_commands_are_removed_unless_one_may_use_them(store, record):
+    run = finish(store, "pretrain", "a0", corpus="c0")
+    rows = [{"variant": "a", "pretrain_seed": 0, "pretrain_id": each, "corpus_id": "c0"} for each in ("a0", "a1")]
+    store.write_record("own", record(rows=rows))
+    store.work("pretrain", "a1")
+    group, checkpoint = store.scratch / "group.1", run.path / CHECKPOINT  # it was killed while it removed it
+    group.mkdir()
+    checkpoint.mkdir()
+    with store.claimed("a1"):
+        prune(store)
+        assert (group.exists(), checkpoint.exists()) == (True, False)
+    prune(store)
+    assert not group.exists()
+    assert store.runs() == [run]
+
+
 def test_nothing_is_removed_while_a_record_cannot_be_read(store):
     finish(store, "pretrain", "a0", corpus="c0")
     (store.root / "studies" / "own.json").write_text("{")
@@ -60,7 +76,7 @@ def test_what_a_command_at_work_needs_stays_until_it_ends(store):
     command = context.Process(target=at_work, args=(store.root, ready, done))
     command.start()
     assert ready.wait(60)
-    assert prune(store) == (1, 0)
+    assert [prune(store), prune(store)] == [(1, 0), (0, 0)]
     assert [run.id for run in store.runs()] == ["c0"]
     assert [run_id for _, run_id, _ in store.unfinished()] == ["a0"]
     command.kill()  # and so it says nothing more

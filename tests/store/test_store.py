@@ -1,18 +1,23 @@
 """The store: done means renamed, a damaged file is never taken for a whole one."""
 
 import errno
+import fcntl
 import json
 import multiprocessing
 import os
 import re
+import shutil
+from pathlib import Path
 
 import pytest
 
 from bertlab.errors import FULL, BadInput, RunFailed, Unwritable, writing
 from bertlab.names import filename, label
-from bertlab.store.files import append_line, digest, read_lines, write_json
+from bertlab.store import locks
+from bertlab.store.files import append_line, digest, read_lines, sweep, write, write_json
+from bertlab.store.forms import misfit
 from bertlab.store.prune import prune
-from bertlab.store.runs import Store
+from bertlab.store.runs import CHECKPOINT, Run, Store
 
 
 @pytest.fixture
@@ -85,6 +90,113 @@ def test_a_run_whose_small_files_are_damaged_does_not_count(store, harm, name):
     assert [path.name for path in run.path.parent.glob(".*")] == [f".{run.path.name}.damaged"]
     prune(store)
     assert not list(run.path.parent.glob(".*"))
+
+
+def test_what_only_the_work_needs_is_no_part_of_the_run(store):
+    work = store.work("pretrain", "0123456789abcdef")
+    part = work / ".result.json.1.part"  # of a write that was killed
+    part.write_text("")
+    assert store.work("pretrain", "0123456789abcdef") == work
+    assert not part.exists()
+    part.write_text("")
+    (work / CHECKPOINT).mkdir()
+    for name in ("recipe.json", "result.json", f"{CHECKPOINT}/moments.json"):
+        write_json(work / name, {"science": {}})
+    run = store.finish("pretrain", "0123456789abcdef", "one")
+    assert sorted(run.manifest()) == ["recipe.json", "result.json"]
+    assert sorted(path.name for path in run.path.iterdir()) == ["manifest.json", "recipe.json", "result.json"]
+
+
+@pytest.fixture
+def synced(monkeypatch):
+    """The paths that are synced and the names that files get, in this order."""
+    done = []
+    monkeypatch.setattr(os, "fsync", lambda descriptor: done.append(os.readlink(f"/proc/self/fd/{descriptor}")))
+    for name in ("replace", "rename"):
+        renamed = getattr(Path, name)
+        monkeypatch.setattr(
+            Path, name, lambda path, to, renamed=renamed: (renamed(path, to), done.append(f"named {to.name}"))
+        )
+    return done
+
+
+def test_a_file_is_on_disk_before_it_has_its_name(tmp_path, synced):
+    write(tmp_path / "x", "a")
+    assert synced == [f"{tmp_path}/.x.{os.getpid()}.part", "named x", str(tmp_path)]
+
+
+def test_a_run_is_on_disk_before_it_has_its_name(store, synced):
+    run = finished(store)
+    work = run.path.with_name(f".{run.id}.work")
+    at = synced.index(f"named {run.path.name}")
+    needed = ("recipe.json", "result.json", "milestones/a.safetensors", "milestones", "")
+    assert {str(work / name) for name in needed} <= {*synced[:at]}
+    assert "named manifest.json" in synced[:at]
+    assert synced[at + 1] == str(run.path.parent)
+
+
+def test_only_old_parts_of_killed_processes_are_swept(tmp_path):
+    dead = 2**22 + 1
+    names = (f".x.{os.getpid()}.part", f".x.{dead}.part", f".x.{dead + 1}.part", f".y.{dead}.part")
+    for name in names:
+        (tmp_path / name).mkdir()
+        if name != names[2]:
+            os.utime(tmp_path / name, (0, 0))
+    sweep(tmp_path / "x")
+    assert {path.name for path in tmp_path.iterdir()} == {*names} - {names[1]}
+
+
+def test_a_claim_has_the_last_record_of_each_stage(tmp_path):
+    with locks.claimed(tmp_path / "a") as claim:
+        for done, stage, recorded in ((1, "x" * 3000, 1), (2, "x" * 3000, 1), (3, "y", 3)):
+            claim(done, 9, stage)
+            assert locks.record(tmp_path / "a")["done"] == recorded
+
+
+def test_those_who_look_at_a_claim_do_not_hold_it(tmp_path):
+    (tmp_path / "a").touch()
+    with (tmp_path / "a").open() as file:
+        fcntl.flock(file, fcntl.LOCK_SH)
+        assert not locks.is_claimed(tmp_path / "a")
+
+
+@pytest.mark.parametrize(("changed", "file"), [({"kind": "finetune"}, "recipe.json"), ({"id": "0"}, "recipe.json")])
+def test_a_file_of_another_run_is_damage(store, changed, file):
+    run = finished(store)
+    write_json(run.path / file, {"science": {}, **changed})
+    facts = {"bytes": (run.path / file).stat().st_size, "sha256": digest(run.path / file)}
+    write_json(run.path / "manifest.json", run.manifest() | {file: facts})
+    assert store.damaged() == [(run, run.path / file)]
+
+
+def test_a_manifest_without_a_result_is_damage(store):
+    run = finished(store)
+    manifest = run.manifest()
+    del manifest["result.json"]
+    write_json(run.path / "manifest.json", manifest)
+    assert store.damaged() == [(run, run.path / "manifest.json")]
+
+
+def test_a_run_that_another_process_has_repeated_is_not_set_aside(store, monkeypatch):
+    run = finished(store)
+    found = iter([None, run.path / "result.json", None])
+    monkeypatch.setattr(Run, "damage", lambda self, large=True: next(found))
+    with pytest.raises(RunFailed, match="has to be repeated"):
+        store.get_verified(run.id)
+    assert run.path.exists()
+
+
+def test_numbers_and_truth_values_are_different_forms():
+    assert misfit({"a": 1, "b": True, "c": [1]}, {"a": int, "b": bool, "c": [object]}) is None
+    assert [misfit({"a": value}, {"a": form}) for value, form in ((True, int), (1, bool))] == ["a", "a"]
+
+
+def test_an_empty_store_stays_while_a_command_needs_it(store):
+    with store.reserved(["aa"]):
+        store.remove_if_empty()
+        assert store.reserved_ids() == {"aa"}
+    store.remove_if_empty()
+    assert not store.root.exists()
 
 
 def test_shared_answers_lie_in_their_folder_only(store):
@@ -176,6 +288,13 @@ def test_removing_leaves_nothing(store):
     store.remove([run])
     assert not run.path.exists()
     assert store.runs() == []
+
+
+def test_a_removal_that_is_killed_leaves_no_run(store, monkeypatch):
+    run = finished(store)
+    monkeypatch.setattr(shutil, "rmtree", lambda path, ignore_errors: None)
+    store.remove([run])
+    assert store.runs() == store.damaged() == []
 
 
 def test_failures_are_kept_until_the_run_is_finished(store):
