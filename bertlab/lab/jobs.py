@@ -400,7 +400,7 @@ def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
         recipe = load(Recipe, kept["recipe"])
         corpus = PrepareCorpus(recipe.corpus, recipe.tokenizer, ())
         saved = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").glob("step-*.safetensors")}
-        milestones = tuple(each for each in range(1, 101) if each == 100 or recipe.schedule.milestone(each) in saved)
+        milestones = tuple(each for each in range(1, 101) if recipe.schedule.milestone(each) in saved)
         job = Pretrain(recipe, corpus, run.label, milestones, run.label)
     if job.id != run.id:
         raise BadInput(f"run {run.id} was trained by another version of bertlab: train it again to measure it")

@@ -203,7 +203,7 @@ class _Planner:
         """The recipe of a scale on the text of the request."""
         recipe, heldout = scale.recipe, self.request.scale.recipe.corpus.heldout
         corpus = Corpus(sources=tuple(each.source for each in self.located), heldout=heldout)
-        tokenizer = dataclasses.replace(recipe.tokenizer, given=self.given or recipe.tokenizer.given)
+        tokenizer = dataclasses.replace(recipe.tokenizer, given=self.given)
         return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
 
     def prepare(self, recipe: Recipe) -> PrepareCorpus:

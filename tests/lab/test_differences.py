@@ -9,7 +9,7 @@ from bertlab.errors import BadInput
 from bertlab.lab import claims, plan, scales, studies
 from bertlab.lab.jobs import ImportCheckpoint
 from bertlab.lab.record import differences
-from bertlab.lab.study import Claim, Measurement, Study, Variant
+from bertlab.lab.study import RANDOM_INIT, Claim, Measurement, Study, Variant
 from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.text.tokenizers import WordPiece
 
@@ -85,6 +85,11 @@ def test_what_the_paper_does_itself_is_no_difference(differing, tmp_path):
 )  # fmt: skip
 def test_what_a_user_changes_is_listed_where_it_matters(differing, assignments, changes, expected):
     assert differing(CASED, *assignments, **changes) == expected
+
+
+def test_the_variant_without_pretraining_has_no_setting_of_a_paper(differing):
+    assert differing(CASED, only=(RANDOM_INIT,)) == {}
+    assert differing(CASED, random_init=True) == {}
 
 
 def test_a_difference_between_variants_is_not_one_from_the_paper(differing):

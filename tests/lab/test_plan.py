@@ -10,10 +10,11 @@ from bertlab.adaptation import Features, FineTuning
 from bertlab.cli import options
 from bertlab.errors import BadInput
 from bertlab.lab import claims, jobs, plan, scales, studies
-from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain, needs
+from bertlab.lab.jobs import ImportCheckpoint, Measure, PrepareCorpus, Pretrain, needs
 from bertlab.lab.record import records
 from bertlab.lab.study import Measurement, Study, Task, Variant
 from bertlab.lab.study_file import Code
+from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Schedule, cost
 from bertlab.store import union
@@ -124,6 +125,61 @@ def test_ids_have_the_code_of_a_study_file_and_the_version_of_the_text(machine, 
     assert dataclasses.replace(pretrain, corpus=newer).id != pretrain.id
 
 
+def test_a_plan_of_several_texts_prepares_them_first(machine):
+    made = kinds(plan.make(request(studies=(studies.find("encoding"),)), machine))
+    assert made.count("corpus") > 1
+    assert made == sorted(made, key=lambda kind: kind != "corpus")
+
+
+def test_a_command_may_ask_for_fewer_fine_tuning_seeds_than_the_scale(machine):
+    scale = dataclasses.replace(scales.find("smoke"), finetune_seeds=3)
+    for given, seeds in ((0, {0, 1, 2}), (1, {0}), (4, {0, 1, 2, 3})):
+        made = plan.make(request(scale=scale, finetune_seeds=given), machine)
+        assert {job.finetune_seed for job in made.jobs if isinstance(job, Measure)} == seeds
+
+
+LOSS = Measurement("loss", metric="perplexity")
+NSP = Measurement("pairs", metric="next_sentence_accuracy")
+
+
+def own(*variants, measurements=(LOSS,)):
+    return Study(
+        name="own", question="?", source="me", baseline="a", variants=[*variants], measurements=[*measurements]
+    )
+
+
+def test_variants_that_are_the_same_runs_are_refused(machine):
+    with pytest.raises(BadInput, match="'own': all its variants are the same runs at scale smoke"):
+        plan.make(request(studies=(own(Variant("a"), Variant("b")),)), machine)
+
+
+def test_a_variant_has_the_figures_of_its_own_losses(machine):
+    variants = [Variant("a", objective=(MaskedLM(), NextSentence())), Variant("b", objective=(MaskedLM(),))]
+    made = plan.make(request(studies=(own(*variants, measurements=(LOSS, NSP)),)), machine)
+    assert [(cell.variant, cell.measurement.name) for cell in made.cells] == [
+        ("a", "loss"), ("a", "pairs"), ("b", "loss")
+    ]  # fmt: skip
+
+
+def test_a_model_needs_as_many_positions_as_its_longest_sequence(machine):
+    study, scale = own(Variant("a")), scales.find("smoke")
+    longest = scale.recipe.inputs.longest
+    plan.make(request(studies=(study,), scale=scale.set([f"model.max_positions={longest}"])), machine)
+    with pytest.raises(BadInput, match=f"has sequences of {longest} tokens: give as many positions, or 0"):
+        plan.make(request(studies=(study,), scale=scale.set([f"model.max_positions={longest - 1}"])), machine)
+
+
+def test_text_and_mirror_must_be_used(machine, text_file, tmp_path):
+    study, here = own(Variant("a")), dataclasses.replace(machine, data=tmp_path)
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(text_file.read_bytes())
+    with pytest.raises(BadInput, match=r"--data .* has no effect"):
+        plan.make(request(studies=(study,), corpora=(str(text_file),)), here)
+    plan.make(request(studies=(study,), corpora=(str(copy),)), here)
+    with pytest.raises(BadInput, match=r"--corpus 'copy.jsonl' is given twice|--corpus 'world.jsonl' is given twice"):
+        plan.make(request(studies=(study,), corpora=(str(text_file), str(copy))), machine)
+
+
 def test_the_record_of_a_study_holds_every_cell_with_its_published_figure(machine):
     made = plan.make(request(), machine)
     ((name, record),) = records(made, "bertlab ablate masking").items()
@@ -180,6 +236,10 @@ def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
         ({"substitutes": {"conll2003": "mnli"}}, "is classification"),
         ({"seeds": ()}, "--seeds names 0"),
         ({"finetune_seeds": -1}, "--finetune-seeds is -1"),
+        *(
+            ({"pretrained": ImportCheckpoint(Checkpoint("hub:mine@1", "mine")), **each}, "leave out --corpus, --vocab")
+            for each in ({"corpora": ("microworld",)}, {"vocabulary": Path("vocab.txt")}, {"seeds": (1,)})
+        ),
     ],
 )
 def test_a_wrong_request_says_what_to_do(machine, changes, message):
@@ -229,6 +289,8 @@ def test_a_plan_says_how_many_pretrainings_variants_share(machine):
     together = request(studies=tuple(map(studies.find, ("masking", "nsp", "features"))), seeds=(0, 1))
     assert plan.make(together, machine).pretrainings == (2 * (6 + 4 + 7), 2 * (6 + 3 + 1 - 2))
     assert plan.make(request(studies=(MASKING,)), machine).pretrainings == (6, 6)
+    again = dataclasses.replace(MASKING, name="again")
+    assert plan.make(request(studies=(MASKING, again)), machine).pretrainings == (12, 6)
 
 
 def test_variants_that_differ_only_in_their_adaptation_share_a_pre_training(machine):
@@ -291,6 +353,9 @@ def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
     short = dataclasses.replace(curves, measurements=[column])
     cells = plan.make(request(studies=(short,), scale=few, only=("80/10/10",)), machine).cells
     assert [cell.job.milestone for cell in cells] == [3, 100], "after step 1; weights after 1 and 99 % are not kept"
+    late = dataclasses.replace(few, milestones=(99, 100))  # 99 % of 20 steps are all of them
+    cells = plan.make(request(studies=(short,), scale=late, only=("80/10/10",)), machine).cells
+    assert [cell.job.milestone for cell in cells] == [100]
     assert found == [("80/10/10", 50), ("80/10/10", 100), (plan.RANDOM_INIT, 100)]
     assert len({cell.job.id for cell in made.cells}) == 3
     assert all(("milestone" in cell.job.science()) is (cell.job.milestone < 100) for cell in made.cells)

@@ -9,7 +9,7 @@ from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, shipped, studies
 from bertlab.lab.record import records
-from bertlab.lab.study import Claim, Measurement, Size, Study, Variant, table
+from bertlab.lab.study import Claim, Measurement, RelativeSchedule, Size, Study, Variant, table
 from bertlab.names import plain
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Inputs, Model, ModernBert, Recipe, Schedule, cost
@@ -70,6 +70,27 @@ def test_a_claim_may_compare_a_variant_at_two_milestones():
     assert (claim.pairs, claim.at, claim.before) == ((("a", "a"),), 100, 50)
     plain = Claim("x", better="a", worse="b", on="MNLI", at=20)
     assert (plain.pairs, plain.at, plain.before) == ((("a", "b"),), 20, 20)
+
+
+def test_a_figure_before_the_end_is_not_the_one_at_the_end():
+    column = Measurement("MNLI", task="mnli", milestones=(50, 100))
+    made = study(measurements=[column], published={("a", "MNLI"): 84.0, ("b", "MNLI", 50): 80.0})
+    assert (made.figure("a", "MNLI"), made.figure("a", "MNLI", 50)) == (84.0, None)
+    assert (made.figure("b", "MNLI"), made.figure("b", "MNLI", 50)) == (None, 80.0)
+
+
+def test_a_variant_goes_before_the_measurement_in_the_fields_that_vary():
+    rates = [Variant(name, adaptation=FineTuning(peak_lr=rate)) for name, rate in (("a", 2e-3), ("b", 3e-3))]
+    column = Measurement("MNLI", task="mnli", adaptation=FineTuning(peak_lr=1e-3, dropout=0.3))
+    made = study(variants=rates, measurements=[column])
+    scale = scales.find("smoke")
+    found = [made.adaptation(each, column, scale, "classification", "mnli") for each in made.variants]
+    assert [(each.peak_lr, each.dropout) for each in found] == [(2e-3, 0.3), (3e-3, 0.3)]
+
+
+def test_multiples_of_a_rate_are_the_rate_that_is_written():
+    made = RelativeSchedule(batch_size=1 / 8, steps=3, peak_lr=3).of(Schedule(batch_size=4, steps=7, peak_lr=1e-4))
+    assert (made.batch_size, made.steps, made.peak_lr) == (1, 21, 3e-4)
 
 
 @pytest.mark.parametrize(

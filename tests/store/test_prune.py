@@ -48,6 +48,11 @@ def test_remains_of_killed_commands_are_removed_unless_one_may_use_them(store, r
     rows = [{"variant": "a", "pretrain_seed": 0, "pretrain_id": each, "corpus_id": "c0"} for each in ("a0", "a1")]
     store.write_record("own", record(rows=rows))
     store.work("pretrain", "a1")
+    finish(store, "corpus", "c2")
+    finish(store, "pretrain", "a2", corpus="c2")
+    with store.reserved(["a2"]):  # and so its text
+        assert prune(store) == (0, 0)
+    assert prune(store) == (2, 0)
     group, checkpoint = store.scratch / "group.1", run.path / CHECKPOINT  # it was killed while it removed it
     group.mkdir()
     checkpoint.mkdir()

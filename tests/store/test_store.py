@@ -153,6 +153,30 @@ def test_a_claim_has_the_last_record_of_each_stage(tmp_path):
             assert locks.record(tmp_path / "a")["done"] == recorded
 
 
+def test_a_group_that_outlives_its_command_keeps_its_claim(store):
+    with store.claimed_by_group("aa"):
+        with store.claimed("aa") as claim:
+            assert claim is None
+        with pytest.raises(RunFailed, match="another process writes run aa"), store.claimed_by_group("aa"):
+            pass
+    with store.claimed("aa") as claim:
+        assert claim is not None
+
+
+def test_the_beginning_of_a_file_has_a_digest_of_its_own(tmp_path):
+    for name, content in (("one", b"abc"), ("two", b"abcdef")):
+        (tmp_path / name).write_bytes(content)
+    assert digest(tmp_path / "one") == digest(tmp_path / "two", 3) != digest(tmp_path / "two")
+
+
+def test_loggers_of_a_run_stay_with_the_first_study(store):
+    first = store.logs("one", "pretrain", "aa", "a run")
+    assert first == store.root / "logs" / "one" / "pretrain" / "aa--a-run"
+    first.mkdir(parents=True)
+    assert store.logs("two", "pretrain", "aa", "it") == first
+    assert store.logs("two", "pretrain", "ab", "it").parts[-3:] == ("two", "pretrain", "ab--it")
+
+
 def test_those_who_look_at_a_claim_do_not_hold_it(tmp_path):
     (tmp_path / "a").touch()
     with (tmp_path / "a").open() as file:
@@ -279,8 +303,10 @@ def test_names_match_ids_labels_and_paths(store):
     assert store.match("two") == second
     with pytest.raises(BadInput, match="may be"):
         store.match("a")
-    with pytest.raises(BadInput, match="no finished run"):
-        store.match("zz")
+    for text, to_remove in (("zz", False), ("a", True), ("aa", True)):
+        with pytest.raises(BadInput, match="no finished run"):
+            store.match(text, to_remove=to_remove)
+    assert store.match(first.id, to_remove=True) == store.match("one", to_remove=True) == first
 
 
 def test_removing_leaves_nothing(store):
@@ -306,8 +332,9 @@ def test_failures_are_kept_until_the_run_is_finished(store):
 
 def test_a_line_that_was_cut_short_is_left_out(tmp_path):
     path = tmp_path / "metrics.jsonl"
-    path.write_text('{"step": 1}\n{"step": 2}\n{"st')
-    assert read_lines(path) == [{"step": 1}, {"step": 2}]
+    for rest in ("", "\n{}"):  # of another attempt
+        path.write_text('{"step": 1}\n{"step": 2}\n{"st' + rest)
+        assert read_lines(path) == [{"step": 1}, {"step": 2}]
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from bertlab.recipe import Schedule
 from bertlab.store import union
 from bertlab.store.config import kept
 from bertlab.store.runs import Store
+from bertlab.tasks.task import Task
 
 MASKING = studies.find("masking")
 
@@ -73,12 +74,13 @@ def test_parts_that_are_joined_are_the_record_of_the_whole_in_any_order(store, r
 def test_looks_are_kept_whichever_record_joins_which(store, recorded):
     fewer = {"maximum": 12, "looks": [{"seeds": {"80/10/10": [0, 1, 2, 3]}, "claims": []}]}
     more = {"maximum": 12, "looks": [*fewer["looks"], {"seeds": {"80/10/10": [0, 1, 2, 3, 4]}, "claims": []}]}
+    other = {**more, "looks": [*fewer["looks"], {"seeds": {"80/10/10": [0, 1, 2, 3, 5]}, "claims": []}]}
     plain = recorded(seeds=(0, 1))
-    for order in ((plain, fewer, more), (more, plain, fewer), (fewer, more, plain)):
+    for order in ((plain, fewer, more), (more, plain, fewer), (fewer, more, plain), (more, other), (other, more)):
         for each in order:
             (kept,) = union.keep(store, [each if each is plain else recorded() | {"sequential": each}])
-        assert kept["sequential"] == more
-        assert store.records(needed=["masking"]).popitem()[1]["sequential"] == more
+        assert kept["sequential"] == (other if other in order else more)
+        assert store.records(needed=["masking"]).popitem()[1]["sequential"] == kept["sequential"]
         for path in store.root.glob("studies/*"):
             path.unlink()
     assert "sequential" not in union.keep(store, [plain])[0]
@@ -91,6 +93,10 @@ def test_the_command_of_a_record_asks_for_all_of_it(store, recorded):
     assert kept["command"].split(" && ")[1] == "bertlab ablate masking --scale smoke --finetune-seeds 2 --only 0/0/100"
     (kept,) = union.keep(store, [recorded(options="--scale smoke", seeds=(0, 1), finetune_seeds=2)])
     assert kept["command"] == "bertlab ablate masking --scale smoke --seeds 2 --finetune-seeds 2"
+    (kept,) = union.keep(store, [recorded(options="--scale tiny", seeds=(0, 1), finetune_seeds=2)])
+    assert kept["command"] == "bertlab ablate masking --scale tiny --seeds 2 --finetune-seeds 2"  # the newer of equals
+    (kept,) = union.keep(store, [recorded(options="--scale tiny", seeds=(2, 8), finetune_seeds=2)])
+    assert kept["command"] == "bertlab ablate masking --scale tiny --seeds 0-2,8 --finetune-seeds 2"
     hostile = dataclasses.replace(MASKING, name="it's; rm -rf")
     assert shlex.split(recorded(hostile)["command"])[2] == hostile.name
 
@@ -192,6 +198,40 @@ def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorde
     union.keep(store, [changed])
     assert len(store.records(needed=())) == 6
     assert union.keep(store, [record]) == [record]
+
+
+def test_what_replaces_or_precedes_a_task_keeps_records_apart_that_measure_others(store, recorded):
+    others = {"substitutes": {"mnli": "question-inference"}}, {"intermediate_task": {"mnli": "rte"}}
+    parts = [recorded(**each, measure=("MNLI fine-tuned",)) for each in others]
+    union.keep(store, [recorded(measure=("NER fine-tuned",)), *parts])
+    assert len(store.records(needed=())) == 3
+
+
+def test_trials_and_what_comes_first_are_those_of_all_commands(store, recorded):
+    for run_id, task in (("bb", "mnli"), ("aa", "conll2003")):
+        (kept,) = union.keep(store, [recorded() | {"tries": [run_id], "intermediate_task": {task: "first"}}])
+    assert kept["tries"] == ["aa", "bb"]
+    assert kept["intermediate_task"] == {"mnli": "first", "conll2003": "first"}
+
+
+def test_milestones_places_and_grids_may_change(store, recorded, machine, tmp_path):
+    task = Task(kind="classification", name="own", text=("a",))
+    for place, milestones in (("one", (100,)), ("two", (50, 100))):
+        folder = tmp_path / place
+        folder.mkdir()
+        for split in ("train", "validation"):
+            (folder / f"{split}.jsonl").write_text('{"a": "x", "label": 0}\n{"a": "y", "label": 1}\n')
+        column = Measurement("own", task=dataclasses.replace(task, path=str(folder)), milestones=milestones)
+        union.keep(store, [recorded(dataclasses.replace(own(SLOW, FAST), measurements=[column]))])
+    assert len(store.records(needed=())) == 1
+    scale = scales.find("smoke")
+    searched = dataclasses.replace(scale, grid={"epochs": (1.0,)})
+    settings = {
+        record["setting"]
+        for each in (scale, searched)
+        for record in records(plan.make(plan.Request(studies=(MASKING,), scale=each), machine)).values()
+    }
+    assert len(settings) == 1
 
 
 def test_a_damaged_record_is_written_anew_by_the_command_that_wrote_it(store, recorded):

@@ -192,9 +192,12 @@ def test_a_checkpoint_that_something_else_left_is_never_gone_on_from(
         pretrain(recipe, text, tmp_path, machine, (50, 100), ask)
     signals._received.clear()
     assert checkpoints.newest(tmp_path).step == 12
+    with (tmp_path / "metrics.jsonl").open("a") as curve:  # of steps after the checkpoint
+        curve.write('{"step": 13}\n')
+    assert checkpoints.newest(tmp_path).step == 12
     if other in ("milestone", "curve"):
         file = tmp_path / {"milestone": "milestones/step-00000010.safetensors", "curve": "metrics.jsonl"}[other]
-        file.write_bytes(file.read_bytes()[:-1] + b" ")
+        file.write_bytes(b" " + file.read_bytes()[1:])
         assert checkpoints.newest(tmp_path) is None
         file.unlink()
         assert checkpoints.newest(tmp_path) is None

@@ -1,0 +1,109 @@
+"""What jobs compute with: their seeds, their examples, and data that is as it was planned."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from bertlab.errors import BadInput, RunFailed
+from bertlab.lab import plan, scales, studies
+from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain, devices_per_pretraining
+from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.machine import Machine
+from bertlab.progress import silent
+from bertlab.store.files import write_json
+from bertlab.store.runs import Store
+from bertlab.tasks import kinds
+from bertlab.tasks.task import Task
+from bertlab.training import finetuning
+from bertlab.training.finetuning import EvalResult, Outcome
+
+
+@pytest.fixture
+def store(tmp_path):
+    made = Store(tmp_path / "runs")
+    made.prepare()
+    return made
+
+
+def finish(store, job):
+    work = store.work(job.kind, job.id)
+    for name in ("recipe", "result"):
+        write_json(work / f"{name}.json", {"science": {}})
+    (work / "tokens.bin").write_bytes(b"tokens")
+    return store.finish(job.kind, job.id, job.label)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A task of the user's own, of forty rows a split."""
+    for split in ("train", "validation", "test"):
+        rows = "".join(f'{{"a": "{split} {row}", "label": {row % 2}}}\n' for row in range(40))
+        (tmp_path / f"{split}.jsonl").write_text(rows)
+    return tmp_path
+
+
+@pytest.fixture
+def measure(folder, machine, store):
+    """A measurement on this task, of pre-training seed 3 and fine-tuning seed 1; its model is there."""
+    task = Task(kind="classification", name="own", path=str(folder), text=("a",), test="test")
+    study = Study(
+        name="own", question="?", source="me", baseline="a", variants=[Variant("a")],
+        measurements=[Measurement("own", task=task)],
+    )  # fmt: skip
+    scale = scales.find("smoke").set(["finetune.max_eval_examples=30"])
+    request = plan.Request(studies=(study,), scale=scale, seeds=(3,), finetune_seeds=2)
+    *_, job = plan.make(request, machine).jobs
+    finish(store, job.pretrain)
+    return job
+
+
+def outcome(**changes):
+    found = {"examples": 30, "metrics": {}, "majority": {}, "predictions": {"label": np.zeros(1)}, "collapsed": False}
+    return found | changes
+
+
+def test_a_measurement_has_both_seeds_and_the_floors_of_each_split(measure, store, machine, tmp_path, monkeypatch):
+    given, sizes = [], []
+
+    def finetune(*arguments, **named):
+        given.append((named["seed"], named["finetune_seed"], named["milestone"]))
+        more = {"curve": [], "steps": 1, "train_examples": 40, "trained_parameters": 1}
+        return Outcome(**outcome(test=EvalResult(**outcome())), **more)
+
+    def lexical_floor(self, data, max_train_examples):
+        sizes.append((len(data.evaluation), len(data.test)))
+        return [{"accuracy": 1.0}, {"accuracy": 2.0}]
+
+    monkeypatch.setattr(finetuning, "finetune", finetune)
+    monkeypatch.setattr(kinds.TaskKind, "lexical_floor", lexical_floor)
+    result = measure.run(tmp_path, store, machine, silent)
+    assert given == [(3, 1, 100)]
+    assert sizes == [(30, 30)]
+    assert (result["pretrain_seed"], result["finetune_seed"]) == (3, 1)
+    assert (result["lexical"], result["test"]["lexical"]) == ({"accuracy": 1.0}, {"accuracy": 2.0})
+
+
+def test_examples_that_have_changed_since_the_plan_are_not_measured(measure, store, machine, folder, tmp_path):
+    with (folder / "validation.jsonl").open("a") as file:
+        file.write('{"a": "one more", "label": 0}\n')
+    with pytest.raises(BadInput, match="the examples of task 'own' have changed: give the same command again"):
+        measure.run(tmp_path, store, machine, silent)
+
+
+def test_a_damaged_text_is_found_before_it_is_trained_on(measure, store, machine, tmp_path):
+    corpus = finish(store, measure.pretrain.corpus)
+    (corpus.path / "tokens.bin").write_bytes(b"tokenz")
+    with pytest.raises(RunFailed, match=r"tokens.bin' was damaged"):
+        measure.pretrain.run(tmp_path, store, machine, silent)
+
+
+def test_the_gpus_are_divided_among_the_models_that_are_trained(machine):
+    request = plan.Request(studies=(studies.find("masking"),), scale=scales.find("smoke"), random_init=True)
+    few = dataclasses.replace(request, only=("80/10/10", "0/0/100"))
+    jobs = plan.make(few, machine).jobs
+    assert sum(isinstance(job, Pretrain) for job in jobs) == 3  # one of no steps
+    assert devices_per_pretraining(Machine(gpus=8, cluster="auto"), jobs) == 4
+    assert devices_per_pretraining(Machine(gpus=1, cluster="auto"), jobs) == 1
+    rest = [job for job in jobs if isinstance(job, Measure | PrepareCorpus)]
+    assert devices_per_pretraining(Machine(gpus=8, cluster="auto"), rest) == 1

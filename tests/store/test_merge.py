@@ -1,0 +1,91 @@
+"""Stores joined: copies are whole and on disk, results go before failures."""
+
+import os
+
+import numpy as np
+import pytest
+
+from bertlab.errors import BadInput
+from bertlab.store.files import write_json
+from bertlab.store.merge import merge
+from bertlab.store.predictions import divide, packed
+from bertlab.store.runs import Store
+
+
+@pytest.fixture
+def stores(tmp_path):
+    made = [Store(tmp_path / name) for name in ("one", "other", "into")]
+    for store in made:
+        store.prepare()
+    return made
+
+
+def finish(store, *more):
+    """A finished run with `more` files."""
+    work = store.work("pretrain", "a0")
+    contents = {"recipe": {"science": {}}, "result": {"status": "done"}, "environment": {}}
+    for name, content in (contents | {name: [] for name in more}).items():
+        write_json(work / f"{name}.json", content)
+    return store.finish("pretrain", "a0", "a run")
+
+
+def joined(into, *others):
+    return merge([each.root for each in others], into.root, lambda done, total: None)[:2]
+
+
+def test_a_run_that_is_finished_somewhere_has_not_failed(stores):
+    one, other, into = stores
+    finish(one)
+    for store, run_id in ((other, "a0"), (other, "a1"), (into, "a0")):
+        store.fail({"id": run_id, "status": "failed"})
+    assert joined(into, other, one) == (1, 0)
+    assert [each["id"] for each in into.failures()] == ["a1"]
+
+
+def test_a_copy_with_more_files_takes_the_place_of_one_with_fewer(stores):
+    one, _, into = stores
+    finish(one, "more")
+    finish(into)
+    assert joined(into, one) == (1, 0)
+    (run,) = into.runs()
+    assert "more.json" in run.manifest()
+    assert [path.name for path in run.path.parent.iterdir()] == [run.path.name]
+
+
+def test_a_copy_is_on_disk_before_it_has_its_name(stores, monkeypatch):
+    one, _, into = stores
+    finish(one)
+    synced = {}
+    monkeypatch.setattr(
+        os, "fsync", lambda descriptor: synced.setdefault(os.readlink(f"/proc/self/fd/{descriptor}"), into.get("a0"))
+    )
+    assert joined(into, one) == (1, 0)
+    beside = into.root / "pretrain" / ".a0.merged"
+    names = ("recipe.json", "result.json", "environment.json", "manifest.json")
+    assert {str(beside / name): None for name in names}.items() <= synced.items()
+
+
+def test_links_are_refused_wherever_they_lead(stores):
+    one, _, into = stores
+    run = finish(one, "more", "other")
+    (run.path / "more.json").unlink()
+    (run.path / "more.json").symlink_to("other.json")
+    with pytest.raises(BadInput, match="is a link"):
+        joined(into, one)
+
+
+def test_right_answers_of_both_splits_are_kept_once_for_all_runs(stores, tmp_path):
+    run = finish(stores[0])
+    arrays = {f"{split}{name}": np.arange(3) for split in ("", "test_") for name in ("prediction", "label", "group")}
+    content = packed(arrays)
+    assert content == packed(dict(reversed(arrays.items())))
+    (run.path / "predictions.npz").write_bytes(content)
+    (tmp_path / "exported").mkdir()
+    facts = divide(run, tmp_path / "exported", tmp_path / "answers")
+    (answers,) = (tmp_path / "answers").iterdir()
+    assert answers.name == f"{facts['answers.npz']['sha256']}.npz"
+    kept = (tmp_path / "exported" / "predictions.npz", {"prediction", "test_prediction"})
+    shared = (answers, {"label", "group", "test_label", "test_group"})
+    for path, names in (kept, shared):
+        with np.load(path) as found:
+            assert {*found} == names
