@@ -56,7 +56,7 @@ def test_remains_of_killed_commands_are_removed_unless_one_may_use_them(store, r
     group, checkpoint = store.scratch / "group.1", run.path / CHECKPOINT  # it was killed while it removed it
     group.mkdir()
     checkpoint.mkdir()
-    with store.claimed("a1"):
+    with store.locked("a1"):
         prune(store)
         assert (group.exists(), checkpoint.exists()) == (True, False)
     prune(store)

@@ -146,21 +146,21 @@ def test_only_old_parts_of_killed_processes_are_swept(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {*names} - {names[1]}
 
 
-def test_a_claim_has_the_last_record_of_each_stage(tmp_path):
-    with locks.claimed(tmp_path / "a") as claim:
+def test_a_lock_has_the_last_record_of_each_stage(tmp_path):
+    with locks.locked(tmp_path / "a") as lock:
         for done, stage, recorded in ((1, "x" * 3000, 1), (2, "x" * 3000, 1), (3, "y", 3)):
-            claim(done, 9, stage)
+            lock(done, 9, stage)
             assert locks.record(tmp_path / "a")["done"] == recorded
 
 
-def test_a_group_that_outlives_its_command_keeps_its_claim(store):
-    with store.claimed_by_group("aa"):
-        with store.claimed("aa") as claim:
-            assert claim is None
-        with pytest.raises(RunFailed, match="another process writes run aa"), store.claimed_by_group("aa"):
+def test_a_group_that_outlives_its_command_keeps_its_lock(store):
+    with store.locked_by_group("aa"):
+        with store.locked("aa") as lock:
+            assert lock is None
+        with pytest.raises(RunFailed, match="another process writes run aa"), store.locked_by_group("aa"):
             pass
-    with store.claimed("aa") as claim:
-        assert claim is not None
+    with store.locked("aa") as lock:
+        assert lock is not None
 
 
 def test_the_beginning_of_a_file_has_a_digest_of_its_own(tmp_path):
@@ -177,11 +177,11 @@ def test_loggers_of_a_run_stay_with_the_first_study(store):
     assert store.logs("two", "pretrain", "ab", "it").parts[-3:] == ("two", "pretrain", "ab--it")
 
 
-def test_those_who_look_at_a_claim_do_not_hold_it(tmp_path):
+def test_those_who_look_at_a_lock_do_not_hold_it(tmp_path):
     (tmp_path / "a").touch()
     with (tmp_path / "a").open() as file:
         fcntl.flock(file, fcntl.LOCK_SH)
-        assert not locks.is_claimed(tmp_path / "a")
+        assert not locks.is_locked(tmp_path / "a")
 
 
 @pytest.mark.parametrize(("changed", "file"), [({"kind": "finetune"}, "recipe.json"), ({"id": "0"}, "recipe.json")])
