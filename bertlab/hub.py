@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertlab.errors import BadInput, Unwritable, unknown, unusable
+from bertlab.progress import stop_if_asked
 from bertlab.store.files import content, digest, write_json
 from bertlab.store.forms import misfit
 
@@ -112,7 +113,10 @@ class Dataset:
 
         files = self.files(split)
         try:
-            paths = [str(_fetch(self.repository, self.commit, path)) for path in files]
+            paths = []
+            for path in files:
+                stop_if_asked()  # a large one has files of gigabytes
+                paths.append(str(_fetch(self.repository, self.commit, path)))
         except Exception as error:  # the client's own errors, httpx's and OSError, all with the same meaning
             raise unreachable(f"the files of data set '{self.name}'", error, advice) from None
         datasets.disable_progress_bars()  # the command line shows progress

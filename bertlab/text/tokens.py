@@ -68,7 +68,7 @@ class Part:
 def by_hash(text: Part) -> npt.NDArray[np.intp]:
     """The numbers of the documents in the order of the hashes of their tokens, equal ones in the order of the text."""
     bounds = np.asarray(text.sentences)[text.documents] * text.tokens.itemsize
-    data, hashes = np.ascontiguousarray(text.tokens).view(np.uint8).data, bytearray()
+    data, hashes = np.asarray(text.tokens).view(np.uint8).data, bytearray()
     for low, high in itertools.pairwise(bounds.tolist()):
         hashes += hashlib.sha256(data[low:high]).digest()
     return np.lexsort(np.frombuffer(hashes, dtype=">u8").reshape(-1, 4).T[::-1])

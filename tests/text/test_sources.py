@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from bertlab import hub, progress
 from bertlab.errors import BadInput
 from bertlab.hub import Index
 from bertlab.machine import Machine
@@ -358,3 +359,17 @@ def test_unknown_corpora(machine, name, words):
     write(machine.data / "books" / "train.jsonl")
     said = message(name, machine)
     assert all(word in said for word in words)
+
+
+def test_a_signal_ends_a_download_after_a_file(monkeypatch):
+    def fetch(repository, commit, path):
+        fetched.append(path)
+        monkeypatch.setattr(progress, "_received", [2])
+        return path
+
+    fetched: list[str] = []
+    monkeypatch.setattr(hub, "_fetch", fetch)
+    splits = {"train": {f"{number}.parquet": "git:0" for number in range(3)}}
+    with pytest.raises(progress.Interrupted):
+        hub.Dataset("a/b", "a/b", "0" * 40, splits, "parquet", {}, {}).open("train", "")
+    assert fetched == ["0.parquet"]
