@@ -3,6 +3,7 @@
 import os
 import signal
 import sys
+from contextlib import suppress
 from multiprocessing import Pipe, get_context
 from multiprocessing.spawn import get_preparation_data
 from types import SimpleNamespace
@@ -38,10 +39,13 @@ def test_a_worker_that_dies_while_it_waits_is_replaced(engine, until, monkeypatc
 
     fork = get_context("fork")
     monkeypatch.setattr(processes, "get_context", lambda method: fork)
+    monkeypatch.setattr(processes, "TRIES", 2)
     engine.hire()
     until(lambda: engine.ended() == [] and engine.free() == 1)
-    dead = killed(engine)
-    until(lambda: engine.ended() == [] and engine.free() == 1 and dead not in engine.workers.values())
+    dead = []
+    for _ in range(2):  # which started, and so does not count as one that cannot
+        dead.append(killed(engine))
+        until(lambda: engine.ended() == [] and engine.free() == 1 and not {*dead} & {*engine.workers.values()})
 
 
 def test_workers_that_always_die_as_they_start_end_the_command(engine, monkeypatch):
@@ -52,6 +56,22 @@ def test_workers_that_always_die_as_they_start_end_the_command(engine, monkeypat
     killed(engine)
     with pytest.raises(BadInput, match=r"workers cannot be started: its process was killed \(exit status -9\)"):
         engine.ended()
+
+
+def test_no_more_workers_start_than_there_are_jobs_and_nothing_is_left_of_their_flag(tmp_path, monkeypatch):
+    done = []
+    monkeypatch.setattr(Processes, "hire", lambda self: done.append("hired"))
+    monkeypatch.setattr(Processes, "stop", lambda self: done.append("stopped"))
+    store = Store(tmp_path / "runs")
+    store.prepare()
+    jobs = [SimpleNamespace(code=None)] * 2
+    for error in (None, BadInput("no room")):
+        with suppress(BadInput), processes.processes(store, Machine(workers=4), jobs) as engine:
+            engine.flag.touch()
+            if error:
+                raise error
+        assert not engine.flag.exists()
+    assert done == ["hired"] * 4 + ["stopped"]
 
 
 def test_a_worker_does_not_run_the_main_module_of_a_script_again(tmp_path, monkeypatch):

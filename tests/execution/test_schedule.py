@@ -119,19 +119,37 @@ def test_few_runs_on_shared_gpus_do_not_start_ray(jobs, store, monkeypatch):
     """Three measurements need three of eight places; three GPUs for themselves would be divided by Ray."""
     corpus, variant = [job for job in jobs if not isinstance(job, Measure)][:2]
     few = [corpus, variant, *(job for job in jobs if isinstance(job, Measure) and job.pretrain.id == variant.id)]
-    given = []
+    given, preparing = [], []
 
     @contextmanager
     def workers(store, machine, jobs):
         given.append((machine.gpus, machine.runs_per_gpu))
         yield Engine(store, machine.devices)
 
+    def here(store, machine):
+        preparing.append(machine.gpus)
+        return Engine(store)
+
     monkeypatch.setattr("bertlab.execution.processes.processes", workers)
     monkeypatch.setattr("bertlab.execution.on_ray.workers", None)
-    monkeypatch.setattr(schedule, "Engine", lambda store, machine: Engine(store))
+    monkeypatch.setattr(schedule, "Engine", here)
     monkeypatch.setattr(Machine, "check", lambda self: None)
     assert execute(few, store, Machine(gpus=4, runs_per_gpu=2), Watching(), lambda: None) == []
     assert given == [(3, 1)]
+    assert preparing == [0]  # text is prepared on the CPU
+
+
+def test_workers_begin_with_the_longest_jobs(jobs, store, monkeypatch):
+    engine = Engine(store)
+
+    @contextmanager
+    def workers(store, machine, jobs):
+        yield engine
+
+    monkeypatch.setattr("bertlab.execution.processes.processes", workers)
+    monkeypatch.setattr(schedule, "Engine", lambda store, machine: Engine(store))
+    assert execute(jobs, store, Machine(workers=2), Watching(), lambda: None) == []
+    assert [job.kind for job in engine.begun[:3]] == ["pretrain", "pretrain", "finetune"]
 
 
 def test_a_pretraining_on_several_devices_waits_until_they_are_free(jobs, store):
@@ -227,9 +245,9 @@ def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys, until)
 
 def test_a_lock_found_out_late_is_tried_again(jobs, store):
     job = next(job for job in jobs if isinstance(job, Pretrain))
-    engine = Engine(store, endings={job.id: [Ended("locked")] * 3})
+    engine = Engine(store, endings={job.id: [*[Ended("locked")] * 3, Ended("failed", "no luck")]})
     assert carried_out(jobs, store, engine) == []
-    assert [each.id for each in engine.begun].count(job.id) == 4
+    assert [each.id for each in engine.begun].count(job.id) == 3 + TRIES
 
 
 def test_how_many_jobs_can_run_at_once(jobs):
@@ -252,7 +270,8 @@ def test_long_jobs_come_before_short_ones(machine):
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store):
+@pytest.mark.parametrize("free", [1, 2])
+def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store, free):
     job = next(job for job in jobs if isinstance(job, Measure))
     engine = Engine(store)
     carried_out(jobs, store, engine)
@@ -268,7 +287,7 @@ def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store):
             else:
                 super().begin(begun, progress)
 
-    again = Damaged(store)
+    again = Damaged(store, free)
     assert carried_out(jobs, store, again) == []
     assert [each.id for each in again.begun] == [job.id, job.pretrain.id, job.id]
 
