@@ -219,11 +219,9 @@ def _below(hint: Any, name: str) -> dict[str, list[Any]]:
 def _kept(held: Any, chosen: Any) -> Any:
     """The chosen arms; those that a field holds already replace others of the same kind.
 
-    Another arm in a field that holds one keeps the fields that both have, such as the size of a vocabulary.
+    The arm in a field that holds one keeps the fields that both have, such as the size of a vocabulary.
     """
     if not isinstance(chosen, tuple):
-        if held.kind == chosen.kind:
-            return held
         both = {each.name for each in dataclasses.fields(held)} & {each.name for each in dataclasses.fields(chosen)}
         return dataclasses.replace(chosen, **{name: getattr(held, name) for name in both})
     kept = {each.kind: each for each in held}
@@ -258,7 +256,7 @@ def _parse(hint: Any, path: str, text: str) -> Any:
         return {"true": True, "false": False}.get(text.lower(), text)
     if hint in (int, float):
         try:
-            number = float(text.replace("_", ""))
+            number = float(text)
         except ValueError:
             return text
         return int(number) if hint is int and number.is_integer() else number

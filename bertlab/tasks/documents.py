@@ -134,7 +134,7 @@ def divided(
         whole = sum(map(len, words))
         for at, pieces in enumerate(words):
             needed = whole if at == 0 else len(pieces)
-            other = own != before and bool(part.sentences)
+            other = own != before
             if other or (part.segments[-1] and len(part.segments[-1]) + needed > budget):
                 if other or len(part.segments) == most:
                     yield part

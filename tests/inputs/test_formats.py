@@ -46,6 +46,13 @@ corpora = st.lists(
 ).map(text)
 
 
+def test_of_two_segments_that_are_too_long_the_first_keeps_the_odd_token() -> None:
+    layout = segment_pairs(text([[20] * 40] * 2), length=66, short=0.0, copy=0, seed=0)
+    kept = {*zip(layout.first_length.tolist(), layout.second_length.tolist(), strict=True)}
+    assert (32, 31) in kept
+    assert (31, 32) not in kept  # both segments had 40 tokens, for 63 in all
+
+
 @settings(max_examples=150, deadline=None)
 @given(corpora, st.integers(8, 64), st.sampled_from([0.0, 0.3, 1.0]), st.integers(0, 3), st.integers(0, 3))
 def test_every_sequence_is_a_pair_and_no_token_comes_twice(

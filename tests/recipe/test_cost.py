@@ -82,6 +82,12 @@ def test_operations_a_token(model: Model, length: int, expected: float) -> None:
     assert cost.flops_per_token(recipe) == pytest.approx(expected, rel=2e-3)
 
 
+def test_losses_with_the_same_head_have_its_parameters_once() -> None:
+    one, both = ((MaskedLM(),), (MaskedLM(), CausalLM()))
+    assert cost.parameters(BASE, 30_522, 512, one) == cost.parameters(BASE, 30_522, 512, both)
+    assert cost.parameters(BASE, 30_522, 512, one) < cost.parameters(BASE, 30_522, 512, (*one, NextSentence()))
+
+
 def test_operations_follow_what_is_predicted() -> None:
     recipe = Recipe()
     plain = cost.flops_per_token(recipe)
@@ -109,7 +115,10 @@ def test_last_steps_are_longer() -> None:
     assert cost.tokens(recipe) == 4 * (90 * 128 + 10 * 512)
     expected = 4 * 90 * 128 * cost.flops_per_token(recipe) + 4 * 10 * 512 * cost.flops_per_token(recipe, length=512)
     assert cost.flops(recipe) == pytest.approx(expected)
+    few = dataclasses.replace(recipe, schedule=Schedule(steps=19))
+    assert cost.phases(few) == [(128, 17), (512, 2)]  # rounded
     even = dataclasses.replace(recipe, inputs=Inputs(length=128, phase2_length=512))
+    assert (even.inputs.longest, recipe.inputs.longest) == (128, 512)
     assert cost.tokens(even) == 4 * 100 * 128
 
 

@@ -5,6 +5,7 @@ import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import ClassVar
 
 import pytest
@@ -19,6 +20,7 @@ from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.recipe import Recipe, Schedule
 from bertlab.recipe import identity as ids
 from bertlab.recipe.identity import canonical, field_paths, identity, leaves, leaves_of, load, science, set_fields
+from bertlab.recipe.objective import pairing
 from bertlab.recipe.ranges import hints
 from bertlab.text.tokenizers import ByteLevelBPE, WordPiece
 
@@ -157,10 +159,23 @@ def test_what_is_not_trained_is_its_vocabulary_shape_and_seed_alone():
         dataclasses.replace(steps[0], seed=1),
         dataclasses.replace(steps[0], objective=(CausalLM(),)),
         dataclasses.replace(steps[0], inputs=recipe.Inputs(length=256)),
+        dataclasses.replace(steps[0], inputs=recipe.Inputs(phase2_length=512, phase2_share=0.1)),
         dataclasses.replace(steps[0], model=recipe.Model(layers=2)),
         dataclasses.replace(steps[0], tokenizer=WordPiece(vocabulary=100)),
     ):
         assert canonical(other) != canonical(steps[0])
+
+
+def test_only_formats_that_draw_have_copies():
+    formats = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
+    assert [recipe.Inputs(format=each, dupe_factor=7).copies for each in formats] == [7, 7, 1, 1]
+
+
+def test_losses_may_name_the_same_pairs_each():
+    equal = [SimpleNamespace(kind=kind, pairing=recipe.Pairing(random=0.25)) for kind in "ab"]
+    assert pairing(equal) == recipe.Pairing(random=0.25)
+    with pytest.raises(BadInput, match="a and c need different pairs of segments"):
+        pairing([*equal, SimpleNamespace(kind="c", pairing=recipe.Pairing())])
 
 
 def test_masking_shares_change_the_id():

@@ -22,6 +22,12 @@ def test_the_order_is_a_function_of_its_key():
     assert any(set(one) != set(two) for one, two in zip(first, other, strict=True))
 
 
+def test_batches_of_the_same_rows_come_in_another_order():
+    one, two = ([*map(tuple, examples.epoch(np.arange(64), 2, epoch))] for epoch in (0, 1))
+    assert sorted(one) == sorted(two), "all lengths differ"
+    assert one != two
+
+
 def test_rows_of_a_batch_have_similar_lengths():
     padded = sum(len(batch) * LENGTHS[batch].max() for batch in examples.epoch(LENGTHS, 16, 0))
     assert padded < 1.15 * LENGTHS.sum()

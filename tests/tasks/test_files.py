@@ -32,6 +32,11 @@ def test_rows(tmp_path, write, suffix):
     assert read(path, ("label", "sentence")) == [labels, ['a "b, c" ä', "d"]]
 
 
+def test_empty_lines_of_tables_are_no_rows(tmp_path):
+    (tmp_path / "train.csv").write_text("sentence,label\na,0\n\nb,1\n\n")
+    assert [*rows.read(tmp_path / "train.csv")] == [{"sentence": "a", "label": "0"}, {"sentence": "b", "label": "1"}]
+
+
 def test_a_cell_is_a_number_if_it_can_be():
     assert [rows.number(cell) for cell in ("2", "0.5", "one", "")] == [2, 0.5, "one", ""]
 

@@ -9,7 +9,7 @@ import pytest
 
 from bertlab.tasks.kinds import KINDS as TASK_KINDS
 from bertlab.tasks.kinds import regression
-from bertlab.tasks.metrics import Metric, MetricOfMeans
+from bertlab.tasks.metrics import Grouped, Mean, Metric, MetricOfMeans
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 KINDS: list[tuple[str, str]] = [
@@ -174,3 +174,17 @@ def test_each_example_has_the_metric_of_itself_whatever_its_group() -> None:
     assert metric.each() == pytest.approx([6.25, 75.0])
     scores = {"label": np.zeros(3), "prediction": np.zeros(3), "log_likelihood": np.log([0.5, 0.25, 1.0])}
     assert metric_of("classification", "likelihood", scores).each() == pytest.approx([50.0, 25.0, 100.0])
+
+
+def test_groups_of_equal_size_contribute_their_means() -> None:
+    scores = np.array([0.0, 50.0, 100.0, 90.0])
+    assert Grouped(Mean(scores), np.array([0, 0, 1, 1])).contributions() == pytest.approx([25, 95])
+
+
+def test_a_sentence_without_words_is_no_example_and_needs_no_group() -> None:
+    zeros = np.zeros(3, int)
+    arrays = {"prediction": zeros, "label": zeros, "sentence": np.array([0, 0, 2]), "group": np.array([0, 1, 1])}
+    found = TASK_KINDS["tagging"].metric("accuracy", arrays, ("O", "B-a", "I-a"))
+    assert found.contributions().tolist() == [100, 100]
+    with pytest.raises(ValueError, match="2 group numbers do not fit 3 examples"):
+        TASK_KINDS["classification"].metric("accuracy", arrays | {"group": np.zeros(2, int)})

@@ -51,6 +51,14 @@ def test_spans_of_the_embedded_text_by_hand():
     assert found("She was sad and leaned on a stick.") == [[], []]
 
 
+def test_a_token_with_any_character_of_a_span_is_in_it():
+    """Also one that begins before it, and a space alone, which is a part of the word behind it."""
+    tokenizer = SimpleNamespace(offsets=lambda texts: [([1, 2, 3, 4], [(0, 5), (5, 5), (5, 8), (8, 9)])])
+    for begin, end, marks in ((2, 6, [2, 1, 1, 0]), (5, 8, [0, 2, 1, 0]), (4, 9, [2, 1, 1, 1])):
+        (found,) = annotation.marks(["a text"], tokenizer, lambda texts, span=(begin, end): [[(ENTITIES, *span)]])
+        assert [*found] == marks
+
+
 def test_entities_are_the_names_of_the_cast_and_all_of_them(monkeypatch):
     names, full, cast = set(lexicon().names), 0, []
     named = stories.named

@@ -371,6 +371,15 @@ def test_the_sample_for_the_vocabulary_is_bounded_and_the_same_in_any_order(tmp_
     assert len(samples[0]) > 5
 
 
+def test_one_hash_divides_the_documents_and_another_orders_the_sample(tmp_path):
+    (tmp_path / "spool").write_bytes(b"abc")
+    hashes = [np.array(each, dtype=np.uint64) for each in ([3, 1, 2], [5, 9, 7])]
+    made = spool.Spool(tmp_path / "spool", np.ones(3, dtype=np.int64), *hashes)
+    assert [*made.sample(np.arange(3), 10)] == ["a", "c", "b"]
+    for share, heldout in ((0.5, [1, 2]), (2**-63, [1])):  # never all documents, and never none
+        assert [each.tolist() for each in made.split(share)] == [sorted({0, 1, 2} - {*heldout}), heldout]
+
+
 def test_text_that_changed_after_it_was_planned_is_refused(tmp_path: Path, machine: Machine) -> None:
     """The id was made of other text: the same size and time do not matter."""
     path = tmp_path / "text.jsonl"

@@ -179,8 +179,7 @@ class TrainedByteLevelBPE(TrainedTokenizer):
         """The text of an entry, with its space; bytes that are no character are \ufffd."""
         from tokenizers import decoders
 
-        piece = self.vocabulary[number]
-        return piece if piece in self.specials else decoders.ByteLevel().decode([piece])
+        return decoders.ByteLevel().decode([self.vocabulary[number]])
 
     def encode_words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
         """Words follow a space, but for the first of a sentence."""

@@ -78,3 +78,9 @@ def test_arrays_of_single_texts(tokenizer):
     batch = found.batch(np.array([1, 0]))
     assert batch.lengths.tolist() == [8, 2]
     assert not batch.segments.any()
+
+
+@pytest.mark.parametrize(("labels", "metrics"), [("", 3), ("ab", 3), ("abc", 2)])
+def test_f1_is_of_two_classes_or_of_a_task_whose_labels_are_not_read_yet(labels, metrics):
+    found = classification.Classification().known(tuple(labels))
+    assert found == ("accuracy", "matthews", "f1")[:metrics]

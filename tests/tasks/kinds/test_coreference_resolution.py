@@ -9,7 +9,7 @@ import torch
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.model.coreference import GOLD, KEPT
-from bertlab.tasks import catalog, data
+from bertlab.tasks import catalog, data, documents
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.coreference_resolution import Annotation
 from bertlab.tasks.task import RawExamples, Task
@@ -143,6 +143,16 @@ def test_segments_have_whole_sentences_and_examples_are_parts(tokenizer):
     assert batch.positions[1, 0] == width + 1, "behind the [CLS] of the second segment"
     assert batch.slots.tolist() == [[9, -1, -1, -1, 10, 11, -1], [0, 1, 2, 3, 4, 5, 6]]
     assert batch.targets.tolist()[0] == [[0, 0, 1], [1, 2, 0], [-1, -1, -1]]
+
+
+def test_a_sentence_that_fits_into_a_segment_is_not_cut():
+    sentences = [[[1], [1], [1]], [[2], [2]]]
+    for of_part, parts in (([0, 0], [[[1, 1, 1], [2, 2]]]), ([0, 1], [[[1, 1, 1]], [[2, 2]]])):
+        assert [part.segments for part in documents.divided(0, sentences, of_part, 4, 0)] == parts
+    (part,) = documents.divided(0, sentences[:1], [0], 4, 0)
+    assert part.mentions([[(0, 2), (2, 3)], [(1, 1)]]).tolist() == [[0, 2, 0], [1, 1, 1]], (
+        "the fourth word is not there"
+    )
 
 
 def test_in_training_a_long_document_is_several(tokenizer):

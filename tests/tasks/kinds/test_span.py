@@ -109,6 +109,9 @@ def test_few_windows_without_the_answer_are_trained_on(tokenizer):
     assert np.bincount(every.questions).tolist() == [10, 9]
     assert np.bincount(some.questions).tolist() == [1 + span.SPARE_WINDOWS, span.SPARE_WINDOWS]
     assert (some.targets != 0).sum() == (every.targets != 0).sum() == 2
+    several = encode([[*"abcdefgh"], [context] * 8], [Answers()] * 8, tokenizer, 12, training=True)
+    begins = several.spans[..., 0].max(1, initial=-1, where=several.spans[..., 0] >= 0)
+    assert len({*map(tuple, begins.reshape(8, -1).tolist())}) > 1, "each question has windows of its own"
     again = encode(text, right, tokenizer, 12, training=True)
     assert all((one == two).all() for one, two in zip(again.sequences, some.sequences, strict=True))
 
@@ -130,10 +133,10 @@ def test_the_best_span_ends_where_or_after_it_starts(tokenizer):
 
 def test_an_answer_is_not_longer_than_the_limit(tokenizer, monkeypatch):
     windows = encode([["a"], ["b c d e"]], [Answers()], tokenizer, 16)
-    scores = scored(windows, (0, 3, 3.0), (1, 6, 3.0), (1, 4, 0.0))
-    assert span.best(windows, scores)[0][0, 1] == 7
-    monkeypatch.setattr(span, "LONGEST_ANSWER", 3)
-    assert span.best(windows, scores)[0][0, 1] == 3
+    scores = scored(windows, (0, 3, 3.0), (1, 6, 3.0), (1, 5, 1.0), (1, 4, 0.0))
+    for longest, end in ((30, 7), (3, 5), (2, 3)):
+        monkeypatch.setattr(span, "LONGEST_ANSWER", longest)
+        assert span.best(windows, scores)[0][0, 1] == end
 
 
 def test_the_best_window_answers_and_the_surest_of_none_is_the_null(tokenizer):

@@ -56,6 +56,20 @@ def test_two_processes_train_the_same_vocabulary(tmp_path):
     assert hashlib.sha256(found[0]).hexdigest()[:16] == "e674f66625ac4507"
 
 
+def test_single_characters_leave_room_for_pieces():
+    letters = [chr(ord("a") + number % 26) + chr(0x430 + number % 32) for number in range(200)]
+    made = WordPiece(vocabulary=65).train([" ".join(letters)] * 3)
+    single = {piece.removeprefix("##") for piece in made.vocabulary if len(piece.removeprefix("##")) == 1}
+    assert len(single) == (65 - len(SPECIALS)) // 3
+    assert made.size <= 65
+
+
+def test_text_outside_ascii_has_the_lower_case_of_the_library():
+    """A sigma at the end of a word stays one: Python's own lower case would change it."""
+    wordpiece = fixed("ο", "##δ", "##ο", "##σ", "##ς")
+    assert pieces(wordpiece, "ΟΔΟΣ") == ["ο", "##δ", "##ο", "##σ"]
+
+
 def test_the_order_of_the_texts_does_not_change_the_vocabulary(wordpiece):
     assert WordPiece(vocabulary=200).train(reversed(TEXTS)).vocabulary == wordpiece.vocabulary
 
