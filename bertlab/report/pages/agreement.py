@@ -67,9 +67,10 @@ def notes(found: Agreement) -> list[str]:
         )
     if any(found.halves.values()):
         lines.append(
-            "Halves alike: in how many of the pairs with two seeds or more half of the seeds has the sign of the other "
-            "half, averaged over all ways to halve; half as published: in how many it has the published sign. Two "
-            "halves differ by noise alone: a paper cannot be expected to agree with one of them much more often."
+            "Halves alike: the share of the pairs (with two seeds or more) in which half of the seeds has the sign of "
+            "the other half, averaged over all ways to halve. Half as published: in which half of the seeds has the "
+            "published sign. Two halves differ by noise alone, so a paper cannot be expected to agree with one much "
+            "more often."
         )
     if any(ends for _, ends in found.overall.values()):
         lines.append(
