@@ -85,6 +85,15 @@ def test_what_is_listed_is_accepted(call, finished, capsys):
         store.match("masking/80/10/10/1")
 
 
+def test_what_a_running_command_needs_is_not_removed(call, finished, capsys):
+    store = Store(finished)
+    run = store.match("masking/80/10/10/0")
+    with store.reserved([run.id]):
+        assert call("runs", "--runs", finished, "--remove", run.id) == 2
+    assert "--remove: a running command needs masking-80-10-10-seed0: wait until it ends" in capsys.readouterr().err
+    assert store.get(run.id) == run
+
+
 def test_commands_take_addresses(call, finished, tmp_path, capsys):
     assert call("fill-mask", "masking/80/10/10/0", "the [MASK] sat", "--runs", finished) == 0
     assert call("export", "masking/80-10-10/0", tmp_path / "out", "--runs", finished) == 0

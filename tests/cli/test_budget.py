@@ -123,6 +123,15 @@ def test_the_same_command_again_has_the_same_looks(call, command, ended, tmp_pat
     assert pretrained(runs) == pretrained(ended)
 
 
+def test_a_dry_run_looks_and_keeps_nothing(call, command, ended, tmp_path):
+    runs = shutil.copytree(ended, tmp_path / "runs")
+    store = Store(runs)
+    ((name, kept),) = store.records().items()
+    store.write_record(name, {key: value for key, value in kept.items() if key != "sequential"})
+    assert call(*command, "--runs", runs, "--budget", "11runs", "--dry-run") == 0
+    assert "sequential" not in record(runs)
+
+
 def test_the_end_says_that_results_are_missing_and_not_that_the_budget_is_used(
     call, command, ended, tmp_path, capsys, monkeypatch
 ):

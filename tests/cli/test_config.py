@@ -1,14 +1,18 @@
 """`--config` and `--print-config`: the options of a command as a file."""
 
 import itertools
+import shlex
 import shutil
 import tomllib
+from pathlib import Path
 
 import pytest
 import typer
 
+from bertlab import errors
 from bertlab.cli import config
 from bertlab.cli.main import app
+from bertlab.cli.options import StudyOptions, group
 from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
 
@@ -127,6 +131,40 @@ def test_wrong_files_are_one_line(call, capsys, monkeypatch, tmp_path, command, 
     assert says in line
     assert captured.out == ""
     assert [path.name for path in tmp_path.iterdir()] == ["file.toml"] * (text is not None)
+
+
+def test_a_study_file_that_is_there_goes_before_the_copy_and_the_difference_is_said(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(errors, "_warned", set())
+    (tmp_path / "own").mkdir()
+    (tmp_path / "own" / "mine.py").write_text("as it was")
+    path = tmp_path / "own.toml"
+    path.write_text('study = ["mine.py"]\n')
+    for text, study in (("changed", "mine.py"), ("as it was", "mine.py"), (None, str(tmp_path / "own" / "mine.py"))):
+        (tmp_path / "mine.py").write_text(text) if text else (tmp_path / "mine.py").unlink()
+        assert config.read(path, "ablate")["study"] == [study]
+        assert ("'mine.py' is not as it was" in capsys.readouterr().err) is (text == "changed")
+
+
+def test_the_options_of_a_record_are_those_that_define_its_setting():
+    given = {
+        "scale": "tiny", "corpus": ["a b", "c"], "vocab": Path("vocab.txt"), "data": Path("mirror"),
+        "substitute": ["mnli=snli"], "intermediate_task": ["rte=mnli"], "from_": "a run", "set_": ["schedule.steps=5"],
+    }  # fmt: skip
+    words = shlex.split(group(StudyOptions, {"study": ["masking"], **given}).spelled())
+    names = [f"--{name.strip('_').replace('_', '-')}" for name in given]
+    assert [*dict.fromkeys(words[::2])] == names
+    assert words[1::2] == [
+        "tiny",
+        "a b",
+        "c",
+        "vocab.txt",
+        "mirror",
+        "mnli=snli",
+        "rte=mnli",
+        "a run",
+        "schedule.steps=5",
+    ]
 
 
 def test_the_file_of_a_study_repeats_it(call, finished, capsys):

@@ -95,6 +95,16 @@ def test_a_vocabulary_has_no_share_of_the_time(monkeypatch):
     assert shares == [0.3]
 
 
+@pytest.mark.parametrize(("again", "left"), [(True, 100.0), (False, 0.0)])
+def test_a_job_that_is_tried_again_has_its_time_again(monkeypatch, again, left):
+    remaining = Remaining.of([JOB], Machine(), lambda job, devices: 100.0)
+    monkeypatch.setattr(live, "say", lambda text: None)
+    with Live(remaining) as shown:
+        shown.begin(JOB, 1, 1)
+        shown.failed(JOB, "no luck", again=again)
+    assert remaining.seconds() == left
+
+
 def test_names_lose_their_middle():
     assert shortened("masking", 7) == "masking"
     assert shortened("finetune masking/80/10/10/0/MNLI fine-tuned", 21) == "finetune m…fine-tuned"

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from bertlab.cli.submit import _minutes
 from bertlab.errors import BadInput
 from bertlab.execution import on_slurm
 from bertlab.execution.on_slurm import Nodes, Program
@@ -48,6 +49,8 @@ def test_the_jobs_run_the_command_with_the_gpus_of_a_node(call, tmp_path, monkey
     assert asked == [[*asked[1], "--dry-run"], ["ablate", "nsp", "--seeds", "2", "--gpus", "4"]]
     assert call("submit", "--gpus-per-node", 4, "--", "ablate", "nsp", "--gpus=2") == 0
     assert asked[-1] == ["ablate", "nsp", "--gpus=2"]
+    assert call("submit", "--gpus-per-node", 4, "--", "ablate", "nsp", "--gpus=4") == 0
+    assert [_minutes(time) for time in ("90m", "24h", "2d")] == [90, 1440, 2880]
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,14 @@ def test_a_model_needs_as_many_positions_as_its_longest_sequence(machine):
         plan.make(request(studies=(study,), scale=scale.set([f"model.max_positions={longest - 1}"])), machine)
 
 
+def test_only_leaves_out_studies_that_lack_its_variants(machine):
+    """With --random-init, every study has one."""
+    for random_init, chosen in ((False, ["masking"]), (True, ["masking", "nsp"])):
+        given = {"study": ["masking", "nsp"], "only": ["80/10/10"], "random_init": random_init, "scale": "smoke"}
+        made = options.group(options.StudyOptions, given).study_request(machine)
+        assert [study.name for study in made.studies] == chosen
+
+
 def test_text_and_mirror_must_be_used(machine, text_file, tmp_path):
     study, here = own(Variant("a")), dataclasses.replace(machine, data=tmp_path)
     copy = tmp_path / "copy.jsonl"

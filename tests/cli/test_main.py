@@ -1,0 +1,43 @@
+"""The exit status of a command that a signal or an error ends."""
+
+import signal
+import sys
+from types import SimpleNamespace
+
+import pytest
+
+from bertlab.cli import main as entry
+from bertlab.errors import BadInput
+from bertlab.progress import Interrupted
+
+
+@pytest.mark.parametrize("closed", [False, True])
+@pytest.mark.parametrize(
+    ("error", "status", "closed_status"),
+    [
+        (Interrupted(signal.SIGINT), 130, 130),
+        (Interrupted(signal.SIGTERM), 143, 143),
+        (Interrupted(signal.SIGUSR1), 143, 143),
+        (BadInput("this is wrong"), 2, 1),
+        (None, 0, 1),
+    ],
+)
+def test_a_signal_decides_the_status_also_where_the_output_is_closed(
+    monkeypatch, tmp_path, capsys, error, status, closed_status, closed
+):
+    def app(**named):
+        if error:
+            raise error
+
+    def flush():
+        if closed:
+            raise BrokenPipeError
+
+    monkeypatch.setattr(entry, "app", app)
+    monkeypatch.setattr(entry.environment, "prepare", lambda: None)
+    with (tmp_path / "out").open("w") as out:
+        monkeypatch.setattr(sys, "stdout", SimpleNamespace(flush=flush, fileno=out.fileno))
+        with pytest.raises(SystemExit) as ended:
+            entry.main()
+    assert ended.value.code == (closed_status if closed else status)
+    assert bool(capsys.readouterr().err) is (error is not None and not closed)
