@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from bertlab.cli import in_rounds
 from bertlab.cli.in_rounds import _say_end
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
@@ -130,6 +131,19 @@ def test_a_dry_run_looks_and_keeps_nothing(call, command, ended, tmp_path):
     store.write_record(name, {key: value for key, value in kept.items() if key != "sequential"})
     assert call(*command, "--runs", runs, "--budget", "11runs", "--dry-run") == 0
     assert "sequential" not in record(runs)
+
+
+def test_failed_runs_are_repeated_once(monkeypatch):
+    places = iter([{"a"}, {"b"}, set()])
+    nothing, retries = SimpleNamespace(jobs=[], values=list), []
+    made = SimpleNamespace(store=None, machine=None, records=lambda places: [], unfinished=lambda states, failed: set())
+    monkeypatch.setattr(in_rounds, "_next", lambda rounds, **named: (nothing, next(places)))
+    monkeypatch.setattr(in_rounds, "_draw", lambda *given: (nothing, None))
+    monkeypatch.setattr(in_rounds, "carry_out", lambda *given, retry, on_training: retries.append(retry))
+    for name in ("planning.check_metrics", "union.keep", "print_results", "_say_end"):
+        monkeypatch.setattr(f"bertlab.cli.in_rounds.{name}", lambda *given: None)
+    assert in_rounds.in_rounds(made, retry=True) == (True, [], [])
+    assert retries == [True, False]
 
 
 def test_the_end_says_that_results_are_missing_and_not_that_the_budget_is_used(

@@ -1,4 +1,6 @@
-"""What is shown before jobs run, and which failures are tried again."""
+"""What is shown before jobs run, which failures are tried again, and how they are listed."""
+
+import json
 
 import pytest
 
@@ -39,3 +41,14 @@ def test_a_plan_has_times_if_all_of_them_are_known(made, machine, tmp_path, caps
         carry_out.draw(made, store, machine, found=found)
         heads = next(line for line in capsys.readouterr().out.splitlines() if "to run" in line)
         assert ("time" in heads) is (known is object)
+
+
+def test_a_failed_training_with_a_checkpoint_is_listed_once(call, tmp_path, capsys):
+    store = Store(tmp_path / "runs")
+    store.prepare()
+    store.fail({"id": "aa", "kind": "pretrain", "label": "one", "status": "failed", "reason": "no luck"})
+    for run_id in ("aa", "bb"):
+        store.work("pretrain", run_id)
+    assert call("runs", "--runs", store.root, "--json") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert [(each["id"], each["status"]) for each in found] == [("aa", "failed"), ("bb", "interrupted")]

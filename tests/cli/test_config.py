@@ -191,17 +191,17 @@ def test_the_file_of_a_single_run_repeats_it(call, finished, tmp_path, capsys):
         "--from",
         "masking/80/10/10/0",
         "--task",
-        "sst2",
+        "mnli",
         "--set",
         "finetune.epochs=1",
         "--set",
-        "tasks.sst2.epochs=1",
+        "tasks.mnli.epochs=1",
     ]
     usual = ["--runs", runs, "--threads", "1", "--precision", "fp32"]
     assert call("finetune", *words, "--scale", "smoke", *usual) == 0
     (run,) = (each for each in store.runs() if each.id not in before)
     values = tomllib.loads((run.path / "config.toml").read_text())
-    assert (values["scale"], values["task"], len(values["set"])) == ("smoke", "sst2", 2)
+    assert (values["scale"], values["task"], len(values["set"])) == ("smoke", "mnli", 2)
     assert call("finetune", "--config", run.path / "config.toml", *usual) == 0
     assert {each.id for each in store.runs()} == {*before, run.id}
     assert store.damaged() == []

@@ -95,6 +95,13 @@ def test_a_vocabulary_has_no_share_of_the_time(monkeypatch):
     assert shares == [0.3]
 
 
+def test_a_log_has_a_line_for_each_stage_at_once(lines):
+    """Of one stage, a line now and then."""
+    steps = [(done, 9, stage, {}) for done, stage in ((1, "reading"), (2, "reading"), (3, "training"), (4, "training"))]
+    shown = lines(*steps, columns=200, terminal=False)
+    assert [re.search(r"\d/9 \w+", line)[0] for line in shown] == ["1/9 reading", "3/9 training"]
+
+
 @pytest.mark.parametrize(("again", "left"), [(True, 100.0), (False, 0.0)])
 def test_a_job_that_is_tried_again_has_its_time_again(monkeypatch, again, left):
     remaining = Remaining.of([JOB], Machine(), lambda job, devices: 100.0)

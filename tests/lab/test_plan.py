@@ -19,7 +19,7 @@ from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Schedule, cost
 from bertlab.store import union
 from bertlab.store.runs import Store
-from bertlab.tasks import locate
+from bertlab.tasks import catalog, locate
 from bertlab.text import tokens
 
 MASKING = studies.find("masking")
@@ -516,10 +516,11 @@ def test_what_comes_first_must_fit(machine, first, message):
 def test_labels_in_another_order_do_not_fit(machine, tmp_path):
     for split in ("train", "validation"):
         (tmp_path / f"{split}.jsonl").write_text('{"a": "x", "label": 0}\n{"a": "y", "label": 1}\n')
-    task = Task(kind="classification", path=str(tmp_path), text=("a",), labels=("not_entailment", "entailment"))
-    found = locate.Tasks({}, {"own": "rte"}, machine, world=True)
+    theirs, found = catalog.find("inference").labels, locate.Tasks({}, {"own": "inference"}, machine, world=True)
+    task = Task(kind="classification", name="own", path=str(tmp_path), text=("a",), labels=theirs)
+    assert found.intermediate(task).task.labels == theirs
     with pytest.raises(BadInput, match="no head fits both"):
-        found.intermediate(dataclasses.replace(task, name="own"))
+        found.intermediate(dataclasses.replace(task, labels=theirs[::-1]))
 
 
 def test_a_setting_of_a_task_goes_before_that_of_its_kind_and_what_is_set_before_both():
