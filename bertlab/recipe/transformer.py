@@ -8,6 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from bertlab.errors import BadInput
 from bertlab.recipe.ranges import DROPOUT, Arm, Range
+from bertlab.wording import count
 
 Positions = Literal["learned", "rotary"]
 Activation = Literal["gelu", "gelu_new"]
@@ -78,7 +79,7 @@ class Transformer(Arm, ABC, home="bertlab.recipe"):
     @property
     def shape(self) -> str:
         """Its size in words, for plans and reports."""
-        return f"{self.layers} layers, {self.hidden} wide, {self.heads} heads"
+        return f"{count(self.layers, 'layer')}, {self.hidden} wide, {count(self.heads, 'head')}"
 
     @property
     def embedding_width(self) -> int:

@@ -106,6 +106,7 @@ def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
     shapes = ("4 layers, 128 wide, 2 heads", "4 layers, 128 wide, 2 heads, embeddings of 32, all parameters shared")
     assert text["Model"].startswith("; ".join(f"{shape}, learned positions" for shape in shapes))
     assert "Sizes relative to the baseline" not in dict(facts.facts(found))
+    assert Model(layers=1, hidden=32, heads=1).shape == "1 layer, 32 wide, 1 head"
 
 
 def test_a_study_without_published_values_speaks_of_none(evidence, builder):
