@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from bertlab import keyed
 from bertlab.errors import BadInput
 from bertlab.inputs.formats import Layout, segment_pair, segment_pairs, single_segments
 from bertlab.inputs.formats import base as layouts
@@ -44,6 +45,20 @@ corpora = st.lists(
     min_size=2,
     max_size=12,
 ).map(text)
+
+
+@pytest.mark.parametrize(
+    ("form", "bounds", "drawn"),
+    [(5, (1, 9), {1}), (6, (1, 9), {1}), (7, (1, 9), {1, 2}), (7, (7, 7), {1, 2}), (8, (8, 9), {2})],
+)
+def test_a_sentence_of_another_form_is_drawn_only_if_there_is_none_nearer(
+    form: int, bounds: tuple[int, int], drawn: set[int]
+) -> None:
+    """Outside of the bounds, any sentence of any other document is as likely."""
+    index = layouts.FormIndex(np.array([1, 5, 9]), np.array([0, 1, 3]))
+    i, forms, home = np.arange(200), np.full(200, form), np.zeros(200, np.int64)
+    found = index.draw((forms, forms), bounds, home, lambda *purpose: keyed.key("a test", *purpose), i)
+    assert {*found.tolist()} == drawn
 
 
 def test_of_two_segments_that_are_too_long_the_first_keeps_the_odd_token() -> None:
