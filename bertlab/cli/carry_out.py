@@ -91,14 +91,13 @@ def models(jobs: Iterable[Job]) -> list[str]:
 
 
 def require_room(jobs: list[Job], store: Store) -> None:
-    """Raises `BadInput` if the weights and the tokenised texts of the jobs do not fit on the disk of the store."""
+    """Raises `BadInput` if what the jobs write does not fit on the disk of the store."""
     pretrainings = [job for job in jobs if isinstance(job, Pretrain)]
     corpora = [job for job in jobs if isinstance(job, PrepareCorpus)]
-    # The weights at each milestone, and during training two checkpoints of weights and moments.
-    needed = sum(cost.weight_bytes(job.recipe) * len(job.milestones) for job in pretrainings)
+    # What jobs keep; during training two checkpoints of weights and moments; while text is tokenised, a copy of it.
+    needed = round(sum(map(disk_bytes, jobs)))
     needed += 6 * max((cost.weight_bytes(job.recipe) for job in pretrainings), default=0)
-    # Tokens are kept, and while they are made, a copy of the text, of which files may be compressed.
-    needed += round(sum(map(disk_bytes, corpora)) + max(map(text_bytes, corpora), default=0))
+    needed += max(map(text_bytes, corpora), default=0)
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
     if needed > free:

@@ -54,7 +54,7 @@ class Lock:
 def locked(path: Path, **facts: Any) -> Iterator[Lock | None]:
     """Holds the lock of the file `path`, with `facts` in its record; yields `None` if another process holds it."""
     with path.open("a", encoding="utf-8") as file:
-        if not _taken(file.fileno()):
+        if not _take(file.fileno()):
             yield None
             return
         lock = Lock(path, {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time()), **facts})
@@ -69,7 +69,7 @@ def is_locked(path: Path) -> bool:
     """Whether a process holds the lock of `path` now."""
     try:
         with path.open("r", encoding="utf-8") as file:
-            return not _taken(file.fileno(), fcntl.LOCK_SH)  # a shared lock needs no write access on any file system
+            return not _take(file.fileno(), fcntl.LOCK_SH)  # a shared lock needs no write access on any file system
     except FileNotFoundError:  # the lock of an ended process may be removed at any time
         return False
 
@@ -92,7 +92,7 @@ def holder(path: Path) -> str:
     return f"process {found['pid']} on {found.get('host', 'another machine')}{since}"
 
 
-def _taken(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
+def _take(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:
     with suppress(BlockingIOError):
         fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
         return True
