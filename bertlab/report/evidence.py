@@ -361,6 +361,21 @@ class Evidence:
         return "the gain by pre-training cannot be distinguished from 0 there" if reaches else ""
 
     @cached_property
+    def timed(self) -> frozenset[str]:
+        """Ids of the pre-trainings whose times compare: those on the kind of machine that trained the most of them."""
+        kinds: dict[tuple[str, ...], set[str]] = {}
+        for run in self.pretrainings:
+            if run.finished:
+                facts = {**run.host, **run.numerics}
+                kinds.setdefault(tuple(facts.get(name, "") for name in ("processor", *NUMERICS)), set()).add(run.id)
+        return frozenset(max(kinds.values(), key=len, default=()))
+
+    @property
+    def one_machine(self) -> bool:
+        """Whether all pre-trainings were trained on one kind of machine."""
+        return self.timed >= {run.id for run in self.pretrainings if run.finished}
+
+    @cached_property
     def numerics_mismatch(self) -> dict[str, str]:
         """Variants with a seed whose `NUMERICS` differ from the baseline's or among its own runs, with what differs.
 

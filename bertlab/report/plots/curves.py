@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from bertlab.report.cells import Pretraining
 from bertlab.report.evidence import Evidence
 from bertlab.report.plots.figure import COLOURS, INK, LEVEL, ROUND, WIDTH, Key, Picture, axis_name, blank, label, legend
 from bertlab.wording import count
@@ -33,7 +34,7 @@ def losses(evidence: Evidence) -> Picture | None:
     levels: dict[str, list[float]] = {}
     for name, title in evidence.heldout_metrics.items():
         points = tuple(
-            (run.variant, run.seed, point.losses[name], point.step, point.tokens, point.seconds)
+            (run.variant, run.seed, point.losses[name], point.step, point.tokens, _seconds(evidence, run, point.step))
             for run in runs
             for point in run.curve
             # leaves out a loss on inputs unlike those of training where the variant has a better one
@@ -89,13 +90,19 @@ def convergence(evidence: Evidence) -> Picture | None:
             name, unit = label(cell.measurement, WIDTH / 2), axis_name(evidence, cell.measurement)
             run = runs[cell.variant, cell.pretrain_seed]
             step = run.steps * cell.milestone / 100
-            timed = [(0.0, 0.0), *((point.step, point.seconds) for point in run.curve if point.seconds is not None)]
-            steps, times = np.array(timed).T
-            seconds = float(np.interp(step, steps, times, right=np.nan))  # nan where it was not recorded
-            lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, seconds))
+            at = step, None, _seconds(evidence, run, step)
+            lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, *at))
     variants = _drawn(evidence, lines)
     alt = f"{count(len(names), 'measurement')} of {count(len(variants), 'variant')} during pre-training."
     return Picture(evidence, "convergence", "Convergence", alt, _draw(evidence, variants, lines, {}))
+
+
+def _seconds(evidence: Evidence, run: Pretraining, step: float) -> float | None:
+    """The training time up to a step; None where it was not recorded, or was taken on another kind of machine."""
+    timed = [(0.0, 0.0), *((point.step, point.seconds) for point in run.curve if point.seconds is not None)]
+    if run.id not in evidence.timed or step > timed[-1][0]:
+        return None
+    return float(np.interp(step, *np.array(timed).T))
 
 
 def _drawn(evidence: Evidence, lines: Iterable[tuple[Any, ...]]) -> list[str]:

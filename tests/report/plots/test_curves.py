@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 from matplotlib.axes import Axes
 
+from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
 from bertlab.store.runs import Store
 
+from ..conftest import ENVIRONMENT
 from .conftest import timed
 
 Figures = Callable[..., dict[str, Any]]
@@ -21,6 +23,10 @@ Figures = Callable[..., dict[str, Any]]
 def edges(axes: Axes) -> list[list[tuple[float, float]]]:
     """The corners of each band."""
     return [[(float(x), float(y)) for x, y in each.get_paths()[0].vertices] for each in axes.collections]
+
+
+def evidence_of(builder: Any) -> Evidence:
+    return gather(Store(builder.root), [builder.record()])[0]
 
 
 def test_seeds_are_drawn_as_their_mean_and_a_band(builder: Any, figures: Figures) -> None:
@@ -87,11 +93,22 @@ def test_losses_are_drawn_over_steps_tokens_and_the_time_of_the_updates(builder:
     assert losses[0] == losses[1] == losses[2]
 
 
+def test_over_time_only_the_kind_of_machine_that_trained_the_most_is_drawn(builder: Any, figures: Figures) -> None:
+    for seed, seconds in enumerate((12.0, 24.0)):
+        builder.pretrain("80/10/10", seed, timing=timed(*[seconds] * 10))
+    slow = {**ENVIRONMENT, "processor": "A Slow Processor"}
+    builder.pretrain("80/10/10", 2, timing=timed(*[120.0] * 10), environment=slow)
+    steps, time = figures()["curves"].axes
+    assert float(time.lines[0].get_xdata()[-1]) == 180, "the mean of 120 and 240 seconds"
+    assert "the kind of machine that trained the most" in notes("times", evidence_of(builder))[0]
+    assert len(steps.collections) == len(time.collections) == 1
+
+
 def test_without_own_curves_every_variant_is_drawn_under_the_fixed_masking(builder: Any, figures: Figures) -> None:
     metrics = [{"step": step, "heldout_masked_lm_loss": 8.0 - step / 500} for step in (500, 1000)]
     builder.pretrain("80/10/10", metrics=metrics)
     builder.pretrain("0/0/100", own=4.4, metrics=metrics)
-    evidence = gather(Store(builder.root), [builder.record()])[0]
+    evidence = evidence_of(builder)
     assert [len(axes.lines) for axes in figures(evidence)["curves"].axes] == [3], "over steps"
     assert notes("times", evidence) == [], "no time was kept"
 
