@@ -27,6 +27,7 @@ SIZES = {0.5: "below 0.5 points", 1.0: "0.5 to 1 point", 2.0: "1 to 2 points"}
 """Published differences by size: the upper ends of the bins, each open."""
 LARGEST, OTHER_UNIT = "2 points and more", "not in points"
 ABOVE, BELOW, NO_FLOOR = "baseline above every floor", "baseline not above every floor", "no floor known"
+_BESIDE = {True: ABOVE, False: BELOW, None: NO_FLOOR}
 """Measurements by the mean of the baseline beside the points that take no understanding (`FLOORS`)."""
 MATCHED = f"{METRIC} with {LIKELIHOOD}"
 """The paper's metric on the pairs that have a likelihood too."""
@@ -227,7 +228,7 @@ class Agreement:
     @cached_property
     def groups(self) -> Mapping[str, Mapping[str, Shares]]:
         """Shares by study, by measurement, by scale, by floors, and by published size in the order of the sizes."""
-        sizes, beside = [*SIZES.values(), LARGEST, OTHER_UNIT], [ABOVE, BELOW, NO_FLOOR]
+        sizes, beside = [*SIZES.values(), LARGEST, OTHER_UNIT], list(_BESIDE.values())
         return {
             "study": _by(self.final, lambda each: each.study),
             "measurement": _by(self.final, lambda each: each.measurement),
@@ -307,18 +308,10 @@ def _comparisons(evidence: Evidence) -> Iterator[Comparison]:
                     milestone=milestone,
                     flops=None if whole is None else whole * milestone / 100,
                     in_points=evidence.column(name)[0].in_points,
-                    floors=_beside_floors(evidence, name),
+                    floors=_BESIDE[evidence.above_floors(name)],
                     published=float(-published if turned else published),
                     by_seed=effect.by_seed,
                 )
-
-
-def _beside_floors(evidence: Evidence, measurement: str) -> str:
-    """Whether the baseline's mean is above the floors of a measurement."""
-    floors, own = evidence.floors(measurement), evidence.summary(evidence.baseline, measurement)
-    if not floors or own is None:
-        return NO_FLOOR
-    return ABOVE if own.mean > max(floors.values()) else BELOW
 
 
 def _flops(evidence: Evidence) -> float | None:

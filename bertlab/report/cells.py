@@ -103,6 +103,11 @@ class Cell(Planned):
         return self.adaptation.description if self.adaptation else self.described
 
     @property
+    def limited(self) -> bool:
+        """Whether `max_train_examples` left out examples of the task."""
+        return self.adaptation is not None and 0 < self.train_examples == self.adaptation.max_train_examples
+
+    @property
     def of_pretraining(self) -> bool:
         """Whether the value is a metric of the pre-training itself."""
         return self.method == "pretraining"

@@ -267,6 +267,16 @@ class Evidence:
                     found.setdefault(name, []).append(points)
         return {name: fmean(points) for name, points in found.items()}
 
+    def above_floors(self, measurement: str) -> bool | None:
+        """Whether the baseline's mean is above every floor of a measurement; None if no floor is known."""
+        floors, own = self.floors(measurement), self.summary(self.baseline, measurement)
+        return own.mean > max(floors.values()) if floors and own else None
+
+    @property
+    def below_floors(self) -> list[str]:
+        """The measurements on which the baseline is not above every floor."""
+        return [name for name in self.distinct if self.above_floors(name) is False]
+
     def published(self, variant: str, measurement: str, at: int = 100) -> float | None:
         """The paper's value after `at` per cent of the steps, in points."""
         return next((cell.published for cell in self.at(variant, measurement, at) if cell.published is not None), None)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
@@ -219,6 +220,21 @@ def test_the_sd_of_one_model_is_over_its_fine_tuning_seeds(builder: Any) -> None
     assert notes("alarm", evidence)[0].startswith("1 of 1 model learned next to nothing in pre-training: its scores")
     warning = notes("warnings", evidence)[0]
     assert warning.endswith("80/10/10 and 100/0/0, seed 0 (5.800, entropy 5.900).")
+
+
+def test_a_baseline_that_is_not_above_a_floor_is_a_warning(builder: Any) -> None:
+    run = builder.pretrain("80/10/10")
+    builder.cell("80/10/10", "MNLI", 41.0, pretrain_id=run, floors={"lexical": 43.6})
+    builder.cell("80/10/10", "NER", 60.0, pretrain_id=run, floors={"lexical": 43.6})
+    evidence = gathered(builder)
+    assert evidence.below_floors == ["MNLI"]
+    assert "a score that takes no understanding, on MNLI: the signs" in notes("alarm", evidence)[0]
+    assert notes("warnings", evidence) == ["MNLI: 80/10/10 41.0, lexical baseline 43.6."]
+    (limited,) = builder.root.glob(f"finetune/{builder.cells[0]['run_id']}--*/result.json")
+    settings = {"max_train_examples": 1000}
+    limited.write_text(json.dumps({**json.loads(limited.read_text()), "settings": settings}))
+    builder.seal(limited.parent)
+    assert "It is trained on 1,000 of the task's examples" in notes("warnings", gathered(builder))[0]
 
 
 def test_a_value_that_a_claim_compares_on_the_way_is_shown(builder: Any) -> None:
