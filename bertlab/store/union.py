@@ -139,8 +139,8 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
         figure = published.get((cell["variant"], cell["measurement"], cell["milestone"]), cell["published"])
         cells[key] = {**cell, "published": figure}
     rows = {(row["variant"], row["pretrain_seed"]): row for row in (*old["rows"], *new["rows"])}
-    measured = {"", *(cell["measurement"] for cell in new["cells"])}
-    differences = [*new["differences"], *(each for each in old["differences"] if each["on"] not in measured)]
+    known = {"", *(cell["measurement"] for cell in new["cells"]), *(each["on"] for each in new["differences"])}
+    differences = [*new["differences"], *(each for each in old["differences"] if each["on"] not in known)]
     requests = _requests(old, new)
     looks = [each["sequential"] for each in (old, new) if each.get("sequential")]
     return {

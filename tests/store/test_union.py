@@ -71,6 +71,15 @@ def test_parts_that_are_joined_are_the_record_of_the_whole_in_any_order(store, r
             path.unlink()
 
 
+def test_differences_of_a_measurement_without_cells_are_not_kept_twice(store, recorded):
+    whole = recorded()
+    fewer = {**whole, "cells": [cell for cell in whole["cells"] if cell["measurement"] == "MNLI fine-tuned"]}
+    assert {each["on"] for each in fewer["differences"]} > {"", "MNLI fine-tuned"}
+    for _ in range(2):
+        (kept,) = union.keep(store, [fewer])
+    assert kept["differences"] == whole["differences"]
+
+
 def test_looks_are_kept_whichever_record_joins_which(store, recorded):
     fewer = {"maximum": 12, "looks": [{"seeds": {"80/10/10": [0, 1, 2, 3]}, "claims": []}]}
     more = {"maximum": 12, "looks": [*fewer["looks"], {"seeds": {"80/10/10": [0, 1, 2, 3, 4]}, "claims": []}]}
