@@ -86,6 +86,7 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
     verdict.
     """
     from bertlab.report import findings, tables
+    from bertlab.report.pages import notes
 
     title = f"{evidence.study}: scale {evidence.scale} {evidence.setting}"
     results = tables.results(evidence, short=True)
@@ -119,3 +120,5 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
         say(f"{direction} Claims are measured with the sign reversed there." if found else direction)
     if any(cell.status == "collapsed" and cell.value is not None for cell in evidence.cells):
         say("Collapsed runs predict one answer for all examples.")
+    for warning in notes("alarm", evidence):
+        say(f"Warning: {warning}")
