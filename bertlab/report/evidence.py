@@ -211,6 +211,11 @@ class Evidence:
         """The cells of a variant and a measurement, over pre-training and fine-tuning seeds."""
         return [cell for cell in self.column(measurement, at) if cell.variant == variant]
 
+    def milestones(self, variant: str, measurement: str) -> list[int]:
+        """The percentages of the steps after which a variant has a value on a measurement."""
+        cells = [cell for cell in self.cells if (cell.variant, cell.measurement) == (variant, measurement)]
+        return sorted({cell.milestone for cell in cells if cell.value is not None})
+
     def collapsed(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
         """The measured cells that predict one answer for all examples."""
         cells = self.at(variant, measurement, at)

@@ -124,6 +124,8 @@ def direction(evidence: Evidence) -> str:
 def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
     missing = Counter(sorted(cell.fate for cell in evidence.at(variant, name) if cell.value is None))
     known = {"value": ", ".join(missing)}
+    if not evidence.at(variant, name):  # claims compare it earlier only
+        known["value"] = ", ".join(f"at {at} %" for at in evidence.milestones(variant, name))
     known |= _published(evidence.published(variant, name))
     if variant != evidence.baseline:
         known |= _compared(evidence.difference(variant, name), evidence.published_difference(variant, name))

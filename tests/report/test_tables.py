@@ -244,6 +244,9 @@ def test_a_value_that_a_claim_compares_on_the_way_is_shown(builder: Any) -> None
             builder.cell(variant, "MNLI", value, pretrain_id=run, milestone=at)
     builder.cell("80/10/10", "NER", 60.0)
     assert [row[0] for row in tables.by_seed(gathered(builder)).rows] == ["MNLI", "NER"]
+    assert [each.value for each in tables.columns(gathered(builder))[0].entries[:2]] == ["50.00", "pending"]
+    builder.cells = [cell for cell in builder.cells if (cell["variant"], cell["milestone"]) != ("100/0/0", 100)]
+    assert [each.value for each in tables.columns(gathered(builder))[0].entries[:2]] == ["50.00", "at 50 %"]
     claim = {"text": "ahead", "better": "100/0/0", "worse": "80/10/10", "on": "MNLI", "at": 50}
     rows = tables.by_seed(gathered(builder, claims=[claim])).rows
     assert rows[:3] == (
