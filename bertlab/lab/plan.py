@@ -22,6 +22,7 @@ from bertlab.recipe.identity import canonical, put
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
+from bertlab.tasks.kinds.base import SETTINGS
 from bertlab.tasks.locate import LocatedTask, Tasks
 from bertlab.text import annotation, sources
 
@@ -145,7 +146,7 @@ def make(request: Request, machine: Machine) -> Plan:
     options = {
         "substitute": request.substitutes,
         "intermediate-task": request.intermediate_task,
-        "set tasks.": request.scale.given.keys() - set(scales.FINETUNED),
+        "set tasks.": request.scale.given.keys() - set(SETTINGS),
     }
     known = ", ".join(sorted(measured))
     for option, names in options.items():

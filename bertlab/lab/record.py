@@ -15,6 +15,7 @@ from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.recipe.identity import by_kind, identity, leaves, science
 from bertlab.store import union
 from bertlab.tasks import catalog, kinds
+from bertlab.tasks.kinds.base import SETTINGS
 from bertlab.tasks.task import Task
 
 GOOGLE = "google-bert/bert-base-"
@@ -51,7 +52,7 @@ def _setting(plan: Plan, study: Study) -> str:
     names = {catalog.find(each.task).name for each in study.measurements if each.task}
     first = _only(request.intermediate_task, names)
     scale = request.scale.following(study.at_paper)
-    given = _only(scale.given, {*names, *first.values(), *scales.FINETUNED})
+    given = _only(scale.given, {*names, *first.values(), *SETTINGS})
     return identity(
         "record",
         # the grid of a search changes no result

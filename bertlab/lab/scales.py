@@ -12,10 +12,9 @@ from bertlab.errors import BadInput, unknown
 from bertlab.recipe import OPTIONS, Recipe
 from bertlab.recipe.identity import load, set_fields
 from bertlab.tasks import kinds
+from bertlab.tasks.kinds.base import SETTINGS
 
-FINETUNED = ("finetune", "tagging", "span")
-"""The groups of settings for training all weights."""
-GROUPS = (*FINETUNED, "features")
+GROUPS = (*SETTINGS, "features")
 """All groups of settings of measurements; other fields belong to the recipe."""
 
 
@@ -100,7 +99,7 @@ class Scale:
             return self
         scale = dataclasses.replace(self, given={}).set(own)
         tasks = dict(self.tasks)
-        for task in scale.given.keys() - set(FINETUNED):
+        for task in scale.given.keys() - set(SETTINGS):
             tasks[task] = {**tasks.get(task, {}), **scale.given[task]}
         return dataclasses.replace(scale, tasks=tasks, given=self.given, assigned=self.assigned)
 

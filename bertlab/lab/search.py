@@ -14,9 +14,9 @@ from bertlab.errors import BadInput
 from bertlab.lab import plan as planning
 from bertlab.lab.jobs import Measure
 from bertlab.lab.plan import Plan, Request
-from bertlab.lab.scales import FINETUNED
 from bertlab.machine import Machine
 from bertlab.store.runs import Store
+from bertlab.tasks.kinds.base import SETTINGS
 
 Setting = Mapping[str, float]
 """Fields of a fine-tuning and their values."""
@@ -61,7 +61,7 @@ def make(request: Request, machine: Machine) -> Search:
         setting = dict(zip(grid, values, strict=True))
         described = "-".join(f"{name} {value:g}" for name, value in setting.items())
         scale = request.scale
-        for group in FINETUNED:
+        for group in SETTINGS:
             scale = scale.give(group, setting)
         tried = dataclasses.replace(request, scale=scale, only=only, held_back=True, **single)
         plan = planning.make(tried, machine)

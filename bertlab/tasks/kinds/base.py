@@ -37,6 +37,9 @@ PIECES_PER_WORD = 1.3
 LEXICAL_EXAMPLES = 4_000
 """At most this many training examples, a keyed sample, fit the lexical floor."""
 
+SETTINGS = ("finetune", "tagging", "span")
+"""The groups of a scale's fields that set the fine-tuning of a kind."""
+
 Arrays = Mapping[str, npt.NDArray[Any]]
 """Predictions for E examples (or their words) with the right answers, as `predictions.npz` keeps them."""
 Options = Collection[str]
@@ -69,7 +72,7 @@ class TaskKind(ABC):
     hub_task: ClassVar[str] = "text-classification"
     """Its name among the tasks of the Hugging Face Hub, for model cards."""
     setting: ClassVar[str] = "finetune"
-    """The group of a scale's fields that sets its fine-tuning."""
+    """The one of `SETTINGS` that sets its fine-tuning."""
     options: ClassVar[tuple[str, ...]] = ()
     """Fields of an adaptation that apply to this kind only."""
     labelled: ClassVar[bool] = False
@@ -88,13 +91,17 @@ class TaskKind(ABC):
 
     def __init_subclass__(cls) -> None:
         """Adds a kind to `KINDS`, or the newer version of a study file's. Raises `BadInput` for a name that is not its
-        own, and for a metric that nothing in it can score."""
+        own, for a setting that no scale has, and for a metric that nothing in it can score."""
         super().__init_subclass__()
         cls.own = not cls.__module__.startswith("bertlab.")
         if cls.own and ("name" not in vars(cls) or (cls.name in KINDS and not KINDS[cls.name].own)):
             taken = f"'{cls.name}' is bertlab's" if hasattr(cls, "name") else "it has none"
             raise BadInput(
                 f"the kind of task {cls.__name__} needs a name of its own, and {taken}: set name in the class"
+            )
+        if cls.setting not in SETTINGS:
+            raise BadInput(
+                f"the kind of task {cls.__name__} has the setting {shown(cls.setting)}: give {', '.join(SETTINGS)}"
             )
         scorer: Any = next(each for each in cls.__mro__ if {"metric", "score", "predict"} & vars(each).keys())
         if cls.own and scorer.__module__.startswith("bertlab.") and scorer is not TaskKind:

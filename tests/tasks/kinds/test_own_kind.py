@@ -118,14 +118,19 @@ def test_a_metric_of_what_the_predictions_of_a_kind_hold_needs_no_score_of_its_o
 
 
 @pytest.mark.parametrize(
-    ("line", "wrong"), [("name = 'span'", "'span' is bertlab's:"), ("pass", "'classification' is bertlab's:")]
+    ("line", "wrong"),
+    [
+        ("name = 'span'", "needs a name of its own, and 'span' is bertlab's:"),
+        ("pass", "needs a name of its own, and 'classification' is bertlab's:"),
+        ("name = 'own'; setting = 'mine'", "has the setting 'mine': give finetune, tagging, span"),
+    ],
 )
-def test_a_kind_without_a_name_of_its_own_is_refused(tmp_path, line, wrong):
+def test_a_kind_without_a_name_of_its_own_or_with_a_setting_of_its_own_is_refused(tmp_path, line, wrong):
     file = tmp_path / "mine.py"
     file.write_text(
         f"from bertlab.tasks.kinds.classification import Classification\n\nclass Mine(Classification):\n    {line}\n"
     )
-    with pytest.raises(BadInput, match=f"the kind of task Mine needs a name of its own, and {wrong}"):
+    with pytest.raises(BadInput, match=f"the kind of task Mine {wrong}"):
         studies.find(str(file))
 
 
