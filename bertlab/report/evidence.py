@@ -377,12 +377,16 @@ class Evidence:
 
     @cached_property
     def timed(self) -> frozenset[str]:
-        """Ids of the pre-trainings whose times compare: those on the kind of machine that trained the most of them."""
+        """Ids of the pre-trainings whose times compare: those on the kind of machine that trained the most of them.
+
+        Whether a run was compiled follows from its recipe, and is part of the time that a variant takes.
+        """
         kinds: dict[tuple[str, ...], set[str]] = {}
+        names = [name for name in ("processor", *NUMERICS) if name != "compiled"]
         for run in self.pretrainings:
             if run.finished:
                 facts = {**run.host, **run.numerics}
-                kinds.setdefault(tuple(facts.get(name, "") for name in ("processor", *NUMERICS)), set()).add(run.id)
+                kinds.setdefault(tuple(facts.get(name, "") for name in names), set()).add(run.id)
         return frozenset(max(kinds.values(), key=len, default=()))
 
     @property

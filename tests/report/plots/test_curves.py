@@ -104,6 +104,16 @@ def test_over_time_only_the_kind_of_machine_that_trained_the_most_is_drawn(build
     assert len(steps.collections) == len(time.collections) == 1
 
 
+def test_a_variant_that_alone_is_compiled_is_drawn_over_time(builder: Any, figures: Figures) -> None:
+    builder.pretrain("80/10/10", timing=timed(*[12.0] * 10))
+    compiled = {**ENVIRONMENT, "numerics": {**ENVIRONMENT["numerics"], "compiled": "yes"}}
+    builder.pretrain("100/0/0", timing=timed(*[6.0] * 10), environment=compiled)
+    _, time = figures()["curves"].axes
+    ends = [float(line.get_xdata()[-1]) for line in time.lines]
+    assert ends[:2] == [120.0, 60.0]
+    assert "the most" not in notes("times", evidence_of(builder))[0]
+
+
 def test_without_own_curves_every_variant_is_drawn_under_the_fixed_masking(builder: Any, figures: Figures) -> None:
     metrics = [{"step": step, "heldout_masked_lm_loss": 8.0 - step / 500} for step in (500, 1000)]
     builder.pretrain("80/10/10", metrics=metrics)
