@@ -46,7 +46,7 @@ def failing(evidences: Sequence[Evidence], outcomes: Collection[str] | None) -> 
             if outcomes and each.outcome in outcomes:
                 found = True
                 measured = f": measured {each.effect} {each.half}".rstrip() if each.effect else ""
-                where = f"{evidence.study}, scale {evidence.scale} {evidence.setting}"
+                where = f"{evidence.study}, scale {evidence.place}"
                 complain(f"{each.outcome}: {each.claim} ({where}; on {each.trial.claim.on}){measured}")
     return found
 
@@ -73,8 +73,7 @@ def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -
     rows = []
     for evidence in evidences:
         counts = Counter(each.outcome for each in findings.findings(evidence))
-        place = (evidence.study, f"{evidence.scale} {evidence.setting}")
-        rows.append((*place, *(str(counts[name] or "") for name in OUTCOMES)))
+        rows.append((evidence.study, evidence.place, *(str(counts[name] or "") for name in OUTCOMES)))
     print_table(("study", "scale", *OUTCOMES), rows, "Claims by verdict", left=2)
 
 
@@ -88,7 +87,7 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
     from bertlab.report import findings, tables
     from bertlab.report.pages import notes
 
-    title = f"{evidence.study}: scale {evidence.scale} {evidence.setting}"
+    title = f"{evidence.study}: scale {evidence.place}"
     results = tables.results(evidence, short=True)
     print_table(results.columns, results.rows, title, beside=("paper",))
     terminal, found = console().is_terminal, findings.findings(evidence)

@@ -48,6 +48,8 @@ class _InSection:
     scale: str
     setting: str
     key: str
+    place: str
+    """`Evidence.place`, for readers."""
 
     @property
     def section(self) -> tuple[str, str, str, str]:
@@ -249,7 +251,7 @@ class Agreement:
             pairs = _grouped(own, lambda e: (e.measurement, e.endpoint, e.variant, e.other)).values()
             whole = [each for pair in pairs if len(pair) == len(milestones) for each in pair]
             for milestone, points in sorted(_grouped(whole, lambda each: each.milestone).items()):
-                found.append(Step(*section, milestone, points[0].flops, _shares(points)))
+                found.append(Step(*section, own[0].place, milestone, points[0].flops, _shares(points)))
         return found
 
     def figures(self) -> dict[str, Any]:
@@ -301,6 +303,7 @@ def _comparisons(evidence: Evidence) -> Iterator[Comparison]:
                     scale=evidence.scale,
                     setting=evidence.setting,
                     key=evidence.key,
+                    place=evidence.place,
                     measurement=name,
                     endpoint=endpoint,
                     variant=variant,

@@ -57,6 +57,9 @@ class Evidence:
     """Settings that a search chose, by task."""
     cells: tuple[Cell, ...]
     pretrainings: tuple[Pretraining, ...]
+    own_options: tuple[str, ...] = ()
+    """What sets it apart from the study's other sections at this scale on this corpus: options of its command, or its
+    key."""
     looks: Looks | None
     """The looks at claims whose seeds were added in rounds; None for a number of seeds that was fixed."""
     predictions: Predictions = field(repr=False)
@@ -78,6 +81,12 @@ class Evidence:
     def setting(self) -> str:
         """The corpus or the checkpoint: `on wikitext-103`, `from bert-base-uncased`."""
         return f"from {self.pretrained}" if self.pretrained else f"on {' and '.join(self.corpus)}"
+
+    @property
+    def place(self) -> str:
+        """Scale, setting and what sets it apart: `tiny on wikitext-103 with schedule.steps=9000`."""
+        own = f" with {', '.join(self.own_options)}" if self.own_options else ""
+        return f"{self.scale} {self.setting}{own}"
 
     def comparable(self, measurement: str) -> bool:
         """Whether sizes, and not directions alone, compare with the paper's."""

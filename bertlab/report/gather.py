@@ -12,6 +12,7 @@ from bertlab.lab.study import GUESS, Claim
 from bertlab.names import plain_data
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
+from bertlab.report.apart import told_apart
 from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, number
 from bertlab.report.evidence import NUMERICS, Evidence
@@ -43,16 +44,20 @@ def gather_all(store: Store) -> list[Evidence]:
 
     Warns of records that it cannot read.
     """
-    reader, found = _Reader(store), []
+    reader, found = _Reader(store), list[tuple[Evidence, Mapping[str, Any]]]()
     for name, record in store.records(needed=()).items():
         try:
             claims, averages = _claims(record), _averages(record)
         except BadInput as error:
             warn(f"'{store.root / 'studies' / name}.json': {error}; the record is skipped")
         else:
-            found.append(reader.evidence(record, claims, averages))
+            found.append((reader.evidence(record, claims, averages), record))
     rank = {scale: place for place, scale in enumerate(reversed(SCALES))}
-    return sorted(found, key=lambda each: (each.study, rank.get(each.scale, 9), each.scale, each.corpus, each.key))
+
+    def order(each: Evidence) -> tuple[object, ...]:
+        return each.study, rank.get(each.scale, 9), each.scale, each.corpus, each.own_options, each.key
+
+    return sorted(told_apart(found), key=order)
 
 
 class _Reader:

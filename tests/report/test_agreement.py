@@ -42,7 +42,7 @@ def compared(*by_seed: float, published: float = 1.0, study: str = "masking", **
     """A pair whose measured differences at seeds 0, 1, ... are these."""
     known: dict[str, Any] = {"scale": "tiny", "setting": "on a corpus", "key": "", "measurement": "MNLI"}
     known |= {"endpoint": METRIC, "variant": "one", "other": "two", "milestone": 100, "flops": None, "in_points": True}
-    known["floors"] = NO_FLOOR
+    known |= {"place": "tiny on a corpus", "floors": NO_FLOOR}
     seeds = dict(enumerate(by_seed))
     return Comparison(**{**known, "study": study, "published": published, "by_seed": seeds, **changes})
 

@@ -14,6 +14,8 @@ import pytest
 from bertlab.errors import BadInput
 from bertlab.report import page
 
+REQUEST = {"study": "masking", "seeds": [0], "finetune_seeds": 1, "only": [], "random_init": False}
+
 
 def written(builder: Any, out: Path, *studies: str) -> str:
     page.write(studies, builder.root, out)
@@ -113,14 +115,32 @@ def test_scales_are_sections_of_their_own(builder: Any, tmp_path: Path) -> None:
     assert len((tmp_path / "out" / "masking.csv").read_text().splitlines()) == 3
 
 
-def test_two_settings_of_a_scale_are_shown_apart(builder: Any, tmp_path: Path) -> None:
-    baseline(builder)
-    builder.record("one")
-    other = type(builder)(builder.root)
-    other.cell("80/10/10", "MNLI", 70.0, pretrain_id=other.pretrain("80/10/10", run_id="00aa"), run_id="00ab")
-    other.record("two", setting="shorter", command="bertlab ablate masking --set schedule.steps=9")
-    titles = [line for line in written(builder, tmp_path / "out").splitlines() if line.startswith("## ")]
-    assert len(set(titles)) == 2
+@pytest.mark.parametrize(
+    ("options", "titles"),
+    [
+        (
+            ["--corpus 'a b' --set x=1", "--corpus 'a b' --set x=1 --substitute qnli=rte --set y=2"],
+            ["", " with --substitute qnli=rte, y=2"],
+        ),
+        (["--set x=1", "--set x=2"], [" with x=1", " with x=2"]),
+        (["--set x=1", "--set x=1"], [" with key ", " with key "]),  # of another code or other examples
+        (["", "--set x=1", "--set x=1"], ["", " with x=1, key ", " with x=1, key "]),
+    ],
+)
+def test_sections_at_the_same_scale_say_what_sets_them_apart(
+    builder: Any, tmp_path: Path, options: list[str], titles: list[str]
+) -> None:
+    for number, each in enumerate(options):
+        one = type(builder)(builder.root)
+        run_id = one.pretrain("80/10/10", run_id=f"aa{number}0")
+        one.cell("80/10/10", "MNLI", 70.0 + number, pretrain_id=run_id, run_id=f"aa{number}1")
+        one.record(f"n{number}", setting=f"s{number}", requests=[{**REQUEST, "options": each}])
+    text = written(builder, tmp_path / "out")
+    found = [line.removeprefix("## ") for line in text.splitlines() if line.startswith("## ")]
+    assert [re.sub(r"(?<=key )\w{8}$", "", each) for each in found] == [
+        f"Scale tiny on microworld{each}" for each in titles
+    ]
+    assert len(set(found)) == len(options)
 
 
 @pytest.mark.parametrize(

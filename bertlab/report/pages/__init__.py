@@ -60,19 +60,17 @@ class Chapter:
 def chapter(evidences: Sequence[Evidence], *, written: bool) -> Chapter:
     """A study in each of its settings; without figures unless it is `written`."""
     stem = filename(evidences[0].study)
-    titles = [f"Scale {each.scale} {each.setting}" for each in evidences]
     sections = [
         Section(
             evidence=each,
             # the first section has the plain name, so that links to its figures keep working
             stem=f"{stem}-{filename(each.scale)}-{each.key}" if place else stem,
-            # two settings of the same scale and corpus: the command in each section says what was set
-            title=f"{title} ({each.key})" if titles.count(title) > 1 else title,
+            title=f"Scale {each.place}",
             findings=findings.findings(each),
             pictures=tuple(pictures(each)) if written else (),
             spreads=tuple(noise.spreads(each)) if written else (),
         )
-        for place, (each, title) in enumerate(zip(evidences, titles, strict=True))
+        for place, each in enumerate(evidences)
     ]
     return Chapter(evidences[0].study, stem, tuple(sections), written)
 

@@ -119,7 +119,7 @@ def curve(found: Agreement) -> Table:
     """A line for each milestone of each section."""
     rows = [
         (
-            f"{each.study}, {each.scale} {each.setting}",
+            f"{each.study}, {each.place}",
             f"{each.milestone} %",
             "" if each.flops is None else flops(each.flops),
             *_cells(each.shares),

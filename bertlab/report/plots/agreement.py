@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from bertlab.report.agreement import ENDPOINTS, METRIC, Agreement
@@ -61,14 +62,15 @@ def _signs(found: Agreement) -> tuple[Figure, str] | None:
 
 
 def _curve(found: Agreement) -> tuple[Figure, str] | None:
-    if len({each.flops for each in found.curve} - {None}) < 2:
-        return None  # one budget is no curve
     figure = blank(3.0)
     axes = figure.subplots()
-    sections = list(dict.fromkeys(each.section for each in found.curve))
-    one_setting = len({section[1:3] for section in sections}) == 1
+    by_section = Counter(each.section for each in found.curve if each.flops)
+    sections = {each.section: each for each in found.curve if by_section[each.section] > 1}
+    if not sections:
+        return None  # one budget is no curve
+    one_place = len({each.place for each in sections.values()}) == 1
     keys: list[Key] = []
-    for place, section in enumerate(sections):
+    for place, (section, of) in enumerate(sections.items()):
         steps = [each for each in found.curve if each.section == section]
         colour: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)]}
         drawn = False
@@ -78,7 +80,7 @@ def _curve(found: Agreement) -> tuple[Figure, str] | None:
             axes.plot([at for at, _ in points], [100 * share for _, share in points], **style, **colour)
             drawn = drawn or bool(points)
         if drawn:
-            name = section[0] if one_setting else f"{section[0]}, {section[1]} {section[2]}"
+            name = of.study if one_place else f"{of.study}, {of.place}"
             keys.append(({"linewidth": 2, **colour}, label(name, WIDTH / 2)))
     keys += [({**style, "color": INK}, ENDPOINTS[endpoint]) for endpoint, style in _ENDPOINTS.items()]
     axes.axhline(80, **_REFERENCE, zorder=1)

@@ -1,0 +1,34 @@
+"""What tells the sections of a study apart that have the same scale and corpus."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from bertlab.names import plain
+from bertlab.report.evidence import Evidence
+
+
+def told_apart(found: Sequence[tuple[Evidence, Mapping[str, Any]]]) -> list[Evidence]:
+    """The evidence of records, with the options that each record alone has of those with its study, scale and corpus.
+
+    Where these are the same too, because the code or the examples differ, it is the key of the section.
+    """
+    places = [(evidence.study, evidence.scale, evidence.setting) for evidence, _ in found]
+    options = [_options(record["requests"]) for _, record in found]
+    own: list[tuple[str, ...]] = []
+    for place, given in zip(places, options, strict=True):
+        others = [each for at, each in zip(places, options, strict=True) if at == place]
+        own.append(tuple(each for each in given if not all(each in other for other in others)))
+    known = Counter(zip(places, own, strict=True))
+    return [
+        replace(evidence, own_options=each if known[place, each] == 1 else (*each, f"key {evidence.key}"))
+        for (evidence, _), place, each in zip(found, places, own, strict=True)
+    ]
+
+
+def _options(requests: Sequence[Mapping[str, Any]]) -> list[str]:
+    """The options of a record's first command: `--scale tiny`, and what `--set` sets without its name."""
+    given = re.split(r" (?=--)", plain(requests[0]["options"])) if requests else []
+    return [each.removeprefix("--set ") for each in given if each]
