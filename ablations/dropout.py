@@ -19,7 +19,7 @@ from bertlab.lab.papers import (
     ALBERT_LOSSES,
     ALBERT_MODEL,
     ALBERT_TASKS,
-    ALBERT_UNLIKE,
+    ALBERT_XXLARGE_UNLIKE,
 )
 
 MLM = "MLM accuracy"
@@ -59,7 +59,7 @@ study = Study(
         "schedule.steps": "1000000",
         "schedule.warmup": "0.003125",
     },
-    unlike=ALBERT_UNLIKE,
+    unlike=ALBERT_XXLARGE_UNLIKE,
     notes=[
         'The published values are an "intermediate evaluation at around 1M training steps"; here 1M steps are the whole '
         "schedule, with a warm-up of as many steps as in the paper's other experiments.",

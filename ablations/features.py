@@ -16,6 +16,7 @@ two-layer BiLSTM. The paper finds the last four layers side by side best, 0.3 po
 """
 
 from bertlab import Claim, Features, FineTuning, Measurement, Study, Variant
+from bertlab.lab.papers import CASED
 
 DEV = "NER dev"
 TEST = "NER test"
@@ -53,6 +54,6 @@ study = Study(
         Claim("They are within a point of fine-tuning", better="fine-tuning", worse="concatenated, last four", on=DEV,
               within=1.0),
     ],
-    at_paper={"tokenizer.lowercase": "false"},  # section 5.3
+    at_paper=CASED,  # section 5.3
     notes=["On the test set the paper published fine-tuning only. The margin of one point is chosen here."],
 )  # fmt: skip

@@ -11,7 +11,7 @@ masks too. Run it: `bertlab ablate ngrams`.
 """
 
 from bertlab import MaskedLM, NGrams, SentenceOrder, Study, Tokens, Variant
-from bertlab.lab.papers import ALBERT, ALBERT_TASKS
+from bertlab.lab.papers import ALBERT, ALBERT_MODEL, ALBERT_TASKS, ALBERT_UNLIKE
 
 study = Study(
     name="ngrams",
@@ -23,12 +23,8 @@ study = Study(
         Variant("n-grams", objective=(MaskedLM(selection=NGrams(longest=3)), SentenceOrder())),
     ],
     measurements=ALBERT_TASKS,
-    at_paper=ALBERT,
-    unlike=[
-        "each layer has weights of its own and embeddings are as wide as the model (paper: shared weights, width 128)",
-        "queries, keys and values are one matrix to LAMB (paper: three)",
-        "WordPiece (paper: SentencePiece)",
-    ],
+    at_paper=ALBERT | ALBERT_MODEL,
+    unlike=ALBERT_UNLIKE,
     notes=[
         "The paper makes no claim about n-grams and prints no figures for single tokens: nothing here is compared with it.",
         'The paper\'s n-grams are "of complete words". What is shown is drawn token by token, as in its released code; '

@@ -58,6 +58,8 @@ study = Study(
         "from NSP in the loss alone. The paper does not say what its own were.",
         "NSP and SOP are accuracies of the head that the variant was trained with: without a sentence task there is none "
         "to score. The paper does not say how it scored one; its 52.4 and 53.3 are next to chance, which is 50.",
+        'The paper says that SOP helps "multi-sentence encoding tasks" and names SQuAD 1.1, SQuAD 2.0 and RACE (section 4.6); '
+        "MNLI, which pairs two sentences, is added here.",
         "The margin of three points around chance is chosen here.",
         "A pair whose form would tell its order has no SOP label: with its first sentence at its end it would end at "
         "another place, or one of its ends is within a sentence. On English textbooks 70 % of the pairs of 512 tokens have "

@@ -8,6 +8,9 @@ from bertlab.lab.study import Average, Measurement
 ONE_LENGTH = {"inputs.length": "512", "inputs.phase2_length": "0", "inputs.phase2_share": "0"}
 """Sequences of 512 tokens from the first step on, where BERT begins with 128."""
 
+CASED = {"tokenizer.lowercase": "false", "tokenizer.vocabulary": "28996"}
+"""BERT's cased models, with as many entries as their vocabulary has."""
+
 ROBERTA = ONE_LENGTH | {
     "inputs.short_seq_prob": "0",
     "optimizer.bias_correction": "true",
@@ -22,7 +25,7 @@ SPANBERT = ONE_LENGTH | {
     "model.layers": "24",
     "model.hidden": "1024",
     "model.heads": "16",
-    "tokenizer.lowercase": "false",
+    **CASED,
     "inputs.short_seq_prob": "0",
     "schedule.steps": "1200000",
     "schedule.warmup": "0.00833333",
@@ -45,7 +48,8 @@ SPANBERT = ONE_LENGTH | {
     "tasks.ontonotes.head_lr": "30",
     "tasks.ontonotes.length": "512",
 }
-"""SpanBERT (Joshi et al. 2020), sections 4.2 and 6: the model of BERT large, and the Adam of fairseq."""
+"""SpanBERT (Joshi et al. 2020), sections 4.2 and 6: the model of BERT large, and the Adam of fairseq. (The released
+code's command has a weight decay of 0.01.)"""
 
 SPANBERT_UNLIKE = [
     "1.2 million steps are the whole schedule (paper: the first half of one)",
@@ -94,6 +98,7 @@ GLUE_NOTE = (
 )
 
 ALBERT = ONE_LENGTH | {
+    "masked_lm.selection": "ngrams",
     "tokenizer.vocabulary": "30000",
     "schedule.batch_size": "4096",
     "schedule.steps": "125000",
@@ -122,14 +127,15 @@ ALBERT = ONE_LENGTH | {
     "tasks.squad_v2.max_steps": "8144",
     "tasks.squad_v2.length": "512",
     "tasks.squad_v2.dropout": "0",
+    "tasks.squad_v2.answerability": "true",
     "tasks.race.peak_lr": "2e-5",
     "tasks.race.batch_size": "32",
     "tasks.race.epochs": "5",
     "tasks.race.max_steps": "12000",
     "tasks.race.warmup": "0.0833333",
 }
-"""ALBERT (Lan et al. 2020), sections 4.1 and 4.2 and appendix A.4. LAMB has no bias correction, as in the released
-code."""
+"""ALBERT (Lan et al. 2020), sections 4.1 and 4.2, appendices A.3 and A.4. LAMB has no bias correction, as in the
+released code."""
 
 ALBERT_LOSSES = {"objective": "masked_lm,sentence_order"}
 """Its objective, section 3.1."""
@@ -139,11 +145,13 @@ ALBERT_MODEL = {"model.embedding_size": "128", "model.sharing": "all"}
 
 ALBERT_UNLIKE = [
     "queries, keys and values are one matrix to LAMB (paper: three)",
-    "single tokens are masked (paper: n-grams of up to 3)",
     "WordPiece (paper: SentencePiece)",
     "fine-tuning without dropout before the classifier, too (paper: 0.1 there)",
 ]
 """What keeps a study from being ALBERT's own setting."""
+
+ALBERT_XXLARGE_UNLIKE = [*ALBERT_UNLIKE, "ALBERT xxlarge is trained from random weights (paper: from 6 trained layers)"]
+"""The same with its largest model, footnote 5."""
 
 ALBERT_TASKS = [
     Measurement("SQuAD 1.1", task="squad", metric="f1"),

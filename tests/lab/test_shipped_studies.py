@@ -165,10 +165,10 @@ def test_the_other_tables_as_they_are_printed():
             "LTR & no NSP + BiLSTM": (82.1, 84.1, 75.7, 91.6, 84.9, None),
         },
         "formats": {
-            "segment pair": (90.4, 78.7, 84.0, 92.9),
-            "sentence pair": (88.7, 76.2, 82.9, 92.1),
-            "full sentences": (90.4, 79.1, 84.7, 92.5),
-            "doc sentences": (90.6, 79.7, 84.7, 92.7),
+            "segment pair": (90.4, 78.7, 84.0, 92.9, 64.2),
+            "sentence pair": (88.7, 76.2, 82.9, 92.1, 63.0),
+            "full sentences": (90.4, 79.1, 84.7, 92.5, 64.8),
+            "doc sentences": (90.6, 79.7, 84.7, 92.7, 65.6),
         },
         "sentence-order": {
             "NSP": (54.5, 90.5, 52.0, 88.4, 77.2, 81.6, 91.1, 62.3),

@@ -9,7 +9,8 @@ from bertlab.text.annotation import ENTITIES
 
 @dataclass(frozen=True, kw_only=True)
 class Entities(LinguisticSelection):
-    """Half of the tokens by named entities, the others by whole words. Numbers and dates are left out (ours)."""
+    """Half of the tokens by named entities, the others by whole words. Numbers and dates are no entities here,
+    as in the paper."""
 
     kind: ClassVar[str] = "entities"
     span: ClassVar[int] = ENTITIES
