@@ -5,7 +5,7 @@ count the same: the better of two variants at 150M parameters is the better at 1
 """
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from statistics import fmean
@@ -79,11 +79,17 @@ class Comparison(_InSection):
     metric."""
     by_seed: Mapping[int, float]
     """The measured difference at each seed that both variants have."""
+    runs: frozenset[str]
+    """The ids of the runs that these differences are of."""
 
     @property
     def pair(self) -> tuple[object, ...]:
         """What two endpoints of the same pair have in common."""
         return self.section, self.measurement, self.variant, self.other, self.milestone
+
+    def repeats(self, other: "Comparison") -> bool:
+        """Whether `other`, the same pair in another section, has all its runs."""
+        return self.runs < other.runs or (self.runs == other.runs and self.section > other.section)
 
     @property
     def measured(self) -> float:
@@ -185,13 +191,16 @@ class Agreement:
 
     @cached_property
     def final(self) -> list[Comparison]:
-        """The comparisons at the end of pre-training."""
-        return [each for each in self.comparisons if each.milestone == 100]
+        """The comparisons at the end of pre-training, each once if several sections have its runs."""
+        ends = [each for each in self.comparisons if each.milestone == 100]
+        alike = _grouped(ends, _of_study)
+        return [each for each in ends if not any(map(each.repeats, alike[_of_study(each)]))]
 
     def of(self, evidence: Evidence) -> Share:
         """The pairs of a section, on the paper's metric."""
         section = (evidence.study, evidence.scale, evidence.setting, evidence.key)
-        return Share.of(each for each in self.on(METRIC) if each.section == section)
+        ends = (each for each in self.comparisons if (each.milestone, each.endpoint) == (100, METRIC))
+        return Share.of(each for each in ends if each.section == section)
 
     def on(self, endpoint: str) -> list[Comparison]:
         """The final comparisons on an endpoint."""
@@ -274,6 +283,10 @@ class Agreement:
         return {"studies": self.studies, "seeds": self.seeds, "overall": overall, "by": groups, "curve": curve}
 
 
+def _of_study(each: Comparison) -> tuple[object, ...]:
+    return each.study, each.endpoint, each.measurement, each.variant, each.other
+
+
 def agreement(evidences: Sequence[Evidence]) -> Agreement:
     """Compares every pair of pre-trained variants, on every measurement with published values of both that differ."""
     return Agreement(tuple(itertools.chain.from_iterable(map(_comparisons, evidences))))
@@ -314,7 +327,16 @@ def _comparisons(evidence: Evidence) -> Iterator[Comparison]:
                     floors=_BESIDE[evidence.above_floors(name)],
                     published=float(-published if turned else published),
                     by_seed=effect.by_seed,
+                    runs=_runs(evidence, (variant, other), name, milestone, effect.by_seed),
                 )
+
+
+def _runs(
+    evidence: Evidence, variants: Iterable[str], measurement: str, milestone: int, seeds: Collection[int]
+) -> frozenset[str]:
+    """The ids of the runs of these variants and seeds."""
+    by_seed = (evidence.by_seed(variant, measurement, milestone) for variant in variants)
+    return frozenset(cell.run_id for found in by_seed for seed in seeds for cell in found[seed])
 
 
 def _flops(evidence: Evidence) -> float | None:

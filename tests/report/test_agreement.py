@@ -42,7 +42,7 @@ def compared(*by_seed: float, published: float = 1.0, study: str = "masking", **
     """A pair whose measured differences at seeds 0, 1, ... are these."""
     known: dict[str, Any] = {"scale": "tiny", "setting": "on a corpus", "key": "", "measurement": "MNLI"}
     known |= {"endpoint": METRIC, "variant": "one", "other": "two", "milestone": 100, "flops": None, "in_points": True}
-    known |= {"place": "tiny on a corpus", "floors": NO_FLOOR}
+    known |= {"place": "tiny on a corpus", "floors": NO_FLOOR, "runs": frozenset()}
     seeds = dict(enumerate(by_seed))
     return Comparison(**{**known, "study": study, "published": published, "by_seed": seeds, **changes})
 
@@ -266,6 +266,23 @@ def milestones(builder: Any) -> Evidence:
             builder.cell(variant, "MNLI", value, pretrain_id=run_id, milestone=milestone)
     builder.record()
     return gather_all(Store(builder.root))[0]
+
+
+def test_a_pair_of_two_sections_with_the_same_runs_counts_once(builder: Any) -> None:
+    measured(builder, POINTS)
+    builder.cells = [each for each in builder.cells if each["measurement"] == "NER"]
+    for variant, points in {
+        BASELINE: 50.0,
+        MASKED: 40.0,
+        RANDOM: 60.0,
+    }.items():  # MNLI otherwise fine-tuned, NER as it was
+        run_id = next(each["pretrain_id"] for each in builder.rows if each["variant"] == variant)
+        builder.cell(variant, "MNLI", points, 0, 0, run_id, run_id=f"a{points:.0f}")
+    builder.record("other", setting="other")
+    one, two = gather_all(Store(builder.root))
+    both = agreement([one, two])
+    assert [both.of(each).pairs for each in (one, two)] == [5, 5]
+    assert [each.measurement for each in both.on(METRIC)] == ["MNLI"] * 3 + ["NER"] * 2 + ["MNLI"] * 3
 
 
 def test_the_curve_is_of_the_same_pairs_at_all_milestones(milestones: Evidence) -> None:
