@@ -184,17 +184,20 @@ def report(
     *,
     formats: str | Collection[str] = ("md", "html"),
     compare: str | Path | None = None,
+    data: str | Path | None = None,
 ) -> list[Path]:
     """Writes the pages of a store, or of several read as one, as `bertlab report` does; returns them, the index first.
 
     `studies` are all unless some are named; `formats` are `md`, `html` and `latex`; `compare` is an older store.
-    Raises `BadInput` for stores without results, unknown names, and a directory that cannot be written.
+    `data` has local copies of tasks, for the texts of examples on which variants disagree. Raises `BadInput` for stores
+    without results, unknown names, and a directory that cannot be written.
     """
     from bertlab.report import page
     from bertlab.store.merge import opened
 
-    store, since = opened([Path(each) for each in _texts(runs)]), None if compare is None else Path(compare)
-    return page.write(_texts(studies), store, Path(out), _texts(formats), since).pages
+    store = opened([Path(each) for each in _texts(runs)])
+    since, tasks = (None if each is None else Path(each) for each in (compare, data))
+    return page.write(_texts(studies), store, Path(out), _texts(formats), since, tasks).pages
 
 
 def results(runs: str | Path | Sequence[str | Path] = "runs") -> pandas.DataFrame:

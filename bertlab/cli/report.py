@@ -22,6 +22,13 @@ def report(
     ),
     out: Path = option(Path("reports"), "--out", "DIR", "Directory of the pages."),
     formats: Names = option(None, "--format", "md|html|latex", "Repeatable; default: md and html."),
+    data: Path | None = option(
+        None,
+        "--data",
+        "DIR",
+        "Local tasks: shows the texts of examples that variants disagree on.",
+        envvar="BERTLAB_DATA",
+    ),
     old: Path | None = option(None, "--compare", "OLD_STORE", "Compare with the results in another store."),
     fail_on: Names = FAIL_ON,
     json: bool = JSON,
@@ -39,7 +46,7 @@ def report(
     if isinstance(store, Joined):
         for note in store.notes():
             say(note)
-    written = page.write(study or [], store, out, formats or page.DEFAULT, old)
+    written = page.write(study or [], store, out, formats or page.DEFAULT, old, data)
     if json:
         agreed = {"agreement": written.agreement.figures(), "pages": [str(path) for path in written.pages]}
         agreed["tables"] = [str(path) for path in written.tables]

@@ -9,7 +9,6 @@ from bertlab.report.cells import Cell
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.tables import Table, signed
-from bertlab.tasks.data import synthetic_texts
 from bertlab.tasks.metrics import Floats
 
 EACH = 3
@@ -22,7 +21,8 @@ def table(evidence: Evidence) -> Table:
     """On each measurement the variant that disagrees most with the baseline, and the examples where it does so most.
 
     Values are probabilities of the right answer in points, means over the seeds that both variants have; examples are
-    numbered as they are evaluated, and synthetic ones have their texts. Measurements without predictions are left out.
+    numbered as they are evaluated, with their texts where these are at hand (`Predictions.texts`). Measurements without
+    predictions are left out.
     """
     rows = []
     for name in evidence.measurements:
@@ -33,7 +33,8 @@ def table(evidence: Evidence) -> Table:
         ours, theirs = found[variant]
         order = np.argsort(ours - theirs, kind="stable")
         chosen = dict.fromkeys([*order[:EACH].tolist(), *order[-EACH:].tolist()])
-        texts = _texts(evidence, name)
+        cell = next(cell for cells in evidence.by_seed(evidence.baseline, name).values() for cell in cells)
+        texts = evidence.predictions.texts(cell)
         for place in chosen:
             if abs(ours[place] - theirs[place]) >= 0.005:  # what rounds to 0 is no disagreement
                 points = (round(side[place], 2) + 0.0 for side in (theirs, ours))  # no minus before a zero
@@ -43,14 +44,6 @@ def table(evidence: Evidence) -> Table:
     columns = ("on", "variant", "example", "baseline", "variant's", "difference", "text")
     shown = len(columns) if any(row[-1] for row in rows) else -1
     return Table(columns[:shown], tuple(row[:shown] for row in rows), ("variant", "text"))
-
-
-def _texts(evidence: Evidence, name: str) -> Sequence[str]:
-    """The texts of the examples of a measurement, if they are synthetic."""
-    cell = next(cell for cells in evidence.by_seed(evidence.baseline, name).values() for cell in cells)
-    science = evidence.predictions.runs[cell.run_id].science()
-    most = science.get("settings", {}).get("max_eval_examples", 0)
-    return synthetic_texts(science.get("data", ""), cell.split, most)
 
 
 def _sides(evidence: Evidence, variant: str, name: str) -> tuple[Floats, Floats] | None:

@@ -9,6 +9,7 @@ from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, warn
 from bertlab.lab.scales import SCALES
 from bertlab.lab.study import GUESS, Claim
+from bertlab.machine import Machine
 from bertlab.names import plain_data
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
@@ -39,12 +40,12 @@ def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]
     return [reader.evidence(record, _claims(record), _averages(record)) for record in records]
 
 
-def gather_all(store: Store) -> list[Evidence]:
+def gather_all(store: Store, machine: Machine | None = None) -> list[Evidence]:
     """The evidence of all records of the store: studies by name, within them the largest scale first.
 
-    Warns of records that it cannot read.
+    With a `machine`, examples of its local tasks have texts. Warns of records that it cannot read.
     """
-    reader, found = _Reader(store), list[tuple[Evidence, Mapping[str, Any]]]()
+    reader, found = _Reader(store, machine), list[tuple[Evidence, Mapping[str, Any]]]()
     for name, record in store.records(needed=()).items():
         try:
             claims, averages = _claims(record), _averages(record)
@@ -63,14 +64,14 @@ def gather_all(store: Store) -> list[Evidence]:
 class _Reader:
     """The finished and the damaged runs of a store."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, machine: Machine | None = None) -> None:
         self.store = store
         self.runs = {run.id: run for run in store.runs()}
         self.damaged = {
             run.id: f"{path.relative_to(run.path)} has changed on disk: the same `bertlab ablate` repeats the run"
             for run, path in store.damaged()
         }
-        self.predictions = Predictions(self.runs)
+        self.predictions = Predictions(self.runs, machine)
 
     def evidence(
         self, record: Mapping[str, Any], claims: tuple[Claim, ...], averages: tuple[AverageColumn, ...]

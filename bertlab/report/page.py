@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from bertlab.errors import BadInput, Unwritable, unknown
 from bertlab.lab import shipped
+from bertlab.machine import Machine
 from bertlab.names import ALL
 from bertlab.report.agreement import Agreement, agreement
 from bertlab.report.evidence import Evidence
@@ -50,8 +51,11 @@ def write(
     out: Path,
     formats: Collection[str] = DEFAULT,
     since: Path | None = None,
+    data: Path | None = None,
 ) -> Report:
     """Writes `studies`, or all, from the store `runs` into `out`: CSV files, figures, and pages.
+
+    `data` has local copies of tasks: examples on which variants disagree are shown with their texts from there.
 
     The pages `index` and `agreement` are of all studies of the store; there is no page `agreement` without a pair of
     variants with a published difference.
@@ -65,7 +69,7 @@ def write(
     if ALL in studies:
         studies = ()
     store = Store(runs, lenient=True) if isinstance(runs, Path) else runs
-    everything = gather_all(store)
+    everything = gather_all(store, None if data is None else Machine(data=data))
     for name in studies:
         if everything and name not in (known := dict.fromkeys(each.study for each in everything)):
             if name in shipped.names():

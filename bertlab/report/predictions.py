@@ -5,14 +5,18 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
+from bertlab.machine import Machine
+from bertlab.recipe.identity import load
 from bertlab.report.cells import Cell
 from bertlab.report.statistics.effects import Effect, effect
 from bertlab.report.statistics.noise import Contributions
 from bertlab.store import predictions
 from bertlab.store.runs import Run
+from bertlab.tasks.data import local_texts, synthetic_texts
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import LIKELIHOOD as LIKELIHOOD
 from bertlab.tasks.metrics import Mean, Metric
+from bertlab.tasks.task import Task
 
 BySeed = Mapping[int, Sequence[Cell]]
 """Cells with a value, by seed."""
@@ -21,11 +25,25 @@ Scored = tuple[Metric, tuple[bytes, ...]]
 
 
 class Predictions:
-    """The predictions of a store; each run is read once."""
+    """The predictions of a store; each run is read once. `machine` knows where local copies of tasks are."""
 
-    def __init__(self, runs: Mapping[str, Run]) -> None:
-        self.runs = runs
+    def __init__(self, runs: Mapping[str, Run], machine: Machine | None = None) -> None:
+        self.runs, self.machine = runs, machine
         self.read: dict[tuple[str, str, str], Scored | None] = {}
+        self._texts: dict[tuple[str, str, int], tuple[str, ...]] = {}
+
+    def texts(self, cell: Cell) -> tuple[str, ...]:
+        """The texts of the examples of a cell, with their answers; none unless they are synthetic or local."""
+        science = self.runs[cell.run_id].science()
+        content, most = str(science.get("data", "")), int(science.get("settings", {}).get("max_eval_examples", 0))
+        place = content, cell.split, most
+        if place not in self._texts:
+            found = synthetic_texts(*place)
+            if self.machine is not None and not found:
+                task = load(Task, {**science.get("task", {}), "dataset": cell.dataset})
+                found = local_texts(task, *place, self.machine)
+            self._texts[place] = found
+        return self._texts[place]
 
     def effect(self, variant: BySeed, other: BySeed, metric: str = "") -> Effect | None:
         """`variant` minus `other`; None without a seed in common.

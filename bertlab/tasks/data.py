@@ -4,6 +4,7 @@ import dataclasses
 import functools
 from collections.abc import Iterable, Iterator
 from itertools import chain
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -15,7 +16,7 @@ from bertlab.machine import Machine
 from bertlab.names import shown
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.examples import Integers
-from bertlab.tasks.locate import LocatedTask, advice, locate, split_file, splits_of
+from bertlab.tasks.locate import LocatedTask, advice, content_of, existing, locate, split_file, splits_of
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
 from bertlab.text import rows
 
@@ -118,16 +119,29 @@ def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[lis
 def synthetic_texts(content: str, split: str, count: int = 0) -> tuple[str, ...]:
     """The texts of the evaluated examples of a split, each with the name of its right answer if it has one.
 
-    Only synthetic examples of the present version have texts here, found by their `LocatedTask.content`. For all others
-    there is none, since a report reads no data. At most `count` examples were evaluated; 0 for all.
+    Only synthetic examples of the present version have texts here, found by their `LocatedTask.content`. `count` is the
+    most that were evaluated; 0 for all.
     """
     from bertlab import synthetic as microworld
 
     name = content.rpartition("/")[2].partition("@")[0]
     if name not in catalog.WORLD or content != f"microworld:{microworld.version(name)}":
         return ()
-    task = catalog.WORLD[name]
-    kind, table = kinds.find(task.kind), _table(LocatedTask(task=task, name=name, origin="microworld"), split)
+    return _texts(LocatedTask(task=catalog.WORLD[name], name=name, origin="microworld"), split, count)
+
+
+def local_texts(task: Task, content: str, split: str, count: int, machine: Machine) -> tuple[str, ...]:
+    """As `synthetic_texts`, of the files of a task in `machine.data`; none if these are not the evaluated ones."""
+    folder = (machine.data or Path()) / task.dataset
+    located = LocatedTask(task=task, name=task.dataset, origin="files", folder=folder)
+    if not folder.is_dir() or not all(existing(folder, each) for each in splits_of(task)):
+        return ()
+    return _texts(located, split, count) if content_of(located, machine) == content else ()
+
+
+def _texts(located: LocatedTask, split: str, count: int) -> tuple[str, ...]:
+    task = located.task
+    kind, table = kinds.find(task.kind), _table(located, split)
     labels = kind.label_names(task, [table])
     columns = kind.text(task, table)
     texts = [[each if isinstance(each, str) else " ".join(each) for each in column] for column in columns]

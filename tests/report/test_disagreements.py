@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,9 @@ from bertlab.report import disagreements
 from bertlab.report.gather import gather
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog
-from bertlab.tasks.data import read, sampled, synthetic_texts
+from bertlab.tasks.data import local_texts, read, sampled, synthetic_texts
 from bertlab.tasks.locate import locate
+from bertlab.tasks.task import Task
 
 
 def predicted(builder: Any, variant: str, seed: int, likelihood: list[float], data: str = "") -> None:
@@ -75,3 +78,22 @@ def test_the_texts_are_of_the_examples_that_were_evaluated() -> None:
     older = located.content.replace("@", "@9")
     assert synthetic_texts(older, "validation") == (), "another version has other examples"
     assert synthetic_texts("sha256:1", "validation") == ()
+
+
+def test_the_texts_of_local_tasks_are_those_that_were_evaluated(tmp_path: Path) -> None:
+    folder = tmp_path / "pairs"
+    folder.mkdir()
+    for split in ("train", "validation"):
+        rows = [{"one": f"{split} {number}", "two": "b", "label": ("yes", "no")[number % 2]} for number in range(5)]
+        (folder / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    columns = {"text": ("one", "two"), "label": "label", "labels": ("yes", "no"), "evaluation": "validation"}
+    task = Task(kind="classification", dataset="pairs", **columns)
+    machine = Machine(data=tmp_path)
+    located = locate(task, machine=machine, world=False)
+    data = sampled(read(located), 3)
+    texts = local_texts(task, located.content, "validation", 3, machine)
+    expected = [f"{one} / {two}" for one, two in zip(*data.evaluation.text, strict=True)]
+    assert [each.rpartition(" (")[0] for each in texts] == expected
+    assert {each.rpartition(" (")[2] for each in texts} <= {"yes)", "no)"}
+    assert local_texts(task, "sha256:other", "validation", 3, machine) == (), "other examples have these numbers"
+    assert local_texts(task, located.content, "validation", 3, Machine(data=folder)) == ()
