@@ -73,7 +73,8 @@ def test_a_study_that_is_shown_has_a_plan(tmp_path, machine, text):
         lines = [json.dumps({"sentence": f"text {number}", "label": ("no", "yes")[number % 2]}) for number in range(8)]
         (tmp_path / "spam" / f"{split}.jsonl").write_text("\n".join(lines))
     study = studies.find(str(written(tmp_path, text)))
-    made = plan.make(plan.Request(studies=(study,), scale=scales.find("smoke")), machine)
+    corpora = "microworld", "microworld:2000"  # one study compares the first with both
+    made = plan.make(plan.Request(studies=(study,), scale=scales.find("smoke"), corpora=corpora), machine)
     pretrained = [job.kind for job in made.jobs].count("pretrain")
     assert pretrained == (1 if all(variant.adaptation for variant in study.variants) else 2)
     assert len(study.variants) == 2

@@ -114,7 +114,7 @@ def measured(
     if dry_run:
         read_tasks(plan.pending(store), local=True)
     if search:
-        planning.check_metrics(plan, store, machine)  # before any trial
+        planning.check_data(plan, store, machine)  # before any trial
         tried = searching.make(request, machine)
         if tried.plan.pending(store):
             cost = draw(tried.plan, store, machine, "settings to try on the baseline")
@@ -138,7 +138,7 @@ def measured(
             machine.check()
         draw(plan, store, machine)
         made, jobs = records(plan, options.spelled() + " --search" * search).values(), [*plan.jobs]
-        planning.check_metrics(plan, store, machine)
+        planning.check_data(plan, store, machine)
         complete = carry_out(jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, made))
         results = gather(store, union.keep(store, made))
         print_results(results)

@@ -26,7 +26,7 @@ def in_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[Eviden
         if places <= last:  # nothing is left to do, or runs have neither a result nor a failure of their own
             break
         plan, _ = _draw(rounds, states, places)
-        planning.check_metrics(plan, store, rounds.machine)
+        planning.check_data(plan, store, rounds.machine)
         made = rounds.records(places)
         carry_out(plan.jobs, store, rounds.machine, retry=retry, on_training=lambda: union.keep(store, made))  # noqa: B023
         union.keep(store, made)

@@ -16,7 +16,7 @@ from bertlab.inputs.formats import Layout, segment_pairs, single_segments
 from bertlab.recipe import Loss, Recipe
 from bertlab.recipe.cost import phases, tokens
 from bertlab.recipe.objective import pairing
-from bertlab.text.tokens import Part, TokenisedCorpus, by_hash, share_of
+from bertlab.text.tokens import Part, TokenisedCorpus, by_hash, first_corpora, share_of
 
 _KEPT = 1 << 30
 """Tokens of text whose layouts stay in memory (about 34 bytes a sequence); others are computed again when needed."""
@@ -57,9 +57,10 @@ class Batches:
 
 
 def training_text(recipe: Recipe, text: Part) -> Part:
-    """The documents that a recipe trains on: its share of them, of these about as many as its steps pass over
-    `inputs.epochs` times, by a hash of each, but at least `FEWEST`. Raises `BadInput` for too short a text."""
-    text, epochs = share_of(text, recipe.inputs.document_share, FEWEST), recipe.inputs.epochs
+    """The documents that a recipe trains on: a share of those of its corpora, of these about as many as its steps pass
+    over `inputs.epochs` times, by a hash of each, but at least `FEWEST`. Raises `BadInput` for too short a text."""
+    text, epochs = first_corpora(text, recipe.inputs.corpora), recipe.inputs.epochs
+    text = share_of(text, recipe.inputs.document_share, FEWEST)
     if not epochs:
         return text
     share = min(1.0, tokens(recipe) / epochs / max(1, len(text.tokens)))  # if each token of a text is read once

@@ -24,7 +24,7 @@ from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.kinds.base import SETTINGS
 from bertlab.tasks.locate import LocatedTask, Tasks
-from bertlab.text import annotation, sources
+from bertlab.text import annotation, sources, tokens
 
 MOST = 100_000
 """The largest number of values of one study in a plan."""
@@ -295,6 +295,12 @@ class _Planner:
                     f"model.max_positions is {recipe.model.max_positions} and variant '{variant.name}' of study "
                     f"{study.name} has sequences of {recipe.inputs.longest} tokens: give as many positions, or 0"
                 )
+            needed = max(2, recipe.inputs.corpora)  # the first of one is all of them
+            if recipe.inputs.corpora and len(self.located) < needed:
+                raise BadInput(
+                    f"inputs.corpora is {recipe.inputs.corpora} in variant '{variant.name}' of study {study.name}, and "
+                    f"the number of corpora is {len(self.located)}: name {needed} or more, each with --corpus"
+                )
         return recipes
 
     def annotated(self, study: Study, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
@@ -384,9 +390,18 @@ def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | N
     return dataclasses.replace(pretrained, fresh=True)
 
 
-def check_metrics(plan: Plan, store: Store, machine: Machine) -> None:
-    """Raises `BadInput` for a metric that does not fit the labels of a task; reads the examples."""
+def check_data(plan: Plan, store: Store, machine: Machine) -> None:
+    """Raises `BadInput` for a metric that does not fit the labels of a task, and for corpora without documents.
+
+    It reads the examples. Of a corpus it knows the documents once it is prepared; later the training refuses it.
+    """
     pending = {job.id for job in plan.pending(store)}
+    prepared = {run.id: run for run in store.runs() if run.kind == "corpus"}
+    for pretrain in plan.jobs:
+        if isinstance(pretrain, Pretrain) and pretrain.id in pending and pretrain.corpus.id in prepared:
+            facts, corpora = prepared[pretrain.corpus.id].result(), pretrain.recipe.declared.inputs.corpora
+            if corpora:
+                tokens.first_documents(facts.get("documents_by_source", {}).get("train", ()), corpora)
     for cell in plan.cells:
         job, metrics = cell.job, cell.study.metrics(cell.measurement)
         if isinstance(job, Measure) and job.id in pending and metrics != [DEFAULT_METRIC]:

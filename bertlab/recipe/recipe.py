@@ -3,6 +3,7 @@
 All fields default to BERT's own values (Devlin et al. 2019, appendix A.2).
 """
 
+import dataclasses
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
@@ -162,6 +163,9 @@ class Inputs(Checked, group="inputs"):
     """Passes over the data within all steps: as many documents are used as that takes, by a hash of each; 0 for all."""
     document_share: Annotated[float, Range(0, 1, above=True)] = 1.0
     """Share of the training documents that are used, by a hash of each: a smaller share is part of a larger one."""
+    corpora: Annotated[int, Range(0, 1000)] = 0
+    """How many corpora are trained on, the first ones of `--corpus` in its order; 0 for all. The vocabulary and the
+    held-out documents are those of all corpora."""
     phase2_length: Annotated[int, Range(8, 8192, "tokens", or_zero=True)] = 0
     """Tokens per sequence in the last `phase2_share` of the steps; 0 keeps `length` throughout."""
     phase2_share: Annotated[float, Range(0, 1, below=True)] = 0.0
@@ -276,11 +280,14 @@ class Recipe(Checked):
         """The recipe without fields that it does not use, from which its id follows.
 
         A model that is not trained depends on its vocabulary, its shape, the lengths that decide its positions, its
-        seed, and on the kind of the first loss, which decides its held-out figures.
+        seed, and on the kind of the first loss, which decides its held-out figures. An `inputs.corpora` that is the
+        number of all sources is 0, too.
         """
+        inputs = self.inputs
+        if self.schedule.steps and inputs.corpora and inputs.corpora == len(self.corpus.sources):
+            return dataclasses.replace(self, inputs=dataclasses.replace(inputs, corpora=0))
         if self.schedule.steps:
             return self
-        inputs = self.inputs
         return Recipe(
             corpus=self.corpus,
             tokenizer=self.tokenizer,

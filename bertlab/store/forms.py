@@ -26,6 +26,7 @@ RUN = {
         "heldout?": _FIGURES,
         "over_vocabulary?": [str],
         "rows?": {"*": int},
+        "documents_by_source?": {"*": [int]},
         "steps?": int,
         "trained_parameters?": int,
         "tokens?": NUMBER,

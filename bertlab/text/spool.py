@@ -51,6 +51,8 @@ class Spool:
     """The hash that decides whether a document is held out."""
     order: npt.NDArray[np.uint64]
     """The hash that decides which documents a sample takes."""
+    begins: tuple[int, ...] = (0,)
+    """The first byte of each source."""
 
     @classmethod
     def write(cls, path: Path, located: Sequence[Located], progress: Progress) -> Self:
@@ -58,11 +60,12 @@ class Spool:
 
         Raises `BadInput` for a source that is empty or has changed, and if all documents are one: some are held out.
         """
-        lengths, hashes = array.array("q"), bytearray()
+        lengths, hashes, begins = array.array("q"), bytearray(), []
         written = shown = 0
         with path.open("wb", buffering=BLOCK) as stream:
             for each in located:
                 before = len(lengths)
+                begins.append(written)
                 for text in documents(each):
                     encoded = text.encode("utf-8", "replace")  # JSON can hold halves of surrogate pairs
                     stream.write(encoded)
@@ -80,7 +83,7 @@ class Spool:
         if sides.min() == sides.max():
             names = ", ".join(f"'{each.source.name}'" for each in located)
             raise BadInput(f"corpus {names} is a single document: give two or more, for some are held out")
-        return cls(path=path, lengths=np.frombuffer(lengths, dtype=np.int64), sides=sides, order=order)
+        return cls(path, np.frombuffer(lengths, dtype=np.int64), sides, order, tuple(begins))
 
     def split(self, share: float) -> tuple[Numbers, Numbers]:
         """The documents to train on and those held out: the ones whose hash is below `share`.
@@ -110,6 +113,10 @@ class Spool:
         ends = places[:, 1].cumsum() // BLOCK
         return np.split(places, np.flatnonzero(np.diff(ends)) + 1)
 
+    def sources(self, block: Block) -> Numbers:
+        """The number of the source of each document of a block, shape (D,)."""
+        return np.searchsorted(self.begins, block[:, 0], side="right") - 1
+
     def _places(self) -> npt.NDArray[np.int64]:
         """The first byte and the length in bytes of each document, shape (D, 2)."""
         return np.stack((self.lengths.cumsum() - self.lengths, self.lengths), 1)
@@ -133,6 +140,8 @@ class Tokenised:
     """Tokens of each sentence, shape (S,)."""
     documents: Counts
     """Sentences of each document, shape (D,)."""
+    numbers: Numbers
+    """The number of each document among those of the block, shape (D,)."""
     marks: bytes = b""
     """The linguistic spans that each token is in, a byte each, if the text is annotated."""
 
@@ -178,6 +187,7 @@ def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer, annotate: An
         tokens=b"".join(itertools.compress(packed, kept.tolist())),
         sentences=lengths[kept].astype(np.int32),
         documents=counts[counts > 0].astype(np.int32),
+        numbers=np.flatnonzero(counts),
         marks=b"".join(itertools.compress(marked, kept.tolist())),
     )
 

@@ -63,6 +63,48 @@ class Part:
     marks: Marks | None = None
     """The linguistic spans that each token is in, as `text.annotation` marks them, shape (T,), memory-mapped; None in a
     corpus without them."""
+    by_source: tuple[int, ...] = ()
+    """Documents of each source, in the order of the text; empty if that is not known."""
+
+
+def first_documents(by_source: Sequence[int], corpora: int) -> int:
+    """The number of documents in the first `corpora` sources, of those that have `by_source` documents each.
+
+    Raises `BadInput` if there are fewer sources, or no document in these.
+    """
+    given = f"inputs.corpora is {corpora}"
+    if not by_source:
+        raise BadInput(
+            f"{given}, and an earlier version prepared the corpus, without the sources of its documents: remove it "
+            "(bertlab runs --remove) and run again"
+        )
+    if corpora > len(by_source):
+        raise BadInput(f"{given}, and the number of corpora is {len(by_source)}: give more, or set it to 0 for all")
+    if not (documents := sum(by_source[:corpora])):
+        raise BadInput(
+            f"{given}: all documents of {'the first corpus' if corpora == 1 else 'these corpora'} are held out or have "
+            "less than two tokens: give more (each file or record is one), or the corpora in another order"
+        )
+    return documents
+
+
+def first_corpora(text: Part, corpora: int) -> Part:
+    """The documents of the first `corpora` sources, with which the text begins, or of all for 0; not copied.
+
+    Raises `BadInput` as `first_documents` does.
+    """
+    if not corpora:
+        return text
+    documents = first_documents(text.by_source, corpora)
+    sentences = int(text.documents[documents])
+    tokens = int(text.sentences[sentences])
+    return Part(
+        text.tokens[:tokens],
+        text.sentences[: sentences + 1],
+        text.documents[: documents + 1],
+        None if text.marks is None else text.marks[:tokens],
+        text.by_source[:corpora],
+    )
 
 
 def by_hash(text: Part) -> npt.NDArray[np.intp]:
@@ -128,9 +170,10 @@ def prepare(
     corpus. Progress is in bytes of text; their total is unknown, and given as 0, while sources are read.
 
     Returns facts, ready for JSON, which it also writes to `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of
-    text), of each part `documents`, `sentences`, `tokens` and `bytes`, `unigram_entropy` and `fingerprint` (SHA-256
-    over the arrays and the vocabulary). `unigram_entropy`, in nats, is the loss on held-out tokens of a model that
-    knows only how often each occurs there. Raises `BadInput` for unusable sources, and if a part has no document.
+    text), of each part `documents`, `sentences`, `tokens` and `bytes`, `documents_by_source` (lists by part),
+    `unigram_entropy` and `fingerprint` (SHA-256 over the arrays and the vocabulary). `unigram_entropy`, in nats, is the
+    loss on held-out tokens of a model that knows only how often each occurs there. Raises `BadInput` for unusable
+    sources, and if a part has no document.
     """
     path, vocabulary = directory / "text.spool", directory / tokenizer.file
     try:
@@ -139,7 +182,7 @@ def prepare(
         trained = _trained(tokenizer, given, spool, train, progress)
         trained.save(vocabulary)
         size = int(spool.lengths.sum())
-        done = 0
+        done, by_source = 0, {part: np.zeros(len(located), dtype=np.int64) for part in PARTS}
         for part, chosen in zip(PARTS, (train, heldout), strict=True):
             processes = workers if spool.lengths[chosen].sum() >= SMALL else 1
             (directory / part).mkdir()
@@ -153,6 +196,7 @@ def prepare(
                     if marked is not None:
                         marked.write(tokenised.marks)
                     counts.append((tokenised.sentences, tokenised.documents))
+                    by_source[part] += np.bincount(spool.sources(block)[tokenised.numbers], minlength=len(located))
                     done += int(block[:, 1].sum())
                     progress(done, size, "annotating" if corpus.annotator else "tokenising")
                     stop_if_asked()
@@ -169,6 +213,7 @@ def prepare(
             "tokens": len(opened.tokens),
             "bytes": int(spool.lengths[chosen].sum()),
         }
+    facts["documents_by_source"] = {part: each.tolist() for part, each in by_source.items()}
     frequency = np.zeros(trained.size, dtype=np.int64)
     for start in range(0, len(opened.tokens), _CHUNK):  # of the held-out part
         frequency += np.bincount(opened.tokens[start : start + _CHUNK], minlength=trained.size)
@@ -187,7 +232,8 @@ def open_corpus(directory: Path, tokenizer: Tokenizer, *, check: bool = True) ->
         if check and _fingerprint(directory, tokenizer) != facts["fingerprint"]:
             raise ValueError("its fingerprint has changed")
         trained = tokenizer.load(directory / tokenizer.file)
-        train, heldout = (_open_part(directory / part, trained.dtype) for part in PARTS)
+        known = facts.get("documents_by_source", {})  # an earlier version did not record them
+        train, heldout = (_open_part(directory / part, trained.dtype, known.get(part, ())) for part in PARTS)
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(f"the tokenised corpus {directory} is damaged ({error}): remove it and run again") from None
     return TokenisedCorpus(tokenizer=trained, train=train, heldout=heldout, facts=facts)
@@ -226,14 +272,14 @@ def _write_offsets(path: Path, counts: Sequence[Counts]) -> None:
             last = sums[-1:] if len(sums) else last
 
 
-def _open_part(directory: Path, dtype: np.dtype[Any]) -> Part:
+def _open_part(directory: Path, dtype: np.dtype[Any], by_source: Sequence[int] = ()) -> Part:
     tokens, sentences, documents = (directory / name for name in _FILES)
     offsets = np.load(sentences, mmap_mode="r"), np.load(documents, mmap_mode="r")
     if len(offsets[1]) < 2:
         raise BadInput(f"the {directory.name} part of the corpus has no document of two tokens: add text")
     path = directory / _MARKS
     marks = np.memmap(path, dtype=np.uint8, mode="r") if path.exists() else None
-    return Part(np.memmap(tokens, dtype=dtype, mode="r"), *offsets, marks)
+    return Part(np.memmap(tokens, dtype=dtype, mode="r"), *offsets, marks, tuple(by_source))
 
 
 def _fingerprint(directory: Path, tokenizer: Tokenizer) -> str:

@@ -140,7 +140,7 @@ def test_failed_runs_are_repeated_once(monkeypatch):
     monkeypatch.setattr(in_rounds, "_next", lambda rounds, **named: (nothing, next(places)))
     monkeypatch.setattr(in_rounds, "_draw", lambda *given: (nothing, None))
     monkeypatch.setattr(in_rounds, "carry_out", lambda *given, retry, on_training: retries.append(retry))
-    for name in ("planning.check_metrics", "union.keep", "print_results", "_say_end"):
+    for name in ("planning.check_data", "union.keep", "print_results", "_say_end"):
         monkeypatch.setattr(f"bertlab.cli.in_rounds.{name}", lambda *given: None)
     assert in_rounds.in_rounds(made, retry=True) == (True, [], [])
     assert retries == [True, False]

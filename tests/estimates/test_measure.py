@@ -6,10 +6,12 @@ import weakref
 import pytest
 import torch
 
+from bertlab.errors import BadInput
 from bertlab.estimates import measure
 from bertlab.estimates.estimate import JOB_SECONDS
 from bertlab.estimates.measure import StepTimer
 from bertlab.estimates.times import Trials
+from bertlab.inputs.batches import Batches
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.scales import find
 from bertlab.recipe import cost
@@ -85,6 +87,17 @@ def test_phases_count_by_their_steps(corpus, machine, tmp_path, monkeypatch):
     speed = measure.flops_per_second(recipe, corpus, tmp_path, machine, 1e15)
     assert [each.inputs.length for each, _ in seen] == [32, 64]
     assert speed == cost.flops(recipe) / recipe.schedule.steps
+
+
+def test_trials_train_on_any_text(corpus, machine, tmp_path, monkeypatch):
+    """The text of a trial is one source, and that of a plan may be three."""
+    seen = timed(monkeypatch)
+    recipe = find("smoke").recipe
+    recipe = dataclasses.replace(recipe, inputs=dataclasses.replace(recipe.inputs, corpora=2))
+    measure.flops_per_second(recipe, corpus, tmp_path, machine, 1e15)
+    assert Batches(seen[0][0], corpus).sequences_in(0) > 0
+    with pytest.raises(BadInput, match="and the number of corpora is 1"):
+        Batches(recipe, corpus)
 
 
 def test_throughput_is_that_of_the_scales_own_batch(corpus, machine, tmp_path, monkeypatch):

@@ -21,10 +21,12 @@ from bertlab.objectives.selection import Choice
 from bertlab.recipe import Format, Inputs, Model, Recipe, Schedule
 from bertlab.recipe.objective import bert
 from bertlab.recipe.ranges import arms
+from bertlab.text.tokens import first_corpora
 
 FORMATS = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
 BALANCE = "pairs from another document"
 COVERAGE = "tokens of the text in an epoch"
+FROM = "documents of the sequences"
 MASK, KEEP, RANDOM = "chosen, shown as [MASK]", "chosen, kept", "chosen, another shown"
 AGAIN = "another choice after 10 epochs"
 
@@ -92,6 +94,37 @@ def test_clean_batches_of_every_format_pass(corpus: Any, name: str, causal: bool
 )
 def test_clean_batches_of_other_recipes_pass(corpus: Any, given: Recipe) -> None:
     assert failing(audit(given, corpus)) == set()
+
+
+def of_three(corpus: Any) -> Any:
+    """The corpus as one of three sources."""
+    documents = len(corpus.train.documents) - 1
+    train = dataclasses.replace(
+        corpus.train, by_source=(documents // 3, documents // 3, documents - 2 * (documents // 3))
+    )
+    return dataclasses.replace(corpus, train=train)
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize(("corpora", "expected"), [(1, "of the first corpus"), (2, "of the first 2 corpora")])
+def test_clean_batches_of_some_corpora_pass(corpus: Any, name: str, corpora: int, expected: str) -> None:
+    audited = audit(recipe(corpora=corpora, format=name), of_three(corpus))
+    assert failing(audited) == set()
+    (check,) = (check for each in audited for check in each.checks if check.figure == FROM)
+    assert (check.found, check.expected) == ("always", expected)
+    documents = of_three(corpus).train.by_source[0] * corpora
+    assert check.test == f"exact, {documents:,} documents"
+
+
+def test_text_of_other_corpora_is_found(corpus: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    given = recipe(corpora=2)
+    assert "labels put back" in found(of_three(corpus), given, drawn=recipe()), "batches of all corpora"
+    size = of_three(corpus).train.by_source[0]
+    for more in (1, size):  # whatever the batches take for the text of the recipe
+        text = first_corpora(dataclasses.replace(corpus.train, by_source=(2 * size + more,)), 1)
+        for module in ("bertlab.inputs.batches", "bertlab.inputs.audit"):
+            monkeypatch.setattr(f"{module}.training_text", lambda *given, text=text: text)
+        assert found(of_three(corpus), given) == {FROM}
 
 
 def test_each_length_is_audited_in_its_own_steps(corpus: Any) -> None:

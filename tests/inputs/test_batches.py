@@ -458,6 +458,44 @@ def test_a_share_of_the_documents_is_part_of_a_larger_one_and_whole_documents() 
     assert Batches(recipe(document_share=0.2), CORPUS).sequences_in(0) < Batches(recipe(), CORPUS).sequences_in(0) / 3
 
 
+SOURCES = (25, 20, 15)
+"""Documents of three sources of the text, as they are in it."""
+
+
+def of_sources(corpus: Any) -> Any:
+    train = dataclasses.replace(corpus.train, by_source=SOURCES)
+    return SimpleNamespace(**vars(corpus) | {"train": train})
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("others", [{}, {"document_share": 0.5}, {"epochs": 40}])
+@pytest.mark.parametrize("corpora", [1, 2])
+def test_of_some_corpora_sequences_hold_the_first_alone(name: str, others: dict[str, Any], corpora: int) -> None:
+    corpus, given = of_sources(CORPUS), recipe(corpora=corpora, format=name, **others)
+    source, train = Batches(given, corpus), CORPUS.train
+    assert sum(SOURCES) == len(train.documents) - 1
+    first = train.tokens[: train.sentences[train.documents[sum(SOURCES[:corpora])]]]
+    assert len(first) < len(train.tokens)
+    drawn = [source.batch(step) for step in range(60)]
+    assert drawn[-1].epochs.max() > 0
+    held = set(np.concatenate([plain(each).ravel() for each in drawn]).tolist()) - {PAD, CLS, SEP}
+    assert held <= set(first.tolist())
+    if not others and name == "full-sentences":
+        assert held == set(first.tolist())
+    evaluated = [heldout(each, corpus, FIXED[:1], 20) for each in (given, recipe(format=name))]
+    assert [contents(each) for each in evaluated[0]] == [contents(each) for each in evaluated[1]]
+    again = Batches(given, corpus)
+    assert [contents(again.batch(step)) for step in (59, 7)] == [contents(drawn[step]) for step in (59, 7)]
+
+
+def test_all_corpora_give_the_batches_of_the_whole_text_and_more_are_refused() -> None:
+    corpus = of_sources(CORPUS)
+    every, whole = Batches(recipe(corpora=3), corpus), Batches(recipe(), CORPUS)
+    assert [contents(every.batch(step)) for step in range(9)] == [contents(whole.batch(step)) for step in range(9)]
+    with pytest.raises(BadInput, match=r"^inputs.corpora is 4, and the number of corpora is 3"):
+        Batches(recipe(corpora=4), corpus)
+
+
 def test_documents_are_in_the_order_of_their_hashes_and_hashed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     every = CORPUS.train
     twice = Part(  # equal documents are in the order of the text

@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from bertlab.lab.study import Measurement, Study, Task, Variant
 from bertlab.lab.study_file import Code
 from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
-from bertlab.recipe import Schedule, cost
+from bertlab.recipe import Inputs, Schedule, cost
 from bertlab.store import union
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, locate
@@ -130,6 +131,65 @@ def test_a_plan_of_several_texts_prepares_them_first(machine):
     made = kinds(plan.make(request(studies=(studies.find("encoding"),)), machine))
     assert made.count("corpus") > 1
     assert made == sorted(made, key=lambda kind: kind != "corpus")
+
+
+@pytest.fixture
+def second_file(tmp_path):
+    path = tmp_path / "more.jsonl"
+    path.write_text("".join(json.dumps({"text": f"Document number {each}. It is short."}) + "\n" for each in range(40)))
+    return path
+
+
+def test_variants_that_read_some_corpora_share_the_text_and_change_no_other_id(machine, text_file, second_file):
+    """Of two corpora the first two are all: one training."""
+    variants = [Variant("a", inputs=Inputs(corpora=1)), Variant("b", inputs=Inputs(corpora=2)), Variant("c")]
+    both = {"corpora": (str(text_file), str(second_file))}
+    made = plan.make(request(studies=(own(*variants),), **both), machine)
+    assert kinds(made) == ["corpus", "pretrain", "pretrain"]
+    first, second, all_of_them = (cell.pretrain for cell in made.cells)
+    assert first.id != second.id == all_of_them.id
+    assert (first.recipe.inputs.corpora, second.recipe.declared.inputs.corpora) == (1, 0)
+    unvaried = own(Variant("a", schedule=Schedule(warmup=0.5)), Variant("b", schedule=Schedule(warmup=0.01)))
+    set_to = [scales.find("smoke").set([f"inputs.corpora={each}"]) for each in (0, 1)]
+    whole, part = (plan.make(request(studies=(unvaried,), scale=each, **both), machine) for each in set_to)
+    assert [job.id for job in whole.jobs[:1]] == [job.id for job in part.jobs[:1]] == [made.jobs[0].id]
+    assert whole.jobs[1].recipe.corpus == part.jobs[1].recipe.corpus
+    assert not {job.id for job in whole.jobs[1:]} & {job.id for job in part.jobs[1:]}
+
+
+@pytest.mark.parametrize(("corpora", "given", "needed"), [(1, 1, 2), (2, 1, 2), (3, 2, 3), (3, 1, 3)])
+def test_more_corpora_than_there_are_are_refused(machine, text_file, second_file, corpora, given, needed):
+    study = own(Variant("a"), Variant("b", inputs=Inputs(corpora=corpora)))
+    texts = tuple(map(str, (text_file, second_file)[:given]))
+    says = f"^inputs.corpora is {corpora} in variant 'b' .* own, and the number of corpora is {given}: name {needed} "
+    with pytest.raises(BadInput, match=says):
+        plan.make(request(studies=(study,), corpora=texts), machine)
+    scale = scales.find("smoke").set([f"inputs.corpora={corpora}"])
+    with pytest.raises(BadInput, match=f"^inputs.corpora is {corpora} in variant 'a' of study own"):
+        plan.make(request(studies=(own(Variant("a")),), scale=scale, corpora=texts), machine)
+
+
+@pytest.mark.parametrize(
+    ("facts", "says"),
+    [
+        ({"documents_by_source": {"train": [0, 40]}}, "all documents of the first corpus are held out"),
+        ({"train": {"documents": 40}}, "an earlier version prepared the corpus"),
+        ({"documents_by_source": {"train": [1, 39]}}, ""),
+    ],
+)
+def test_a_prepared_text_without_documents_of_its_first_corpus_is_refused(
+    machine, text_file, second_file, tmp_path, facts, says
+):
+    store, study = Store(tmp_path / "runs"), own(Variant("a", inputs=Inputs(corpora=1)), Variant("b"))
+    made = plan.make(request(studies=(study,), corpora=(str(text_file), str(second_file))), machine)
+    plan.check_data(made, store, machine)  # nothing is known yet
+    store.prepare()
+    work = store.work("corpus", made.jobs[0].id)
+    (work / "recipe.json").write_text('{"science": {}}')
+    (work / "result.json").write_text(json.dumps(facts))
+    store.finish("corpus", made.jobs[0].id, "text")
+    with pytest.raises(BadInput, match=f"^inputs.corpora is 1.*{says}") if says else nullcontext():
+        plan.check_data(made, store, machine)
 
 
 def test_a_command_may_ask_for_fewer_fine_tuning_seeds_than_the_scale(machine):

@@ -185,7 +185,7 @@ def test_a_task_lies_beside_its_study_file(tmp_path, machine, monkeypatch):
     from bertlab.store.runs import Store
 
     with pytest.raises(BadInput, match=r"'own': a classification task .* no metric 'f1': choose metric= from acc"):
-        plan.check_metrics(made, Store(tmp_path / "runs"), Machine(cache=machine.cache))
+        plan.check_data(made, Store(tmp_path / "runs"), Machine(cache=machine.cache))
 
 
 def test_a_metric_of_two_labels_is_refused_for_three(machine):

@@ -182,11 +182,13 @@ def reader() -> Any:
 
 @pytest.mark.parametrize(("other", "inputs"), [
     (MaskedLM(), Inputs(length=24)), (MaskedLM(), Inputs(length=24, document_share=0.5)),
+    (MaskedLM(), Inputs(length=24, corpora=1)),
     (MaskedLM(), Inputs(length=24, epochs=12)), (MaskedLM(), Inputs(length=24, format="full-sentences")),
     (MaskedLM(), Inputs(length=500, format="sentence-pair")), (SentenceOrder(), Inputs(length=24)),
 ])  # fmt: skip
 def test_marks_are_those_of_the_tokens(corpus: Any, reader: Any, other: Any, inputs: Inputs) -> None:
-    train = dataclasses.replace(corpus.train, marks=(np.asarray(corpus.train.tokens) % 251).astype(np.uint8))
+    marks, documents = (np.asarray(corpus.train.tokens) % 251).astype(np.uint8), len(corpus.train.documents) - 1
+    train = dataclasses.replace(corpus.train, marks=marks, by_source=(documents // 2, documents - documents // 2))
     recipe = Recipe(objective=(reader, other), inputs=inputs, schedule=Schedule(batch_size=32, steps=200))
     batch = Batches(recipe, dataclasses.replace(corpus, train=train), trimmed=False).batch(1)
     found, tokenizer = batch.arrays["reads_marks"], corpus.tokenizer

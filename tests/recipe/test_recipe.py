@@ -166,6 +166,15 @@ def test_what_is_not_trained_is_its_vocabulary_shape_and_seed_alone():
         assert canonical(other) != canonical(steps[0])
 
 
+def test_as_many_corpora_as_there_are_are_all_of_them():
+    two = recipe.Corpus(sources=tuple(recipe.Source(name=name, content=f"sha256:{name}") for name in "ab"))
+    ids_of = [
+        identity("pretrain", recipe=Recipe(corpus=two, inputs=recipe.Inputs(corpora=corpora))) for corpora in range(4)
+    ]
+    assert ids_of[0] == ids_of[2]
+    assert len(set(ids_of)) == 3
+
+
 def test_only_formats_that_draw_have_copies():
     formats = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
     assert [recipe.Inputs(format=each, dupe_factor=7).copies for each in formats] == [7, 7, 1, 1]

@@ -126,6 +126,8 @@ def test_facts_say_what_was_built(build):
             "tokens": len(part.tokens),
             "bytes": sizes[name],
         }
+    documents = {name: [facts[name]["documents"]] for name in ("train", "heldout")}
+    assert facts["documents_by_source"] == documents
     assert sorted(path.name for path in directory.iterdir()) == ["corpus.json", "heldout", "train", "vocab.txt"]
 
 
@@ -155,6 +157,71 @@ def test_repeated_documents_lie_on_one_side(build):
     corpus = opened(build(texts * 3))
     train, heldout = (set(map(tuple, texts_of(corpus, part))) for part in (corpus.train, corpus.heldout))
     assert not train & heldout
+
+
+SHORT = ["\u200b", *WORDS]
+"""Documents of fewer than two tokens in a vocabulary that has these words: no part has them."""
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_documents_of_each_source_are_known(build, monkeypatch, tmp_path, workers):
+    monkeypatch.setattr(tokens, "SMALL", 0)
+    monkeypatch.setattr(spool, "BLOCK", 4_000)  # blocks have documents of two sources
+    path = tmp_path / "given.txt"
+    TrainedWordPiece([*SPECIALS, *WORDS, "number", ".", *map(str, range(200))]).save(path)
+    every = world(150)
+    sources_of = [[*every[:40], *SHORT], [*SHORT, *every[40:60]], [*SHORT, *every[60:]]]
+    corpus = opened(build(sources_of, given=path, workers=workers))
+    last = [{text.split()[-1].removesuffix(".") for text in texts} for texts in (every[:40], every[40:60], every[60:])]
+    for part in (corpus.train, corpus.heldout):
+        ends = np.cumsum(part.by_source)
+        found = texts_of(corpus, part)
+        assert len(found) == ends[-1]
+        assert min(part.by_source) > 0
+        for own, begin, end in zip(last, [0, *ends], ends, strict=False):
+            assert {document[-1].split()[-2] for document in found[begin:end]} <= own
+    assert sum(corpus.train.by_source) + sum(corpus.heldout.by_source) == 150
+
+
+def test_the_first_corpora_are_the_documents_of_these_sources(build):
+    texts = world(90)
+    corpus = opened(build([texts[:30], texts[30:50], texts[50:]]))
+    every, sizes = texts_of(corpus, corpus.train), corpus.train.by_source
+    assert 15 < sizes[0] < 30
+    for corpora in (1, 2, 3):
+        part = tokens.first_corpora(corpus.train, corpora)
+        assert texts_of(corpus, part) == every[: sum(sizes[:corpora])]
+        assert (part.sentences[-1], part.documents[-1]) == (len(part.tokens), len(part.sentences) - 1)
+        assert np.shares_memory(part.tokens, corpus.train.tokens)
+    assert tokens.first_corpora(corpus.train, 0) is corpus.train
+    with pytest.raises(
+        BadInput, match=r"^inputs.corpora is 4, and the number of corpora is 3: give more, or set it to 0"
+    ):
+        tokens.first_corpora(corpus.train, 4)
+
+
+def test_corpora_without_documents_to_train_on_are_refused():
+    assert tokens.first_documents((0, 0, 7), 3) == 7
+    with pytest.raises(BadInput, match=r"^inputs.corpora is 1: all documents of the first corpus are held out or have"):
+        tokens.first_documents((0, 0, 7), 1)
+    with pytest.raises(BadInput, match=r"^inputs.corpora is 2: all documents of these corpora are held out or have"):
+        tokens.first_documents((0, 0, 7), 2)
+
+
+def test_a_corpus_that_lacks_the_documents_of_its_sources_is_read_as_a_whole(build):
+    """An earlier version prepared it: the files and their fingerprint are the same."""
+    directory = build([world(30), world(60)[30:]])
+    whole, path = opened(directory), directory / "corpus.json"
+    facts = json.loads(path.read_text())
+    del facts["documents_by_source"]
+    path.write_text(json.dumps(facts))
+    earlier = opened(directory)
+    assert texts_of(earlier, earlier.train) == texts_of(whole, whole.train)
+    assert tokens.first_corpora(earlier.train, 0) is earlier.train
+    with pytest.raises(
+        BadInput, match=r"^inputs.corpora is 1, and an earlier version prepared .*: remove it .* and run"
+    ):
+        tokens.first_corpora(earlier.train, 1)
 
 
 @pytest.mark.parametrize("share", [1e-6, 0.499])

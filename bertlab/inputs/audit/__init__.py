@@ -36,7 +36,7 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
     epoch are drawn, also beyond the last step: a larger sample tests a recipe better.
     """
     source = source or Batches(recipe, corpus).batch
-    corpus = dataclasses.replace(corpus, train=training_text(recipe, corpus.train))
+    whole, corpus = corpus, dataclasses.replace(corpus, train=training_text(recipe, corpus.train))
     lengths = phases(recipe)
     first_of_last = lengths[0][1] if len(lengths) > 1 else sys.maxsize
     copies = recipe.inputs.copies
@@ -54,6 +54,7 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
             *sequences.pairs(first),
             *sequences.form(first),
             *sequences.coverage(first),
+            *sequences.corpora(first, whole),
             *recipe.inputs.format.audit(first),
             *(check for loss in recipe.objective for check in loss.audit(first)),
         ]

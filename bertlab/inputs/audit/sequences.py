@@ -3,7 +3,8 @@
 import numpy as np
 
 from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always
-from bertlab.inputs.audit.sample import PREFIX, Sample
+from bertlab.inputs.audit.sample import PREFIX, Sample, elsewhere
+from bertlab.text.tokens import TokenisedCorpus
 
 _ALIKE = 0.03
 """By how much the form of true and random pairs may differ: no classifier gains more than half of it from a figure."""
@@ -129,3 +130,23 @@ def coverage(sample: Sample) -> list[Check]:
     if rule == "any":
         expected, holds, where = rule, True, ""
     return [Check("tokens of the text in an epoch", found, expected, f"exact, {len(places):,} tokens", holds, where)]
+
+
+def corpora(sample: Sample, whole: TokenisedCorpus) -> list[Check]:
+    """Whether the documents of the sequences are of the corpora that the recipe reads, the first ones of `whole`."""
+    read, text, trace = sample.recipe.inputs.corpora, whole.train, sample.traced
+    if not read:
+        return []
+    ends = np.asarray(text.sentences)[np.asarray(text.documents[1 : 1 + sum(text.by_source[:read])])]
+    placed = trace.places >= 0
+    bounds, numbers = np.append(0, trace.ends), np.unique(trace.document[placed])
+    numbers = numbers[bounds[numbers + 1] - bounds[numbers] >= PREFIX]
+    every = np.asarray(sample.corpus.train.tokens)
+    segments = [every[bounds[each] : bounds[each + 1]].astype(np.int64) for each in numbers]
+    found = elsewhere(np.asarray(text.tokens[: ends[-1]]), ends, segments, np.full(len(numbers), -1))
+    expected = f"of the first {read} corpora" if read > 1 else "of the first corpus"
+
+    def name(number: int) -> str:
+        return sample.name(int(np.nonzero(placed & (trace.document == numbers[number]))[0][0]))
+
+    return [always("documents of the sequences", expected, found < 0, name, of="documents")]
