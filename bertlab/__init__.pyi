@@ -52,6 +52,7 @@ from bertlab.tasks.task import Task as Task
 from bertlab.text.tokenizers import ByteLevelBPE as ByteLevelBPE
 from bertlab.text.tokenizers import ModernBPE as ModernBPE
 from bertlab.text.tokenizers import TrainedTokenizer as TrainedTokenizer
+from bertlab.text.tokenizers import Unigram as Unigram
 from bertlab.text.tokenizers import WordPiece as WordPiece
 from bertlab.training.data import PretrainingDataModule as PretrainingDataModule
 from bertlab.training.data import TaskDataModule as TaskDataModule

@@ -22,7 +22,7 @@ from bertlab.recipe import identity as ids
 from bertlab.recipe.identity import canonical, field_paths, identity, leaves, leaves_of, load, science, set_fields
 from bertlab.recipe.objective import pairing
 from bertlab.recipe.ranges import hints
-from bertlab.text.tokenizers import ByteLevelBPE, WordPiece
+from bertlab.text.tokenizers import ByteLevelBPE, Unigram, WordPiece
 
 OTHER = {
     bool: lambda value: not value,
@@ -40,6 +40,8 @@ def base(path: str) -> Recipe:
     """The default recipe, with the model, tokenizer, selection, loss or optimiser that has the field."""
     if path == "tokenizer.add_prefix_space":
         return Recipe(tokenizer=ByteLevelBPE())
+    if path == "tokenizer.keep_accents":
+        return Recipe(tokenizer=Unigram())
     if path in MODERN:
         return Recipe(model=recipe.ModernBert())
     if path in ("optimizer.decay", "optimizer.min_scale"):

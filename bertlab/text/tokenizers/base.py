@@ -125,6 +125,10 @@ class TrainedTokenizer:
 
     # `transformers`.
 
+    def published(self) -> RustTokenizer:
+        """A copy of its tokenizer, as others use it."""
+        return type(self.backend).from_str(self.backend.to_str())
+
     @property
     def config(self) -> dict[str, Any]:
         """The fields of tokenizer_config.json that are its own."""
@@ -134,7 +138,7 @@ class TrainedTokenizer:
         """Writes it in the files of `transformers`, for inputs of at most `length` tokens and a model of `segments`."""
         from tokenizers import AddedToken, processors
 
-        backend = type(self.backend).from_str(self.backend.to_str())
+        backend = self.published()
         *others, mask = self.specials  # the mask takes the place of a word, with the space that its tokens would hold
         backend.add_special_tokens([AddedToken(special, special=True, normalized=False) for special in others])
         backend.add_special_tokens([AddedToken(mask, special=True, normalized=False, lstrip=self.spaced)])
@@ -163,10 +167,12 @@ def read(directory: Path) -> TrainedTokenizer:
     path = directory / "tokenizer.json"
     if path.is_file():
         known = ", ".join(name for name, each in arms(Tokenizer).items() if not each._own)
-        raise BadInput(f"{path} is of another kind: only {known} as in BERT, RoBERTa and ModernBERT can be read")
+        models = "BERT, RoBERTa, ALBERT and ModernBERT"
+        raise BadInput(f"{path} is of another kind: only {known} as in {models} can be read")
     raise BadInput(
         f"{directory} has neither tokenizer.json nor vocab.txt, nor vocab.json and merges.txt: add the tokenizer that "
-        "the checkpoint was trained with"
+        "the checkpoint was trained with (AutoTokenizer of transformers, with sentencepiece and protobuf, saves a "
+        "spiece.model as a tokenizer.json)"
     )
 
 

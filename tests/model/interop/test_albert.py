@@ -11,9 +11,10 @@ from bertlab.model.heads import PretrainingModel, TensorBatch
 from bertlab.model.interop import huggingface
 from bertlab.objectives import CausalLM, MaskedLM, SentenceOrder
 from bertlab.recipe.identity import canonical
-from bertlab.text.tokenizers import WordPiece
+from bertlab.text.tokenizers import Unigram, WordPiece, base
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 from random_weights import perturbed
+from started import assert_adapted, assert_fills_masks
 
 TOKENS = 24
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(f"word{number}" for number in range(85))]
@@ -50,6 +51,41 @@ def assert_same_logits(ours, theirs):
 @pytest.fixture
 def tokenizer():
     return TrainedWordPiece(WORDS, WordPiece(lowercase=False))
+
+
+@pytest.fixture(scope="module")
+def checkpoint(tmp_path_factory):
+    """A small random ALBERT with its tokenizer, as transformers saves both."""
+    from transformers import AlbertConfig, AlbertForPreTraining, AlbertTokenizerFast
+
+    folder = tmp_path_factory.mktemp("checkpoints") / "tiny-albert"
+    scored = ["▁", *"abcdefghijklmnopqrstuvwxyz.,?'", "▁the", "▁sat", "▁an", "ing", "ed", "er", "s,", "at"]
+    specials = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+    pieces = [*specials, *dict.fromkeys(scored)]
+    scores = [0.0 if piece in specials else -2.0 - number / 10 for number, piece in enumerate(pieces)]
+    AlbertTokenizerFast(vocab=list(zip(pieces, scores, strict=True))).save_pretrained(folder)
+    config = AlbertConfig(
+        vocab_size=len(pieces) + 3, embedding_size=16, hidden_size=32, num_hidden_layers=3, num_attention_heads=2,
+        intermediate_size=64, max_position_embeddings=96,
+    )  # fmt: skip
+    perturbed(AlbertForPreTraining(config)).save_pretrained(folder)
+    return folder
+
+
+def test_one_with_its_own_tokenizer_is_adapted_fills_masks_and_is_written(checkpoint, call, tmp_path, capsys):
+    from transformers import AutoTokenizer
+
+    found, _, tokenizer = huggingface.read(checkpoint)
+    assert isinstance(found.tokenizer, Unigram)
+    texts = ["The cat  sat, (played) and Émile's 漢字?", "another, interesting; text"]
+    expected = AutoTokenizer.from_pretrained(checkpoint)(texts, add_special_tokens=False)["input_ids"]
+    assert tokenizer.encode(texts) == expected
+    runs = tmp_path / "runs"
+    assert_adapted(checkpoint, call, runs, ("questions", "finetune"), ("entities", "features"))
+    assert_fills_masks(checkpoint, call, runs, capsys)
+    assert call("export", "tiny-albert", tmp_path / "out", "--runs", runs) == 0
+    assert AutoTokenizer.from_pretrained(tmp_path / "out")(texts, add_special_tokens=False)["input_ids"] == expected
+    assert base.read(tmp_path / "out").data == tokenizer.data
 
 
 @pytest.mark.parametrize(

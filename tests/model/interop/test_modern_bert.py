@@ -11,9 +11,9 @@ from bertlab.model.heads import PretrainingModel, TensorBatch
 from bertlab.model.interop import huggingface
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.recipe.identity import canonical
-from bertlab.store.runs import Store
 from bertlab.text.tokenizers import ModernBPE
 from random_weights import perturbed
+from started import assert_adapted, assert_fills_masks
 
 TOKENS, PADDED = 200, 7
 """The window of 8 is short of most sequences; the token table has entries beyond the vocabulary."""
@@ -150,15 +150,9 @@ def test_left_to_right_is_not_written(tokenizer, tmp_path):
 
 
 def test_it_is_adapted_fills_masks_and_is_written(checkpoint, call, tmp_path, capsys):
-    runs = ("--runs", tmp_path / "runs")
-    task = ("finetune", "--task", "entities", "--scale", "smoke", "--threads", "1", "--from", checkpoint, *runs)
-    for adaptation in ("finetune", "features"):
-        assert call(*task, "--adaptation", adaptation) == 0
-    kinds = [run.kind for run in Store(tmp_path / "runs").runs()]
-    assert sorted(kinds) == ["features", "finetune", "import"]
-    capsys.readouterr()
-    assert call("fill-mask", "tiny-modernbert", "the [MASK] sat", "--json", *runs) == 0
-    assert len(json.loads(capsys.readouterr().out)[0]) == 5
-    assert call("export", "tiny-modernbert", tmp_path / "out", *runs) == 0
+    runs = tmp_path / "runs"
+    assert_adapted(checkpoint, call, runs, ("entities", "finetune"), ("entities", "features"))
+    assert_fills_masks(checkpoint, call, runs, capsys)
+    assert call("export", "tiny-modernbert", tmp_path / "out", "--runs", runs) == 0
     assert "the ModernBERT checkpoint of" in capsys.readouterr().out
     assert json.loads((tmp_path / "out" / "config.json").read_text())["model_type"] == "modernbert"

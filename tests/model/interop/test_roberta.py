@@ -12,10 +12,10 @@ from bertlab.model.heads import PretrainingModel, TensorBatch
 from bertlab.model.interop import huggingface
 from bertlab.objectives import MaskedLM
 from bertlab.recipe.identity import canonical
-from bertlab.store.runs import Store
 from bertlab.text.tokenizers import SPECIALS, ByteLevelBPE
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 from random_weights import perturbed
+from started import assert_adapted, assert_fills_masks
 
 TOKENS = 48
 MODEL = recipe.Model(
@@ -30,18 +30,18 @@ def tokenizer():
     )
 
 
-@pytest.fixture(scope="module")
-def checkpoint(tokenizer, tmp_path_factory):
+@pytest.fixture(scope="module", params=["Roberta", "RobertaPreLayerNorm"])
+def checkpoint(request, tokenizer, tmp_path_factory):
     """A small random RoBERTa as transformers saves it."""
-    from transformers import RobertaConfig, RobertaForMaskedLM
+    import transformers
 
-    folder = tmp_path_factory.mktemp("checkpoints") / "tiny-roberta"
-    config = RobertaConfig(
+    folder = tmp_path_factory.mktemp("checkpoints") / f"tiny-{request.param}"
+    config = getattr(transformers, f"{request.param}Config")(
         vocab_size=tokenizer.size, hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
         max_position_embeddings=TOKENS + 2, type_vocab_size=1, layer_norm_eps=1e-5, pad_token_id=1,
     )  # fmt: skip
     torch.manual_seed(0)
-    perturbed(RobertaForMaskedLM(config)).save_pretrained(folder)
+    perturbed(getattr(transformers, f"{request.param}ForMaskedLM")(config)).save_pretrained(folder)
     tokenizer.write(folder, TOKENS, 1)
     return folder
 
@@ -63,16 +63,17 @@ def assert_same_logits(ours, theirs, pad):
 
 
 def test_theirs_is_read_with_its_logits_and_its_tokens(checkpoint, tokenizer):
-    from transformers import RobertaForMaskedLM
+    from transformers import AutoModelForMaskedLM
 
     found, ours, read = huggingface.read(checkpoint)
-    assert canonical(found.model) == canonical(MODEL)
+    norm_position = "pre" if "PreLayerNorm" in checkpoint.name else "post"
+    assert canonical(found.model) == canonical(dataclasses.replace(MODEL, norm_position=norm_position))
     assert found.objective == (MaskedLM(),)
     assert isinstance(found.tokenizer, ByteLevelBPE)
     assert not found.tokenizer.add_prefix_space
     assert read.data == tokenizer.data
     assert huggingface.predicts(checkpoint)
-    assert_same_logits(ours, RobertaForMaskedLM.from_pretrained(checkpoint), tokenizer.pad)
+    assert_same_logits(ours, AutoModelForMaskedLM.from_pretrained(checkpoint), tokenizer.pad)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +115,5 @@ def test_what_would_have_other_positions_or_see_one_side_is_refused(change, mess
 
 
 def test_it_is_fine_tuned_and_fills_masks(checkpoint, call, tmp_path, capsys):
-    runs = ("--runs", tmp_path / "runs")
-    task = ("finetune", "--task", "questions", "--scale", "smoke", "--threads", "1")
-    assert call(*task, "--from", checkpoint, *runs) == 0
-    assert sum(run.kind == "finetune" for run in Store(tmp_path / "runs").runs()) == 1
-    capsys.readouterr()
-    assert call("fill-mask", "tiny-roberta", "the <mask> sat", "--json", *runs) == 0
-    assert len(json.loads(capsys.readouterr().out)[0]) == 5
+    assert_adapted(checkpoint, call, tmp_path / "runs", ("questions", "finetune"))
+    assert_fills_masks(checkpoint, call, tmp_path / "runs", capsys)

@@ -1,0 +1,243 @@
+"""Unigram, SentencePiece's tokenizer (Kudo 2018, section 3.2), as ALBERT has it (Lan et al. 2020, section 4.1).
+
+Each piece has a log-probability, and a word is split into the pieces with the largest sum. A space belongs to the word
+behind it and is written as ▁.
+"""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+import numpy.typing as npt
+
+from bertlab.errors import BadInput
+from bertlab.recipe import Tokenizer
+from bertlab.text.sentences import cut
+from bertlab.text.tokenizers.base import TrainedTokenizer, load_object, valid, wrapped
+from bertlab.text.tokenizers.unigram_pieces import SPACE, estimated
+
+if TYPE_CHECKING:
+    from tokenizers import Tokenizer as RustTokenizer
+
+_SPECIALS = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
+"""The first entries, in the order of ALBERT's."""
+_QUOTES = [{"type": "Replace", "pattern": {"String": each}, "content": '"'} for each in ("``", "''")]
+_SPACES = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
+_WHITE = {"type": "WhitespaceSplit"}
+_METASPACE = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
+
+_HIGHEST = 1e9
+"""Logarithms of probabilities are far from it."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Unigram(Tokenizer):
+    """ALBERT's tokenizer; its file is a `tokenizer.json`."""
+
+    kind: ClassVar[str] = "unigram"
+    lowercase: bool = True
+    keep_accents: bool = False
+
+    @property
+    def cased(self) -> bool:
+        """Whether text keeps its case."""
+        return not self.lowercase
+
+    def train(self, texts: Iterable[str]) -> TrainedUnigram:
+        """A vocabulary of at most `vocabulary` entries, the same in any process."""
+        specials = [[special, 0.0] for special in _SPECIALS]
+        normalizer = self._trained(specials).backend.normalizer
+        assert normalizer is not None
+        words: Counter[str] = Counter()
+        for text in texts:
+            for piece in cut(wrapped(valid(text)), 10_000):
+                words.update(normalizer.normalize_str(piece).replace(SPACE, " ").split())
+        return self._trained([*specials, *estimated(words, self.vocabulary - len(specials))])
+
+    def load(self, path: Path) -> TrainedUnigram:
+        """Reads a `tokenizer.json`. Raises `BadInput` if it is of another kind, or does not go with the settings."""
+        found = self._from_json(load_object(path))
+        if found is None:
+            raise BadInput(f"vocabulary {path} is not the tokenizer.json of a Unigram tokenizer as ALBERT's: give one")
+        theirs = found.settings
+        for name in ("lowercase", "keep_accents"):
+            if (value := getattr(theirs, name)) != getattr(self, name):
+                raise BadInput(f"vocabulary {path} is of tokenizer.{name}={str(value).lower()}: set it")
+        found.settings = self
+        return found
+
+    @classmethod
+    def read(cls, directory: Path) -> TrainedUnigram | None:
+        """From tokenizer.json. A spiece.model alone is not read: only `transformers` converts it."""
+        path, config = directory / "tokenizer.json", directory / "tokenizer_config.json"
+        found = cls._from_json(load_object(path)) if path.is_file() else None
+        if found is not None and config.exists():
+            described, settings = load_object(config), found.settings
+            ours = {"do_lower_case": settings.lowercase, "keep_accents": settings.keep_accents}
+            for name, value in ours.items():
+                if described.get(name) not in (None, value):  # which transformers 4 and 5 treat differently
+                    raise BadInput(f"{path} and {config.name} differ in {name}: correct one")
+        return found
+
+    @classmethod
+    def _from_json(cls, data: Mapping[str, Any]) -> TrainedUnigram | None:
+        """The tokenizer in a tokenizer.json; None if it does not split text as ALBERT's does.
+
+        The text of a special token is text, that of other added tokens remains their own.
+        """
+        model, added = data.get("model"), data.get("added_tokens") or []
+        settings = cls._normalised(data.get("normalizer"))
+        if settings is None or not _splits(data.get("pre_tokenizer")):
+            return None
+        if not isinstance(model, dict) or not isinstance(added, list) or model.get("byte_fallback"):
+            return None
+        entries: Any = model.get("vocab")
+        if model.get("type", "Unigram") != "Unigram" or not isinstance(entries, list):  # old files leave out the type
+            return None
+        if not all(isinstance(each, list) and list(map(type, each)) in ([str, float], [str, int]) for each in entries):
+            return None
+        pieces = {piece: number for number, (piece, _) in enumerate(entries)}
+        if not {*_SPECIALS} <= pieces.keys() or model.get("unk_id") != pieces["<unk>"]:
+            return None
+        if len(pieces) < len(entries) or not all(abs(score) < _HIGHEST for _, score in entries):
+            return None
+        if not all(isinstance(each, dict) and str(each.get("content")) in pieces for each in added):
+            return None  # which would be split here
+        kept = [each for each in added if not each.get("special")]
+        try:
+            return settings._trained(entries, kept, data["normalizer"], data["pre_tokenizer"])
+        except Exception:  # the library's only class of errors, here of an added token
+            return None
+
+    @classmethod
+    def _normalised(cls, normalizer: Any) -> Self | None:
+        """The settings of a normalizer; None if it does what none of them do. It may have a table of characters too."""
+        steps = _steps_in(normalizer, "normalizers")
+        tables = [step for step in steps if step.get("type") == "Precompiled"]
+        if not all(_is_undamaged(table.get("precompiled_charsmap")) for table in tables):
+            return None
+        known = [step for step in steps if step not in tables and step != _SPACES]
+        settings = (cls(lowercase=low, keep_accents=keep) for low in (True, False) for keep in (True, False))
+        return next((each for each in settings if each._steps == known), None)
+
+    @property
+    def _steps(self) -> list[dict[str, Any]]:
+        """What it does to text before splitting it."""
+        stripping = [{"type": "NFKD"}, {"type": "StripAccents"}] * (not self.keep_accents)
+        return [*_QUOTES, *stripping, *[{"type": "Lowercase"}] * self.lowercase]
+
+    def _trained(
+        self,
+        entries: Sequence[Sequence[Any]],
+        added: Sequence[Mapping[str, Any]] = (),
+        normalizer: Mapping[str, Any] | None = None,
+        splitting: Mapping[str, Any] | None = None,
+    ) -> TrainedUnigram:
+        """The tokenizer with these pieces and scores, and with parts of a published one if given."""
+        unknown = [piece for piece, _ in entries].index("<unk>")
+        file = {
+            "version": "1.0",
+            "added_tokens": added,
+            "normalizer": normalizer or {"type": "Sequence", "normalizers": self._steps},
+            "pre_tokenizer": splitting or {"type": "Sequence", "pretokenizers": [_WHITE, _METASPACE]},
+            "decoder": _METASPACE,
+            "model": {"type": "Unigram", "unk_id": unknown, "vocab": entries, "byte_fallback": False},
+        }
+        return TrainedUnigram(file, self)
+
+
+class TrainedUnigram(TrainedTokenizer):
+    """Unigram with its pieces and their scores."""
+
+    specials: ClassVar[tuple[str, ...]] = _SPECIALS
+    spaced: ClassVar[bool] = True
+    settings: Unigram
+
+    def __init__(self, file: Mapping[str, Any], settings: Unigram) -> None:
+        """`file` is the content of a tokenizer.json without special tokens among its added ones."""
+        from tokenizers import Tokenizer as RustTokenizer
+
+        entries = file["model"]["vocab"]
+        # Unigram would find a special token, which is one of its pieces, in text: no word has a space.
+        hidden = [[f" {piece}" if piece in self.specials else piece, score] for piece, score in entries]
+        backend = RustTokenizer.from_str(json.dumps({**file, "model": {**file["model"], "vocab": hidden}}))
+        super().__init__(settings, [piece for piece, _ in entries], backend)
+        self._file = RustTokenizer.from_str(json.dumps(file))
+
+    @cached_property
+    def word_starts(self) -> npt.NDArray[np.bool_]:
+        """Which entries can begin a word, shape (size,): those with a space in front.
+
+        Punctuation without a space is a part of its word, as it is for SentencePiece.
+        """
+        return np.array([piece.startswith(SPACE) for piece in self.vocabulary])
+
+    def encode_around(self, parts: Sequence[str]) -> list[list[int]]:
+        """The space in front of a masked word is a part of it."""
+        return self.encode([*(part.rstrip() for part in parts[:-1]), *parts[-1:]])
+
+    def shown(self, number: int) -> str:
+        """The text of an entry, with its space."""
+        return self.vocabulary[number].replace(SPACE, " ")
+
+    @property
+    def data(self) -> bytes:
+        """The content of its tokenizer.json."""
+        return self._file.to_str(pretty=True).encode()
+
+    def published(self) -> RustTokenizer:
+        """Its tokenizer, in which special tokens have their own names."""
+        return type(self._file).from_str(self._file.to_str())
+
+
+def _steps_in(part: Any, name: str) -> list[dict[str, Any]]:
+    """The steps of a part of a tokenizer.json, which may be one step; none if it is no such part."""
+    steps = part.get(name) if isinstance(part, dict) and part.get("type") == "Sequence" else [part]
+    return steps if isinstance(steps, list) and all(isinstance(step, dict) for step in steps) else []
+
+
+def _splits(pre_tokenizer: Any) -> bool:
+    """Whether a pre-tokenizer splits text at spaces and puts ▁ in front of each word."""
+    *first, last = _steps_in(pre_tokenizer, "pretokenizers") or [{}]
+    scheme = "always" if last.get("add_prefix_space", True) is True else "never"  # in older files
+    return first in ([], [_WHITE]) and {"prepend_scheme": scheme, "split": True, **last}.items() >= _METASPACE.items()
+
+
+def _is_undamaged(table: Any) -> bool:
+    """Whether a table of characters of SentencePiece is undamaged: the library aborts where it is not.
+
+    It is the size of a double array in bytes, that array, from the bytes of a character to the place of what replaces
+    it, and these texts.
+    """
+    try:
+        content = base64.b64decode(table, validate=True)
+        size = int.from_bytes(content[:4], "little")
+        units, texts = np.frombuffer(content[4 : 4 + size], "<u4").astype(np.int64), content[4 + size :]
+        texts.decode()
+    except (TypeError, ValueError):
+        return False
+    offsets, labels = units >> 10 << ((units & 512) >> 6), units & (1 << 31 | 255)
+    begins = np.array([each & 0xC0 != 0x80 for each in texts] + [True])
+    nodes, seen = offsets[:1], np.zeros(len(units), dtype=np.bool_)
+    while len(nodes):
+        places = nodes[:, None] ^ np.arange(1, 256)
+        if places.max() >= len(units):
+            return False
+        places = places[labels[places] == np.arange(1, 256)]
+        places = places[~seen[places]]
+        seen[places] = True
+        nodes = places ^ offsets[places]
+        leaves = nodes[units[places] & 256 != 0]
+        found = units[leaves[leaves < len(units)]] & ~(1 << 31)
+        found = found[found < len(begins)]
+        if len(found) < len(leaves) or not begins[found].all():
+            return False
+    return size > 0

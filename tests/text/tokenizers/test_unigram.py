@@ -1,0 +1,345 @@
+"""Unigram: training, the tokens and offsets of ALBERT as transformers computes them, words, files."""
+
+import base64
+import functools
+import itertools
+import json
+import math
+import os
+import random
+import string
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bertlab.errors import BadInput
+from bertlab.tasks.kinds.span import Answers, tokens_of
+from bertlab.text.tokenizers import Unigram, base
+from bertlab.text.tokenizers.unigram_pieces import Lattice
+
+SPECIALS = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
+WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=2 + i % 7)) for i in range(600)]
+MORE = [" ".join(random.Random(-i).choices(WORDS, k=40)) + " Ünïcode 漢字!" for i in range(200)]
+TRAIN = """
+import json, sys
+from pathlib import Path
+from bertlab.text.tokenizers import Unigram
+Unigram(vocabulary=400).train(json.load(sys.stdin)).save(Path(sys.argv[1]))
+"""
+SENTENCES = [
+    "The cats  sat (playing) on ``mats''.",
+    "A café,\tnaïve ﬁne dogs\nbarked; 漢字 İstanbul ①",
+    " ▁leading and trailing ",
+    "zero\u200bwidth [mask] ZZZ!",
+    "",
+]
+
+
+def charsmap(character: str, replacement: str, place: int = 0, child: int = 0) -> bytes:
+    """A table of SentencePiece that replaces one character: a double array over its bytes, and the replacement.
+
+    It is damaged if the replacement is at another place, or the last child elsewhere.
+    """
+    key, node = character.encode(), 256
+    units = [0] * 256 * (len(key) + 2)
+    units[0] = 256 << 10
+    for depth, byte in enumerate(key):
+        last = depth == len(key) - 1
+        at, node = node ^ byte, 256 * (depth + 2)
+        units[at] = (at ^ (child if child and last else node)) << 10 | last << 8 | byte
+    units[node] = 1 << 31 | place
+    trie = struct.pack(f"<{len(units)}I", *units)
+    return struct.pack("<I", len(trie)) + trie + replacement.encode() + b"\0"
+
+
+def with_table(table, data):
+    """Adds a table of characters to a tokenizer.json."""
+    text = base64.b64encode(table).decode() if isinstance(table, bytes) else table
+    data["normalizer"]["normalizers"].append({"type": "Precompiled", "precompiled_charsmap": text})
+
+
+@pytest.fixture(scope="module", params=[{}, {"do_lower_case": False, "keep_accents": True}, {"table": True}], ids=str)
+def published(request, tmp_path_factory):
+    """A tokenizer as transformers saves ALBERT's, with a table of characters or without."""
+    from transformers import AlbertTokenizerFast
+
+    common = [("▁the", -3.0), ("▁cat", -4.0), ("▁sat", -4.5), ("s", -3.5), ("ing", -3.2), ("▁play", -4.1), ("at", -4.2)]
+    letters = [(letter, -6.0 - number / 100) for number, letter in enumerate(string.ascii_letters[:-1] + '.,("é[]<>')]
+    entries = [*((special, 0.0) for special in SPECIALS), ("▁", -3.3), *common]
+    entries += [each for each in letters if each[0] not in {piece for piece, _ in entries}]
+    options = dict(request.param)
+    if options.pop("table", False):
+        options["_spm_precompiled_charsmap"] = charsmap("\u200b", " ")
+    folder = tmp_path_factory.mktemp("published")
+    AlbertTokenizerFast(vocab=entries, **options).save_pretrained(folder)
+    return folder
+
+
+def theirs_of(folder):
+    from transformers import AutoTokenizer
+
+    return AutoTokenizer.from_pretrained(folder)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    return Unigram(vocabulary=400).train(MORE)
+
+
+def changed(folder, target, change):
+    """A tokenizer.json in `target` with parts of that in `folder` replaced."""
+    data = json.loads((folder / "tokenizer.json").read_text(encoding="utf-8"))
+    change(data)
+    (target / "tokenizer.json").write_text(json.dumps(data), encoding="utf-8")
+
+
+# Published tokenizers.
+
+
+def test_ids_and_offsets_are_those_of_transformers(published):
+    ours, theirs = base.read(published), theirs_of(published)
+    assert isinstance(ours.settings, Unigram)
+    assert (ours.settings.cased, ours.settings.keep_accents) == (not theirs.do_lower_case, theirs.keep_accents)
+    assert ours.size == len(theirs)
+    found = (ours.pad, ours.unk, ours.cls, ours.sep, ours.mask)
+    assert found == tuple(theirs.convert_tokens_to_ids(SPECIALS))
+    expected = theirs(SENTENCES, add_special_tokens=False, return_offsets_mapping=True)
+    assert ours.encode(SENTENCES) == expected["input_ids"]
+    assert ours.offsets(SENTENCES) == list(zip(expected["input_ids"], expected["offset_mapping"], strict=True))
+    assert len({*itertools.chain(*expected["input_ids"])}) > 30
+    around = ours.encode_around(["The ", " sat on", "ing."])
+    text = "The [MASK] sat on[MASK]ing."
+    assert theirs(text)["input_ids"] == [ours.cls, *around[0], ours.mask, *around[1], ours.mask, *around[2], ours.sep]
+
+
+@settings(max_examples=100)
+@given(text=st.text(max_size=60))
+def test_any_text_has_the_tokens_of_transformers(published, text):
+    ours, theirs = base.read(published), theirs_of(published)
+    assert ours.encode([text]) == [theirs(base.valid(text), add_special_tokens=False)["input_ids"]]
+
+
+def test_the_text_of_a_special_token_is_text(published):
+    ours, theirs = base.read(published), theirs_of(published)
+    text = " ".join(SPECIALS)
+    assert theirs(text, add_special_tokens=False)["input_ids"] == [0, 1, 2, 3, 4]
+    (found,) = ours.encode([text])
+    assert not {ours.pad, ours.cls, ours.sep, ours.mask} & {*found}
+    assert "".join(map(ours.shown, found)).startswith(" <pad> <u")
+
+
+@pytest.mark.parametrize("new", [False, True])
+def test_files_are_those_of_transformers_and_read_back(published, trained, new, tmp_path):
+    ours = trained if new else base.read(published)
+    ours.write(tmp_path, 64, 2)
+    theirs = theirs_of(tmp_path)
+    for text in SENTENCES:
+        assert theirs(text)["input_ids"] == [ours.cls, *ours.encode([text])[0], ours.sep]
+    assert theirs("a", "b")["token_type_ids"][-1] == 1
+    assert theirs("the [MASK] [CLS]")["input_ids"][-3:] == [ours.mask, ours.cls, ours.sep]
+    assert base.read(tmp_path).data == ours.data
+    ours.save(tmp_path / "saved.json")
+    again = ours.settings.load(tmp_path / "saved.json")
+    assert again.data == ours.data
+    assert again.encode(SENTENCES) == ours.encode(SENTENCES)
+
+
+def test_older_files_are_read(published, tmp_path):
+    def older(data):
+        del data["model"]["type"], data["model"]["byte_fallback"]
+        space = {"type": "Metaspace", "replacement": "▁", "str_rep": "▁", "add_prefix_space": True}
+        data["pre_tokenizer"]["pretokenizers"][1] = space
+        data["normalizer"]["normalizers"].append({"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "})
+
+    changed(published, tmp_path, older)
+    assert base.read(tmp_path).encode(SENTENCES) == base.read(published).encode(SENTENCES)
+
+
+def test_symbols_that_are_added_tokens_remain_their_own(published, tmp_path):
+    from tokenizers import Tokenizer
+
+    number = base.read(published).vocabulary.index("(")
+    flags = dict.fromkeys(("single_word", "lstrip", "rstrip", "normalized", "special"), False)
+    changed(published, tmp_path, lambda data: data["added_tokens"].append({"id": number, "content": "(", **flags}))
+    ours, theirs = base.read(tmp_path), Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    text = "the cats(at sat"
+    assert ours.encode([text]) == [theirs.encode(text, add_special_tokens=False).ids]
+    assert ours.encode([text]) != base.read(published).encode([text])
+
+
+def test_spaces_alone_split_text_where_nothing_else_does(published, tmp_path):
+    """As converters of transformers 4 write it: a mask takes the space in front of it."""
+    from tokenizers import Tokenizer
+
+    changed(published, tmp_path, lambda data: data.update(pre_tokenizer=data["pre_tokenizer"]["pretokenizers"][1]))
+    ours, theirs = base.read(tmp_path), Tokenizer.from_file(str(tmp_path / "tokenizer.json"))
+    for text in SENTENCES:
+        assert ours.encode([text]) == [theirs.encode(text, add_special_tokens=False).ids]
+    assert ours.encode_around(["the ", " sat"]) == ours.encode(["the", " sat"]) != ours.encode(["the ", " sat"])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda data: data["model"].update(type="BPE"),
+        lambda data: data["model"].update(vocab={"a": 1}),
+        lambda data: data["model"].update(byte_fallback=True),
+        lambda data: data["model"].update(unk_id=0),
+        lambda data: data["model"]["vocab"].append(["the", "-1"]),
+        lambda data: data["model"]["vocab"].append(["the", math.nan]),
+        lambda data: data["model"]["vocab"].append(["the", 10**400]),
+        lambda data: data["model"]["vocab"].append(["▁the", -1.0]),
+        lambda data: data["model"]["vocab"].pop(0),
+        lambda data: data["normalizer"]["normalizers"].append({"type": "NFC"}),
+        *(
+            functools.partial(with_table, table)
+            for table in (
+                b"",
+                struct.pack("<I", 0),
+                struct.pack("<I", 4) + b"\xff" * 4,
+                charsmap("ab", "c")[:-1].replace(b"c", b"\xff"),
+                charsmap("ab", "c", place=3),
+                charsmap("ab", "é", place=1),
+                charsmap("ab", "c", child=1 << 12),
+                "AAA",
+                None,
+            )
+        ),
+        lambda data: data["normalizer"]["normalizers"].pop(0),
+        lambda data: data.update(normalizer=None),
+        lambda data: data["normalizer"].update(type="NFC"),
+        lambda data: data["pre_tokenizer"].update(type="Whitespace"),
+        lambda data: data.update(pre_tokenizer={"type": "Whitespace"}),
+        lambda data: data["pre_tokenizer"].update(pretokenizers=[]),
+        lambda data: data["pre_tokenizer"]["pretokenizers"][1].update(prepend_scheme="never"),
+        lambda data: data["pre_tokenizer"]["pretokenizers"][1].update(split=False),
+        lambda data: data["added_tokens"].append({"content": "covid"}),
+        lambda data: data["added_tokens"].append({"content": "s"}),
+        lambda data: data.update(added_tokens="<pad>"),
+    ],
+)
+def test_another_tokenizer_is_one_line(published, tmp_path, change):
+    changed(published, tmp_path, change)
+    with pytest.raises(BadInput, match=r"not the tokenizer\.json of a Unigram tokenizer as ALBERT's") as raised:
+        Unigram().load(tmp_path / "tokenizer.json")
+    assert "\n" not in str(raised.value)
+    with pytest.raises(BadInput, match=r"is of another kind: only .*unigram.* as in BERT, RoBERTa, ALBERT"):
+        base.read(tmp_path)
+
+
+def test_settings_must_be_those_of_the_file(published, tmp_path):
+    ours = base.read(published)
+    path, config = published / "tokenizer.json", tmp_path / "tokenizer_config.json"
+    other = Unigram(lowercase=not ours.settings.lowercase)
+    with pytest.raises(BadInput, match=r"is of tokenizer\.lowercase=(true|false): set it"):
+        other.load(path)
+    (tmp_path / "tokenizer.json").write_bytes(path.read_bytes())
+    config.write_text(json.dumps({"do_lower_case": other.lowercase}))
+    with pytest.raises(BadInput, match=r"and tokenizer_config\.json differ in do_lower_case: correct one"):
+        base.read(tmp_path)
+
+
+def test_a_sentencepiece_file_alone_is_one_line(tmp_path):
+    (tmp_path / "spiece.model").write_bytes(b"\x0a\x0e")
+    with pytest.raises(BadInput, match=r"has neither tokenizer\.json .* saves a spiece\.model as a tokenizer\.json"):
+        base.read(tmp_path)
+
+
+# Words.
+
+
+def test_words_begin_at_spaces(published):
+    ours = base.read(published)
+    text = "the cats (playing) “sat”, 漢字."
+    (ids,) = ours.encode([text])
+    assert np.count_nonzero(ours.word_starts[ids]) == len(text.split())
+    ((words, owners),) = ours.encode_words([text.split()])
+    assert words == ids
+    assert np.array_equal(np.flatnonzero(np.diff(owners, prepend=-1)), np.flatnonzero(ours.word_starts[ids]))
+    assert [ours.shown(number) for number in ids[:2]] == [" the", " cat"]
+
+
+@pytest.mark.parametrize("answer", ["cats", "(playing)", "playing", "café", "mats"])
+def test_an_answer_is_found_by_its_characters(published, answer):
+    ours = base.read(published)
+    text = "the  cats sat (playing) a café on\tmats"
+    ((_, places),) = ours.offsets([text])
+    span = np.array([[-1, -1], *places])
+    ((first, last),) = tokens_of(Answers((answer,), (text.index(answer),)), span)
+    assert text[span[first][0] : span[last][1]] == answer
+
+
+# Training.
+
+
+def test_order_threads_and_processes_do_not_change_the_vocabulary(trained, tmp_path):
+    path, texts = tmp_path / "tokenizer.json", json.dumps(MORE[::-1])
+    for seed, threads in (("2", "3"), ("3", "1")):
+        environment = {**os.environ, "PYTHONHASHSEED": seed, "RAYON_NUM_THREADS": threads, "OMP_NUM_THREADS": threads}
+        subprocess.run([sys.executable, "-c", TRAIN, str(path)], check=True, env=environment, input=texts.encode())
+        assert path.read_bytes() == trained.data
+    assert trained.size == 400
+    assert trained.vocabulary[:5] == SPECIALS
+    # and the same as on the machine where this was written
+    assert trained.digest[:16] == "7d641fc3d23f4217"
+
+
+def test_frequent_words_are_pieces_and_no_piece_mixes_words_digits_and_punctuation():
+    rare = "".join(map(chr, range(0x4E00, 0x4E00 + 40)))
+    texts = ["The unbelievable café: 1999 cats, 1999 unbelievable cats!"] * 9 + [rare]
+    found = Unigram(vocabulary=150).train(texts)
+    assert {"▁unbelievable", "▁1999", "▁cats", "▁the", "▁cafe", "▁"} <= {*found.vocabulary}
+    (ids,) = found.encode(["the cats, unbelievable"])
+    assert [found.shown(number) for number in ids] == [" the", " cats", ",", " unbelievable"]
+    for piece in found.vocabulary[5:]:
+        assert piece.strip("▁").isalpha() or piece.strip("▁").isdigit() or not any(map(str.isalnum, piece))
+        assert "▁" not in piece[1:]
+    assert found.unk in found.encode([f"cats {rare}"])[0], "a third of the vocabulary is single characters at most"
+    cased = Unigram(vocabulary=150, lowercase=False, keep_accents=True).train(texts)
+    assert {"▁The", "▁café"} <= {*cased.vocabulary}
+    assert cased.settings.cased
+
+
+def test_more_entries_split_text_less_and_a_small_corpus_yields_fewer():
+    sizes = [len(Unigram(vocabulary=size).train(MORE).encode([" ".join(MORE)])[0]) for size in (64, 200, 400)]
+    assert sizes == sorted(sizes, reverse=True)
+    assert sizes[2] < 0.7 * sizes[0]
+    few = Unigram().train(["a cat"] * 2)
+    assert 5 < few.size < 20
+    assert Unigram().train(["a"]).vocabulary == [*SPECIALS, "a", "▁"]
+    assert Unigram().train([]).vocabulary == SPECIALS
+
+
+def test_expected_counts_and_the_best_score_are_those_of_all_segmentations():
+    texts, occurrences = ["abab", "ba"], np.array([3.0, 2.0])
+    pieces = ["a", "b", "ab", "ba", "aba", "abab"]
+    scores = np.log([0.2, 0.15, 0.3, 0.1, 0.2, 0.05])
+    numbers = {piece: number for number, piece in enumerate(pieces)}
+
+    def ways(text):
+        if not text:
+            yield []
+        for piece in pieces:
+            if text.startswith(piece):
+                yield from ([piece, *rest] for rest in ways(text.removeprefix(piece)))
+
+    def score(way):
+        return float(sum(scores[numbers[piece]] for piece in way))
+
+    expected = np.zeros(len(pieces))
+    for text, times in zip(texts, occurrences, strict=True):
+        total = sum(math.exp(score(way)) for way in ways(text))
+        for way in ways(text):
+            for piece in way:
+                expected[numbers[piece]] += times * math.exp(score(way)) / total
+    assert Lattice(texts, numbers).expected(scores, occurrences) == pytest.approx(expected, rel=1e-12)
+    best = [max((score(way) for way in ways(piece) if way != [piece]), default=-math.inf) for piece in pieces]
+    without = Lattice(pieces, numbers, proper=True)
+    assert without.best(scores) == pytest.approx(best, rel=1e-12)
+    without.keep(np.array([piece != "ab" for piece in pieces]))
+    assert without.best(scores)[numbers["abab"]] == pytest.approx(score(["aba", "b"]))
