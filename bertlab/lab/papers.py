@@ -99,6 +99,7 @@ GLUE_NOTE = (
 
 ALBERT = ONE_LENGTH | {
     "masked_lm.selection": "ngrams",
+    "tokenizer": "unigram",
     "tokenizer.vocabulary": "30000",
     "schedule.batch_size": "4096",
     "schedule.steps": "125000",
@@ -145,7 +146,6 @@ ALBERT_MODEL = {"model.embedding_size": "128", "model.sharing": "all"}
 
 ALBERT_UNLIKE = [
     "queries, keys and values are one matrix to LAMB (paper: three)",
-    "WordPiece (paper: SentencePiece)",
     "fine-tuning without dropout before the classifier, too (paper: 0.1 there)",
 ]
 """What keeps a study from being ALBERT's own setting."""
