@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import itertools
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
@@ -39,10 +40,13 @@ class Trackio:
     def finish(
         self, figures: Mapping[str, float], step: int, tables: Mapping[str, "pandas.DataFrame"] | None = None
     ) -> None:
-        """Logs the final figures and tables as the last point."""
+        """Logs the final figures and tables as the last point, and the tables as a report: it has no other summary."""
         import trackio
 
-        shown = {name: trackio.Table(dataframe=table) for name, table in (tables or {}).items()}
+        tables = tables or {}
+        shown = {name: trackio.Table(dataframe=table) for name, table in tables.items()}
+        if tables:
+            shown["reports/summary"] = trackio.Markdown("\n\n".join(itertools.starmap(_listed, tables.items())))
         self.run.log({**figures, **shown}, step)
 
     def close(self, *, failed: bool) -> None:
@@ -51,3 +55,12 @@ class Trackio:
 
         with contextlib.redirect_stdout(io.StringIO()):
             trackio.finish()
+
+
+def _listed(name: str, table: "pandas.DataFrame") -> str:
+    """A table as a list of Markdown, since trackio's reports have no tables."""
+    rows = (
+        "; ".join(f"{column} {each}" for column, each in row.items() if each is not None)
+        for row in table.to_dict("records")
+    )
+    return "\n".join([f"## {name}", "", *(f"- {row}" for row in rows)])

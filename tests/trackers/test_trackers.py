@@ -66,6 +66,7 @@ def test_trackio_continues_the_run_of_the_page(page, tmp_path, monkeypatch, capf
     curve = storage.get_logs("bertlab", run_id=run)
     assert [(each["step"], each.get("train/loss")) for each in curve] == [(1, 2.0), (2, 1.0), (3, None)]
     assert {name: curve[-1][name] for name in FIGURES} == FIGURES
+    assert curve[-1]["reports/summary"]["_value"] == "## values\n\n- variant 80/10/10; mean 83.5\n- variant <b>"
     assert curve[-1]["values"]["_value"] == [{"variant": "80/10/10", "mean": 83.5}, {"variant": "<b>", "mean": None}]
     assert capfd.readouterr() == ("", "")
 
