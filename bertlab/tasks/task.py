@@ -11,6 +11,7 @@ from typing import Any
 from bertlab.errors import BadInput, suggestion
 from bertlab.names import shown
 from bertlab.recipe.ranges import Checked
+from bertlab.tasks import marks
 from bertlab.tasks.examples import Integers
 
 _BRACES = re.compile(r"\{([^{}]+)\}")
@@ -47,7 +48,9 @@ class Task(Checked, group="task "):
     (or one column of lists of endings, which one of questions may precede) for multiple choice; one column of tokens
     for tagging; context, pronoun, its position in characters and two names for coreference; one column of sentences,
     each a list of words, for coreference resolution. A text may also join columns, named in braces: `{premise} What was
-    the {question}?`; lists of texts, such as the turns of a dialogue, are joined with spaces."""
+    the {question}?`; lists of texts, such as the turns of a dialogue, are joined with spaces. Braces can mark a span of
+    a text, `[ it ]`: `{sentence[start:end]}` with columns of its characters, `{text[index@words]}` of the number of its
+    first word and of its words."""
     label: str = "label"
     """The target column: a label for classification, a number for regression, the index, the text or the name of the
     right ending for multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...],
@@ -67,7 +70,7 @@ class Task(Checked, group="task "):
 
 def columns_of(text: str) -> tuple[str, ...]:
     """The columns that a member of `Task.text` reads: those in its braces, or the one that it names."""
-    return tuple(_BRACES.findall(text)) or (text,)
+    return tuple(chain.from_iterable(map(marks.columns, _BRACES.findall(text)))) or (text,)
 
 
 @dataclass(frozen=True)
@@ -112,9 +115,13 @@ class Table:
         if text in self.columns:
             return checked_texts(self.columns[text], self.where(text))
         parts = _BRACES.split(text)  # between, column, between, column, ..., between
-        columns = [checked_texts(_joined(self.columns[name]), self.where(name)) for name in parts[1::2]]
+        columns = []
+        for part in parts[1::2]:
+            name = marks.columns(part)[0]
+            values = checked_texts(_joined(self.columns[name]), self.where(name))
+            columns.append(marks.apply(part, values, self.columns, self.where))
         rows = zip(*columns, strict=True)
-        return ["".join(chain(*zip(parts[::2], (*values, ""), strict=True))) for values in rows]
+        return ["".join(chain(*zip(parts[::2], (*row, ""), strict=True))) for row in rows]
 
 
 def _joined(values: Sequence[Any]) -> list[Any]:

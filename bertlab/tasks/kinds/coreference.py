@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
+from bertlab.tasks import marks
 from bertlab.tasks.examples import Examples, Floats
 from bertlab.tasks.kinds.base import Arrays, Options, Predicted
 from bertlab.tasks.kinds.multiple_choice import MultipleChoice
@@ -52,12 +53,12 @@ class Coreference(MultipleChoice):
         for row, (text, each, at) in enumerate(zip(table.texts(context), pronouns, offsets, strict=True), start=1):
             if each.lower() not in FEMININE:
                 raise BadInput(f"{table.where(pronoun)} row {row} is {shown(each)}: give one of {', '.join(FEMININE)}")
-            begin = int(at) if isinstance(at, int) or (isinstance(at, str) and at.isdecimal()) else -1
+            begin = marks.number(at)
             end = begin + len(each)
             if begin < 0 or text[begin:end] != each:
                 false = f"{shown(each)} does not start at {shown(at)} of the text"
                 raise BadInput(f"{table.where(offset)} row {row}: {false}: give its position in characters")
-            marked.append(f"{text[:begin]}[ {each} ]{text[end:]}")
+            marked.append(marks.marked(text, begin, end))
         candidates = (*map(table.texts, names), ["neither"] * len(marked))
         meant = ([f"{each} means {name}" for each, name in zip(pronouns, column, strict=True)] for column in candidates)
         return (marked, *meant)

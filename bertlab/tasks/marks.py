@@ -1,0 +1,70 @@
+"""Marks the words that a task asks about in their text, `[ it ]`: without, a model cannot know which `it` is meant.
+
+A member of `Task.text` says it in braces: `{sentence[start:end]}` names the columns of the first character and of the
+end, `{text[index@words]}` those of the number of the first word, from 0, and of the words themselves.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from bertlab.errors import BadInput
+from bertlab.names import shown
+
+_SPAN = re.compile(r"([^\[\]]+)\[([^\[\]:@]+)([:@])([^\[\]:@]+)\]")
+_WORD = re.compile(r"\S+")
+SLACK = 3
+"""Words by which the number of a word may be wrong: some of SuperGLUE's are, by one, and texts have double spaces."""
+
+
+def columns(field: str) -> tuple[str, ...]:
+    """The columns that a field in braces reads: the text, and those of the span to mark in it, if any."""
+    found = _SPAN.fullmatch(field)
+    return (found[1], found[2], found[4]) if found else (field,)
+
+
+def marked(text: str, begin: int, end: int) -> str:
+    """The text with the characters from `begin` to `end` marked."""
+    return f"{text[:begin]}[ {text[begin:end]} ]{text[end:]}"
+
+
+def apply(
+    field: str, texts: Sequence[str], table: Mapping[str, Sequence[Any]], where: Callable[[str], str]
+) -> list[str]:
+    """The texts of a field in braces, marked if it says so. Raises `BadInput` for the first row without such a span in
+    its text; `where` names a column."""
+    found = _SPAN.fullmatch(field)
+    if found is None:
+        return list(texts)
+    _, first, between, second = found.groups()
+    place, advice = {":": (_characters, "characters"), "@": (_words, "words")}[between]
+    marks = []
+    for row, (text, one, two) in enumerate(zip(texts, table[first], table[second], strict=True), start=1):
+        span = place(text, number(one), two)
+        if span is None:
+            given = f"{where(first)} row {row}: {shown(one)} and {shown(two)} of {second} are no span of the text"
+            raise BadInput(f"{given}: give its place in {advice}")
+        marks.append(marked(text, *span))
+    return marks
+
+
+def number(value: Any) -> int:
+    """A position, which tables have as text; -1 for what is none."""
+    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else -1
+
+
+def _characters(text: str, begin: int, end: Any) -> tuple[int, int] | None:
+    """A span by its first character and its end."""
+    return (begin, number(end)) if 0 <= begin < number(end) <= len(text) else None
+
+
+def _words(text: str, index: int, words: Any) -> tuple[int, int] | None:
+    """The place of `words` that is nearest to the word at `index`."""
+    starts = [word.start() for word in _WORD.finditer(text)]
+    if not 0 <= index < len(starts) or not isinstance(words, str) or not words:
+        return None
+    near = range(starts[max(0, index - SLACK)], [*starts, len(text)][min(len(starts), index + SLACK + 1)])
+    places = [each.span() for each in re.finditer(rf"(?<!\w){re.escape(words)}", text, re.IGNORECASE)]
+    return min(
+        (each for each in places if each[0] in near), key=lambda each: abs(each[0] - starts[index]), default=None
+    )
