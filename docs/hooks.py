@@ -120,7 +120,7 @@ def tasks() -> str:
         source = f"`{task.hub}`" if task.hub else ("synthetic" if task.dataset == "microworld" else "a local mirror")
         counterpart = f"`{task.microworld}`" if task.microworld not in ("", name) else ""
         splits = task.evaluation + (f", {task.test}" if task.test else "")
-        metrics = ", ".join(f"`{metric}`" for metric in kinds.find(task.kind).known(task.labels))
+        metrics = ", ".join(f"`{metric}`" for metric in kinds.find(task.kind).metrics_of(task, task.labels))
         rows.append((f"`{name}`", task.kind, metrics, source, splits, counterpart))
     return table(("task", "kind", "metrics", "data", "reported splits", "synthetic counterpart"), rows)
 

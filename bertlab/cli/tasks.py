@@ -24,7 +24,7 @@ def tasks(json: bool = JSON) -> None:
     from bertlab.tasks.catalog import TASKS, WORLD
 
     def known(task: Task) -> tuple[str, ...]:
-        return kinds.find(task.kind).known(task.labels)
+        return kinds.find(task.kind).metrics_of(task, task.labels)
 
     if json:
         print_json([dataclasses.asdict(each) | {"metrics": known(each)} for each in TASKS.values()])

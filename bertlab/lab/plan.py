@@ -412,7 +412,7 @@ def check_data(plan: Plan, store: Store, machine: Machine) -> None:
 
 def _check_metrics(data: LocatedTask, study: Study, measurement: Measurement, labels: tuple[str, ...]) -> None:
     """Raises `BadInput` for a metric that does not fit a task with these labels; without labels, its kind."""
-    found = kinds.find(data.task.kind).known(labels)
+    found = kinds.find(data.task.kind).metrics_of(data.task, labels)
     for metric in study.metrics(measurement):
         if metric not in found:
             task = f"measurement '{measurement.name}': a {data.task.kind} task{' with these labels' if labels else ''}"

@@ -39,16 +39,10 @@ def read(located: LocatedTask) -> TaskData:
     labels = kind.label_names(task, tables)
     parts = [RawExamples(text=kind.text(task, table), labels=kind.answers(task, table, labels)) for table in tables]
     group = next((name for name in task.group if all(name in table.columns for table in tables)), None)
-    if group is not None:
-        for at, table in enumerate(tables):
-            values = table.columns[group]
-            for row, value in enumerate(values, start=1):
-                if not isinstance(value, str | int):
-                    where = f"{table.where(group)} row {row}"
-                    raise BadInput(f"{where} is {shown(value)}: give the name of its group as text")
-            numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}  # by first appearance
-            groups = np.array([numbers[value] for value in values], np.int32)
-            parts[at] = dataclasses.replace(parts[at], groups=groups)
+    for at, table in enumerate(tables):
+        questions = _numbers(table, task.question) if task.question else None
+        groups = questions if group is None else _numbers(table, group)
+        parts[at] = dataclasses.replace(parts[at], groups=groups, questions=questions)
     train, evaluation, *test = parts
     return TaskData(
         name=located.name,
@@ -62,10 +56,20 @@ def read(located: LocatedTask) -> TaskData:
     )
 
 
+def _numbers(table: Table, column: str) -> Integers:
+    """The number of the group of each row, by first appearance. Raises `BadInput` for a group without a name."""
+    values = table.columns[column] if column in table.columns else table.texts(column)
+    for row, value in enumerate(values, start=1):
+        if not isinstance(value, str | int):
+            raise BadInput(f"{table.where(column)} row {row} is {shown(value)}: give the name of its group as text")
+    numbers = {value: number for number, value in enumerate(dict.fromkeys(values))}
+    return np.array([numbers[value] for value in values], np.int32)
+
+
 def _table(located: LocatedTask, split: str) -> Table:
     task, kind = located.task, kinds.find(located.task.kind)
     answers, optional = kind.label_columns(task), (*task.group, *kind.beside)
-    columns = (*chain.from_iterable(map(columns_of, task.text)), *answers)
+    columns = (*chain.from_iterable(map(columns_of, _texts(task))), *answers)
     part = "".join(f" ({name} {value})" for name, value in task.only.items())
     if located.folder is not None:
         path = split_file(located.folder, split)
@@ -85,6 +89,11 @@ def _table(located: LocatedTask, split: str) -> Table:
     return Table.of(made, f"microworld {task.microworld} {split}", columns, task.group)
 
 
+def _texts(task: Task) -> tuple[str, ...]:
+    """What a task reads as text."""
+    return (*task.text, *([task.question] if task.question else ()))
+
+
 def _own(rows: Iterable[dict[str, Any]], task: Task, mirrored: bool = False) -> Iterator[dict[str, Any]]:
     """The rows of a task, by its `only`; all of a `mirrored` file without these columns."""
     return (row for row in rows if all(row.get(name, mirrored and text) == text for name, text in task.only.items()))
@@ -98,7 +107,7 @@ def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[lis
     the tokens of each text in MRQA, take more memory than a machine may have.
     """
     found, label, kind = dataset.open(split, advice), task.label, kinds.find(task.kind)
-    read = {*chain.from_iterable(map(columns_of, (*task.text, label))), *task.group, *kind.beside, *task.only}
+    read = {*chain.from_iterable(map(columns_of, (*_texts(task), label))), *task.group, *kind.beside, *task.only}
     rows: list[dict[str, Any]] = []
     try:
         for batch in found.with_format("arrow").iter(1000):
@@ -168,11 +177,19 @@ def held_back(data: TaskData) -> TaskData:
 
 def sampled(data: TaskData, count: int) -> TaskData:
     """The task with keyed samples of at most `count` evaluation and `count` test examples; all for 0. They ignore
-    groups: at equal size, examples of many groups are more informative."""
+    groups: at equal size, examples of many groups are more informative. Only the examples of a question stay together,
+    as a part of them does not say whether all are right."""
 
     def sample(part: RawExamples) -> RawExamples:
         rows = _evaluated(len(part), count)
-        return part if len(rows) == len(part) else part.take(rows)
+        if len(rows) == len(part):
+            return part
+        if part.questions is None:
+            return part.take(rows)
+        sizes = np.bincount(part.questions)
+        order = keyed.permutation(keyed.key("evaluation rows"), len(sizes))
+        kept = max(1, int((np.cumsum(sizes[order]) <= count).sum()))
+        return part.take(np.flatnonzero(np.isin(part.questions, order[:kept])))
 
     test = None if data.test is None else sample(data.test)
     return dataclasses.replace(data, evaluation=sample(data.evaluation), test=test)

@@ -64,6 +64,10 @@ class Task(Checked, group="task "):
     group: tuple[str, ...] = ()
     """Columns whose equal values mark dependent examples (of an article, a paragraph, a premise), widest group first;
     the first that all splits have applies. The bootstrap and the held-back split keep such examples together."""
+    question: str = ""
+    """A column, or columns in braces, whose equal values mark the examples of one question, such as its possible
+    answers: `{paragraph} {question}`. `exact` is the share of questions with all examples right; a sample of evaluation
+    examples has whole questions."""
     microworld: str = ""
     """The synthetic counterpart, for runs on the synthetic corpus."""
 
@@ -149,6 +153,8 @@ class RawExamples:
     coreference resolution, an `Annotation`."""
     groups: Integers | None = None
     """(E,) the group of each example; None if examples are independent."""
+    questions: Integers | None = None
+    """(E,) the question of each example; None if the task names no column of questions."""
     split: RawExamples | None = None
     """The whole split, which has the neighbours of a sentence; None if these examples are all of it."""
     indices: Integers | None = None
@@ -157,12 +163,18 @@ class RawExamples:
     def __len__(self) -> int:
         return len(self.labels)
 
+    @property
+    def beside(self) -> dict[str, Integers]:
+        """The array that metrics of questions read beside predictions, `question`, where the task names them."""
+        return {} if self.questions is None else {"question": self.questions}
+
     def take(self, indices: Integers) -> RawExamples:
         """The examples at these indices."""
         return RawExamples(
             text=tuple([column[index] for index in indices] for column in self.text),
             labels=[self.labels[index] for index in indices],
             groups=None if self.groups is None else self.groups[indices],
+            questions=None if self.questions is None else self.questions[indices],
             split=self.split or self,
             indices=indices if self.indices is None else self.indices[indices],
         )

@@ -304,14 +304,14 @@ def evaluate(
     found = kind.predict(data, rows, evaluated, scores, threshold)
     if not isinstance(found, Predicted):
         raise ArmFailed.of(kind, "predict", f"returns {shown(found)}: return a Predicted")
-    arrays = found.arrays
+    arrays = scored = found.arrays | rows.beside
     if rows.groups is not None and len(np.unique(rows.groups)) < len(rows.groups):
         arrays = arrays | {"group": rows.groups}
     arrays = arrays | kind.contributions(arrays, data.labels)
     return EvalResult(
         examples=evaluated.raw_count,
-        metrics=kind.values(found.arrays, data.labels),
-        majority=kind.values(kind.majority(data, rows, train, evaluated), data.labels),
+        metrics=kind.values(scored, data.labels),
+        majority=kind.values({**kind.majority(data, rows, train, evaluated), **rows.beside}, data.labels),
         predictions={name: _narrowed(name, values) for name, values in arrays.items()},
         collapsed=found.collapsed,
         threshold=found.threshold,

@@ -234,7 +234,9 @@ def test_tasks_are_listed(call, capsys):
     listed = {each["name"]: each for each in json_of(call, capsys, "tasks")}
     assert listed["mnli"]["hub"] == "nyu-mll/glue:mnli"
     assert (listed["squad"]["kind"], listed["squad"]["metrics"][0]) == ("span", "exact")
-    assert listed["mnli"]["metrics"] == ["accuracy", "matthews"], "three labels have no F1"
+    assert listed["cb"]["metrics"] == ["accuracy", "matthews", "macro_f1"], "three labels have no other F1"
+    assert listed["multirc"]["metrics"] == ["accuracy", "matthews", "f1", "exact"]
+    assert listed["boolq"]["metrics"] == ["accuracy", "matthews", "f1"], "a question has one answer"
     assert listed["gap"]["metrics"] == ["f1", "f1_masculine", "f1_feminine", "bias"]
     assert listed["commonsense_qa"]["hub"] == "tau/commonsense_qa"
     assert call("tasks") == 0

@@ -345,6 +345,24 @@ def test_a_metric_that_the_task_does_not_have_is_refused_before_anything_is_trai
         plan.make(request(studies=(study,)), machine)
 
 
+def test_exact_match_is_a_metric_of_a_task_that_names_its_questions(machine, tmp_path):
+    for split in ("train", "validation"):
+        rows = [{"text": "a", "label": label, "id": 0} for label in (0, 1)]
+        (tmp_path / f"{split}.jsonl").write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+
+    def made(task, metric):
+        column = Measurement("m", task=task, metric=metric)
+        study = dataclasses.replace(MASKING, measurements=[column], published={}, claims=[])
+        return {cell.job.id for cell in plan.make(request(studies=(study,)), machine).cells}
+
+    own = Task(kind="classification", path=str(tmp_path), text=("text",), labels=("no", "yes"))
+    named = dataclasses.replace(own, question="id")
+    assert made(named, "exact") == made(named, "accuracy") == made(own, "accuracy"), "no other runs"
+    for task in (own, "multirc"):
+        with pytest.raises(BadInput, match=r"has no metric 'exact': choose metric= from accuracy, matthews, f1$"):
+            made(task, "exact")
+
+
 @pytest.mark.parametrize(("layers", "alike"), [(1, 3), (2, 5), (4, 5), (5, 6)])
 def test_levels_that_coincide_in_a_model_are_measured_once(machine, layers, alike):
     """Of one layer, the embeddings are the level before the last, and the last four are the last one."""

@@ -423,6 +423,67 @@ def test_a_sample_of_evaluation_rows_is_keyed():
     assert data.sampled(whole, 0).evaluation.labels == data.sampled(whole, 400).evaluation.labels == rows.labels
 
 
+ANSWERS = [
+    {"paragraph": paragraph, "question": question, "answer": answer, "label": int(answer == "She")}
+    for paragraph in ("She rose.", "She fell.")
+    for question in ("Who?", "Who else?")
+    for answer in ("She", "He", "It")
+]
+
+
+@pytest.fixture
+def multirc(tmp_path, write):
+    for split in ("train", "validation"):
+        write(tmp_path / "multirc" / f"{split}.jsonl", ANSWERS[::2] + ANSWERS[1::2])
+    return Machine(data=tmp_path, cache=tmp_path / "cache")
+
+
+def test_the_answers_to_a_question_have_its_number(multirc, write):
+    """Two paragraphs have the same questions, which are others."""
+    found = data.load(catalog.find("multirc"), machine=multirc, world=False).evaluation
+    names = [*zip(found.text[0], (text.rpartition("? ")[0] for text in found.text[1]), strict=True)]
+    numbers = dict(zip(names, found.questions.tolist(), strict=True))
+    assert sorted(numbers.values()) == [0, 1, 2, 3]
+    assert [numbers[name] for name in names] == found.questions.tolist()
+    assert found.take(np.array([1, 7])).questions.tolist() == found.questions[[1, 7]].tolist()
+    assert len(set(found.groups)) == 2, "a group is a paragraph"
+    assert data.load(catalog.find("boolq"), machine=multirc, world=True).evaluation.questions is None
+
+
+def test_without_another_group_a_question_is_one(multirc):
+    task = dataclasses.replace(catalog.find("multirc"), group=())
+    found = data.load(task, machine=multirc, world=False)
+    assert found.train.groups.tolist() == found.train.questions.tolist()
+    held = data.held_back(found)
+    assert not {*held.train.questions} & {*held.evaluation.questions}
+
+
+def test_a_question_may_have_a_number_for_its_name(multirc, write, tmp_path):
+    task = dataclasses.replace(catalog.find("multirc"), question="id", group=())
+    for split in ("train", "validation"):
+        write(tmp_path / "multirc" / f"{split}.jsonl", [row | {"id": 7 + row["label"]} for row in ANSWERS[:3]])
+    assert data.load(task, machine=multirc, world=False).train.questions.tolist() == [0, 1, 1]
+    write(tmp_path / "multirc" / "train.jsonl", [row | {"id": None} for row in ANSWERS])
+    assert "train.jsonl column id row 1 is None: give the name of its group as text" in message(task, multirc)
+    assert "row 1 has no column 'ids', which the task reads" in message(
+        dataclasses.replace(task, question="ids"), multirc
+    )
+
+
+def test_a_sample_has_whole_questions(multirc):
+    found = data.load(catalog.find("multirc"), machine=multirc, world=False)
+    for count, kept in ((1, 3), (3, 3), (8, 6), (11, 9), (12, 12), (0, 12)):
+        sample = data.sampled(found, count).evaluation
+        assert len(sample) == kept
+        assert set(np.bincount(sample.questions)) <= {0, 3}, "the first question, even if it is larger than the sample"
+
+
+def test_the_lexical_floor_has_exact_match(multirc):
+    found = data.load(catalog.find("multirc"), machine=multirc, world=False)
+    (floor,) = kinds.find(found.kind).lexical_floor(found)
+    assert set(floor) == {"accuracy", "matthews", "f1", "exact"}
+
+
 def test_a_task_without_data_says_what_it_lacks(machine):
     assert "a task of the study names no data: give path=" in message(
         Task(kind="classification", text=("text",)), machine

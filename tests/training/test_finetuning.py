@@ -278,6 +278,18 @@ def test_groups_are_kept_beside_the_predictions(run, kind, request):
     assert few.examples == len(few.predictions["group"]) == 20
 
 
+def test_questions_are_kept_beside_the_predictions_and_judged(run, pairs):
+    assert "exact" not in run(pairs, SHORT).metrics
+    shared = dataclasses.replace(pairs.evaluation, questions=np.arange(len(pairs.evaluation), dtype=np.int32) // 3)
+    found = run(dataclasses.replace(pairs, evaluation=shared, test=shared), SHORT)
+    for each in (found, found.test):
+        kept = each.predictions
+        assert kept["question"].tolist() == shared.questions.tolist()
+        right = (kept["prediction"] == kept["label"]).reshape(-1, 3).all(1)
+        assert each.metrics["exact"] == pytest.approx(100 * right.mean())
+        assert {*each.majority} == {*each.exchanged} == {*each.metrics}
+
+
 @pytest.mark.parametrize("kind", ["pairs", "entities", "questions", "choices", "scores"])
 def test_test_rows_are_judged_by_the_same_training(run, kind, request):
     data = request.getfixturevalue(kind)

@@ -69,6 +69,9 @@ class TaskKind(ABC):
     """Allowed numbers of text columns."""
     metrics: ClassVar[tuple[str, ...]]
     """All metrics that tasks of this kind can have, the usual one first."""
+    of_questions: ClassVar[tuple[str, ...]] = ()
+    """Those of `metrics` that judge all examples of a question together, by an array `question` of its number: a task
+    has them if it names `Task.question`."""
     hub_task: ClassVar[str] = "text-classification"
     """Its name among the tasks of the Hugging Face Hub, for model cards."""
     setting: ClassVar[str] = "finetune"
@@ -134,8 +137,12 @@ class TaskKind(ABC):
         """The answers of a split, checked."""
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """The metrics of a task with these labels; without labels, all that it can have."""
+        """The metrics of tasks with these labels; without labels, all that they can have."""
         return self.metrics
+
+    def metrics_of(self, task: Task, labels: Sequence[str]) -> tuple[str, ...]:
+        """The metrics of a task, whose labels are these."""
+        return tuple(each for each in self.known(labels) if task.question or each not in self.of_questions)
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
@@ -231,7 +238,7 @@ class TaskKind(ABC):
         """
         if not self.own:
             return {}
-        names = (*self.known(labels), *([LIKELIHOOD] if LOG_LIKELIHOOD in arrays else []))
+        names = (*self._scored(arrays, labels), *([LIKELIHOOD] if LOG_LIKELIHOOD in arrays else []))
         found = {name: self.metric(name, arrays, labels).contributions() for name in names}
         for name, each in found.items():
             if len(each) != len(found[names[-1]]):
@@ -260,7 +267,11 @@ class TaskKind(ABC):
 
     def values(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, float]:
         """All metrics of a task with these labels."""
-        return {name: self.metric(name, arrays, labels).value for name in self.known(labels)}
+        return {name: self.metric(name, arrays, labels).value for name in self._scored(arrays, labels)}
+
+    def _scored(self, arrays: Arrays, labels: Sequence[str]) -> list[str]:
+        """The metrics that predictions have."""
+        return [each for each in self.known(labels) if "question" in arrays or each not in self.of_questions]
 
     def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
         """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split: fitted to at
@@ -273,7 +284,8 @@ class TaskKind(ABC):
             if len(train) > most:
                 train = train.take(np.sort(keyed.permutation(keyed.key("lexical"), len(train))[:most]))
             predict = self.lexical(train)
-            _floors[key] = [self.values(predict(raw), data.labels) for raw in (data.evaluation, data.test) if raw]
+            parts = [each for each in (data.evaluation, data.test) if each]
+            _floors[key] = [self.values({**predict(raw), **raw.beside}, data.labels) for raw in parts]
         return _floors[key]
 
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:

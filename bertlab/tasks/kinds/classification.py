@@ -5,12 +5,13 @@ from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks.examples import Floats, Integers
 from bertlab.tasks.kinds.base import Arrays, TaskKind
-from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, quotient, root
+from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, percentage, quotient, root
 from bertlab.tasks.task import Table, Task
 
 
@@ -18,7 +19,8 @@ class Classification(TaskKind):
     """A label for a text or a pair of texts."""
 
     name = "classification"
-    metrics = ("accuracy", "matthews", "f1")
+    metrics = ("accuracy", "matthews", "f1", "macro_f1", "exact")
+    of_questions = ("exact",)
     labelled = True
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
@@ -47,17 +49,25 @@ class Classification(TaskKind):
         return labels(table.columns[task.label], names, table.where(task.label))
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """F1 is that of the second of two classes; more classes have none."""
-        return tuple(each for each in self.metrics if each != "f1" or len(labels) in (0, 2))
+        """F1 is that of the second of two classes; more classes have the mean of theirs, macro F1."""
+        lacks = {0: "", 2: "macro_f1"}.get(len(labels), "f1")
+        return tuple(each for each in self.metrics if each != lacks)
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
-        """Accuracy; Matthews correlation of any number of classes; F1 of the second of two."""
+        """Accuracy; Matthews correlation of any number of classes; F1 of the second of two, or the mean of all; exact
+        match, the share of questions with all examples right."""
         prediction, label = arrays["prediction"], arrays["label"]
         if name == "accuracy":
             return accuracy(prediction, label)
         if name == "f1":
             predicted, true = prediction == 1, label == 1
             return MetricOfMeans(np.stack([predicted & true, predicted, true], -1).astype(np.float64), f1_points)
+        if name == "macro_f1":
+            each = np.arange(1 + max(int(prediction.max()), int(label.max())))
+            predicted, true = (values[:, None] == each for values in (prediction, label))
+            return MetricOfMeans(np.concatenate([predicted & true, predicted, true], -1).astype(np.float64), _macro_f1)
+        if name == "exact":
+            return exact(prediction == label, arrays["question"])
         if name != "matthews":
             raise self.unscored(name)
         classes = 1 + max(int(prediction.max()), int(label.max()))
@@ -69,6 +79,23 @@ class Classification(TaskKind):
 def accuracy(prediction: Integers, label: Integers) -> Mean:
     """Accuracy in points."""
     return Mean(100.0 * (prediction == label))
+
+
+def exact(right: npt.NDArray[np.bool_], question: Integers) -> MetricOfMeans:
+    """The percentage of questions whose examples are all right. The first example of a question counts for it."""
+    _, first, number = np.unique(question, return_index=True, return_inverse=True)
+    statistics = np.zeros((len(right), 2))
+    statistics[first, 0] = np.bincount(number, ~right) == 0
+    statistics[first, 1] = 1
+    return MetricOfMeans(statistics, percentage)
+
+
+def _macro_f1(means: Floats) -> Floats:
+    """The mean F1 of classes in points, from the means of true positives, predicted positives and positives (..., 3 C).
+    As in scikit-learn, a class that is neither predicted nor present does not count."""
+    both, predicted, true = np.split(means, 3, axis=-1)
+    counted = (predicted + true > 0).sum(-1).astype(np.float64)
+    return 200 * quotient(quotient(both, predicted + true).sum(-1), counted)
 
 
 def _matthews(classes: int, means: Floats) -> Floats:

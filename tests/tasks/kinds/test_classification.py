@@ -1,5 +1,7 @@
 """Labels, truncation and arrays of classification."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -80,7 +82,12 @@ def test_arrays_of_single_texts(tokenizer):
     assert not batch.segments.any()
 
 
-@pytest.mark.parametrize(("labels", "metrics"), [("", 3), ("ab", 3), ("abc", 2)])
-def test_f1_is_of_two_classes_or_of_a_task_whose_labels_are_not_read_yet(labels, metrics):
-    found = classification.Classification().known(tuple(labels))
-    assert found == ("accuracy", "matthews", "f1")[:metrics]
+@pytest.mark.parametrize(("labels", "of_f1"), [("", ("f1", "macro_f1")), ("ab", ("f1",)), ("abc", ("macro_f1",))])
+def test_f1_is_of_two_classes_and_macro_f1_of_more_and_either_of_labels_that_are_not_read_yet(labels, of_f1):
+    assert KIND.known(tuple(labels)) == ("accuracy", "matthews", *of_f1, "exact")
+
+
+def test_a_task_has_exact_match_if_it_names_its_questions():
+    task = Task(kind="classification", text=("text",))
+    assert KIND.metrics_of(task, NAMES) == ("accuracy", "matthews", "f1")
+    assert KIND.metrics_of(dataclasses.replace(task, question="id"), NAMES) == ("accuracy", "matthews", "f1", "exact")

@@ -40,6 +40,39 @@ def test_a_constant_guess():
     assert "f1" not in values("classification", [0] * 3, [2, 1, 0], ("a", "b", "c"))
 
 
+def test_a_class_that_is_neither_predicted_nor_present_has_no_part_in_macro_f1():
+    """F1 of a is 1 / 2 and of c 0, and b has none, as in scikit-learn."""
+    found = values("classification", [0, 0, 2], [0, 2, 0], ("a", "b", "c"))
+    assert found["macro_f1"] == pytest.approx(100 * (1 / 2 + 0) / 2)
+    assert found["macro_f1"] == pytest.approx(100 * f1_score([0, 2, 0], [0, 0, 2], average="macro"))
+    assert values("classification", [0, 0, 1], [0, 2, 0], ("a", "b", "c"))["macro_f1"] == pytest.approx(50 / 3)
+    metric = KINDS["classification"].metric("macro_f1", {"prediction": np.array([0, 1, 2]), "label": np.arange(3)})
+    assert metric.weighted(np.array([[1.0, 1, 1], [2, 1, 0]])).tolist() == [100, 100], "nor in a resample without it"
+
+
+QUESTIONS = {"question": np.array([3, 3, 5, 3, 5, 9]), "label": np.array([0, 1, 1, 0, 1, 0])}
+
+
+def test_a_question_is_right_if_all_its_examples_are():
+    """Of question 3 one of three answers is wrong; 5 and 9 are right: two of three questions, five of six answers."""
+    kind, guess = KINDS["classification"], QUESTIONS | {"prediction": np.array([0, 1, 1, 1, 1, 0])}
+    found = kind.values(guess, ("wrong", "right"))
+    assert found["exact"] == pytest.approx(200 / 3)
+    assert found["accuracy"] == pytest.approx(500 / 6)
+    assert "exact" not in kind.values({name: each for name, each in guess.items() if name != "question"}, ())
+    assert kind.values(QUESTIONS | {"prediction": QUESTIONS["label"]}, ())["exact"] == 100
+    assert kind.values(QUESTIONS | {"prediction": 1 - QUESTIONS["label"]}, ())["exact"] == 0
+
+
+def test_a_resample_of_paragraphs_weighs_their_questions():
+    """Paragraph 0 has questions 3 and 5, of which one is right; 1 has question 9, which is."""
+    groups = {"group": np.array([0, 0, 0, 0, 0, 1]), "prediction": np.array([0, 1, 1, 1, 1, 0])}
+    metric = KINDS["classification"].metric("exact", QUESTIONS | groups)
+    assert metric.value == pytest.approx(200 / 3)
+    assert metric.weighted(np.array([[1.0, 1], [2, 0], [0, 2], [1, 3]])) == pytest.approx([200 / 3, 50, 100, 80])
+    assert metric.contributions().mean() == pytest.approx(metric.value)
+
+
 def test_correlations():
     score = np.array([0.0, 1.0, 2.0, 3.0])
     assert values("regression", 2 * score + 1, score) == pytest.approx({"pearson": 100, "spearman": 100})
@@ -65,7 +98,9 @@ def test_labels_are_judged_as_by_scikit_learn(rows, three):
     assert found["accuracy"] == pytest.approx(100 * accuracy_score(label, prediction))
     if len({*prediction, *label}) > 1:
         assert found["matthews"] == pytest.approx(100 * matthews_corrcoef(label, prediction))
-    if not three:
+    if three:
+        assert found["macro_f1"] == pytest.approx(100 * f1_score(label, prediction, average="macro", zero_division=0))
+    else:
         assert found["f1"] == pytest.approx(100 * f1_score(label, prediction, zero_division=0))
 
 

@@ -41,9 +41,11 @@ def test_its_metrics_are_beside_those_of_the_kind_that_it_extends(known):
     assert type(known["own"]) is type(kind)
     assert kind.like == "classification"
     assert kind.values(ARRAYS, ("no", "yes"))["mine"] == 3.0
-    assert kind.known(("a", "b", "c")) == ("accuracy", "matthews", "mine")
+    assert kind.known(("a", "b", "c")) == ("accuracy", "matthews", "macro_f1", "exact", "mine")
     kept = kind.contributions(ARRAYS, ("no", "yes"))
     assert [*kept["metric_mine"]] == [1.0, 2.0, 6.0]
+    assert "metric_exact" not in kept, "of a task without questions"
+    assert "metric_exact" in kind.contributions(ARRAYS | {"question": np.arange(3)}, ("no", "yes"))
     assert kept["metric_likelihood"] == pytest.approx([50.0, 25.0, 100.0])
     assert known["classification"].contributions(ARRAYS, ("no", "yes")) == {}
 
