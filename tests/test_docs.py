@@ -228,6 +228,42 @@ def test_every_name_of_the_reference_exists():
         assert pkgutil.resolve_name(name).__doc__, name
 
 
+@pytest.fixture(scope="module")
+def reference():
+    """The objects of the reference as mkdocstrings reads them, and the filters of their members in mkdocs.yml."""
+    griffe = pytest.importorskip("griffe", reason="no griffe: install the group `docs`")
+    package = griffe.GriffeLoader(search_paths=[ROOT], allow_inspection=False).load("bertlab")
+    names = re.findall(r"^::: bertlab\.(\S+)$", PAGES["docs/reference/python.md"], re.M)
+    found = [package[name] for name in names]
+    written = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    filters = json.loads(re.search(r"filters:[^\n]*\n? *(\[.*\])$", written, re.M)[1])
+    assert "show_if_no_docstring: false" in written
+    shown = [each.final_target if each.is_alias else each for each in found]
+    return shown, [each.removeprefix("!") for each in filters]
+
+
+def test_every_entry_of_the_reference_says_something(reference):
+    """A member without a docstring is not on the page: only a constant that a base class describes may lack one."""
+    shown, filters = reference
+    fields, empty = 0, []
+    for each in shown:
+        assert each.docstring, each.path
+        kind = pkgutil.resolve_name(each.path)
+        for name, member in each.members.items() if each.is_class else ():
+            if any(re.search(pattern, name) for pattern in filters):
+                continue
+            text = member.docstring.value if member.docstring else ""
+            annotated = name in vars(kind).get("__annotations__", ())
+            constant = member.is_attribute and "instance-attribute" not in member.labels
+            fields += annotated and not constant
+            above = [base[name] for base in each.mro() if constant and name in base.members]
+            words = {*re.findall("[a-z]+", text.lower())} - {*re.findall("[a-z]+", name), "the", "a", "an", "of", "its"}
+            if not words and (text or (annotated and not any(base.docstring for base in above))):
+                empty.append(f"{each.name}.{name}")
+    assert empty == []
+    assert fields > 150
+
+
 def test_the_tables_of_the_site_are_complete(hooks):
     made = {name: function() for name, function in hooks.GENERATED.items()}
     group = typer.main.get_command(app)

@@ -35,6 +35,7 @@ class Adapters(Adaptation):
     searched = True
 
     peak_lr: Rate = 3e-4
+    """Learning rate at the end of the warm-up; a scale sets it to ten times its rate of fine-tuning."""
     bottleneck: Annotated[int, Range(1, 65_536, "units")] = 64
     """Units of an adapter's hidden layer."""
     base_width: Annotated[int, Range(0, 65_536)] = 0

@@ -57,9 +57,13 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Whether `--search` chooses its setting."""
 
     batch_size: Annotated[int, Range(1, 100_000)] = 32
+    """Training examples per update; 16 or 32 in BERT (appendix A.3)."""
     epochs: Epochs = 3.0
+    """Passes over the training examples; 2 to 4 in BERT (appendix A.3)."""
     peak_lr: Rate = 5e-5
+    """Learning rate at the end of the warm-up; 2e-5, 3e-5 or 5e-5 in BERT (appendix A.3)."""
     warmup: Annotated[float, SHARE] = 0.1
+    """Share of the steps in which the rate rises linearly; afterwards it falls linearly to 0."""
     max_train_examples: Count = 0
     """Trains on at most this many examples, a keyed sample; 0 for all."""
     max_steps: Count = 0
@@ -69,7 +73,9 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     length: Length = 128
     """The maximum number of tokens per sequence, special tokens included."""
     dropout: Annotated[float, DROPOUT] = 0.1
+    """Probability of dropout in training, in the encoder and in what is above it."""
     weight_decay: Decay = 0.01
+    """AdamW's, multiplied by the learning rate; biases and normalisations have none."""
     bias_correction: bool = True
     """Whether Adam corrects the bias of its moments; Google's released optimiser does not."""
     context: bool = False

@@ -37,12 +37,17 @@ class Features(Adaptation):
     intermediate = False
 
     epochs: Epochs = 10.0
+    """Passes over the training examples; BERT's section 5.3 gives no number."""
     peak_lr: Rate = 1e-3
+    """Learning rate of the tagger at the end of the warm-up; BERT's section 5.3 gives none."""
     warmup: Annotated[float, SHARE] = 0.05
+    """Share of the steps in which that rate rises linearly; afterwards it falls linearly to 0."""
     weight_decay: Decay = 0.0
+    """Of the tagger alone, since the encoder is frozen; multiplied by the learning rate."""
     layers: Layers = "concatenate-last-four"
     """The levels of the encoder that represent a word: one, several concatenated, or their learned weighted sum."""
     lstm_layers: Annotated[int, Range(1, 16)] = 2
+    """Layers of the BiLSTM; two in BERT (section 5.3)."""
     lstm_size: Annotated[int, Range(0, 65_536)] = 0
     """Units per direction; 0 for the width of the encoder (BERT: 768)."""
 

@@ -190,7 +190,9 @@ class Evaluation:
     """A fixed evaluation on held-out text."""
 
     batches: Sequence[Batch]
+    """Held-out sequences with the inputs and labels of the losses; they are drawn once."""
     names: tuple[str, ...]
+    """The keys of what `sums` returns, known before it runs: processes add them up."""
     sums: Callable[[Any, Any], Mapping[str, Any]]
     """Maps a model and a batch on its device to the sums over the batch, by their `names`."""
     figures: Callable[[Mapping[str, float]], dict[str, float]]

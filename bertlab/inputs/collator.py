@@ -28,8 +28,7 @@ _STEP = 8
 
 @dataclass(frozen=True)
 class Sequences:
-    """B sequences of T tokens, from which the losses make their inputs and labels, one after the other. Fields without
-    a description are those of the `Batch`."""
+    """B sequences of T tokens, from which the losses make their inputs and labels, one after the other."""
 
     tokens: Integers
     """(B, T) ids, contiguous; a loss may change them in place."""
@@ -38,10 +37,15 @@ class Sequences:
     ordinary: Integers
     """(B,) ordinary tokens: all but [CLS], [SEP] and [PAD]."""
     lengths: Integers
+    """(B,) tokens that are not padding."""
     random_second: Integers
+    """(B,) 1 if the second segment is from another document, as in the `Batch`."""
     order: Integers
+    """(B,) 1 if the two segments are exchanged, as in the `Batch`."""
     sequence_ids: Numbers
+    """(B,) equal ids mean equal tokens before any loss changes them, as in the `Batch`."""
     epoch: int
+    """The one epoch of all B sequences, from 0."""
     arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]] = field(default_factory=dict)
     """What the losses before have added, by their kind."""
     marks: Marks = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint8))

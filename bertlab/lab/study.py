@@ -39,6 +39,7 @@ class Size(Checked, group="size"):
     """The size of a model in multiples of the scale's, so that a variant at scale paper has the paper's size."""
 
     layers: Multiple = 1.0
+    """Layers of the encoder, rounded; at least one."""
     heads: Multiple = 1.0
     """Attention heads of the same total width."""
     width: Multiple = 1.0
@@ -73,8 +74,11 @@ class RelativeSchedule(Checked, group="relative"):
     in batches of 8 times as many sequences."""
 
     batch_size: Multiple = 1.0
+    """Sequences per update, rounded; at least one."""
     steps: Multiple = 1.0
+    """Updates, rounded; at least one, unless the scale has none."""
     peak_lr: Multiple = 1.0
+    """Learning rate at the end of the warm-up."""
 
     def of(self, schedule: Schedule) -> Schedule:
         """`schedule` in these multiples, with at least one sequence and one step."""
@@ -96,18 +100,26 @@ class Variant(Checked, group="variant "):
     """
 
     name: str
+    """As the table of the paper has it; it is part of the addresses of runs, `STUDY/VARIANT/SEED`."""
     _: dataclasses.KW_ONLY
     tokenizer: Tokenizer | None = None
+    """What splits text, trained on the corpus of the run: `WordPiece` or another tokenizer."""
     inputs: Inputs | None = None
+    """How documents become sequences: format, length, passes over the data."""
     objective: tuple[Loss, ...] | None = None
     """The losses. A loss of the scale keeps its fields, except those in which the variants of the study differ."""
     model: Transformer | None = None
+    """The encoder, a `Model` or a `ModernBert`, in absolute sizes; `size` has those relative to the scale."""
     schedule: Schedule | None = None
+    """Batch size, steps and learning rate in absolute numbers; `relative` has those relative to the scale."""
     optimizer: Optimizer | None = None
+    """`AdamW`, `LAMB` or `Adafactor`, with weight decay and the clipping of gradients."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Single fields by their dotted path, as in `--set`: `{"model.positions": "learned"}`."""
     size: Size = Size()
+    """The encoder in multiples of the scale's: `Size(layers=0.5)` has half of its layers."""
     relative: RelativeSchedule = RelativeSchedule()
+    """The schedule in multiples of the scale's: `RelativeSchedule(steps=2)` trains for twice as many steps."""
     adaptation: Adaptation | None = None
     """How the model is adapted to its tasks. It overrides the adaptation of a measurement, of the same kind, in the
     fields in which the variants differ."""
@@ -130,6 +142,7 @@ class Measurement(Checked, group="measurement "):
     """A measurement: a task, how the model is adapted to it, and the reported metric."""
 
     name: str
+    """The head of its column, such as `MNLI fine-tuned`, by which claims and `--measure` refer to it."""
     _: dataclasses.KW_ONLY
     task: str | Task = ""
     """A name of the catalogue, or a task of the study's own; empty to measure the pre-training itself."""
@@ -163,6 +176,7 @@ class Average(Checked, group="average "):
     """
 
     name: str
+    """The head of its column, such as `GLUE average`; different from those of all measurements."""
     _: dataclasses.KW_ONLY
     of: tuple[str | tuple[str, ...], ...]
     """Measurements of tasks, which count the same. A measurement with metrics, such as `("SQuAD 1.1", "f1", "exact")`,
@@ -183,6 +197,7 @@ class Claim(Checked, group="claim "):
     """A finding of the paper, as a comparison of variants on one measurement."""
 
     text: str
+    """The finding as a sentence, close to the paper's own words; reports print it beside the verdict."""
     _: dataclasses.KW_ONLY
     better: str | tuple[str, ...] = ()
     """A variant or several: each of them is above each of `worse`."""
@@ -241,18 +256,23 @@ class Study(Checked, group="study "):
     """An ablation: its question, the paper's table as data, and what the paper found."""
 
     name: str
+    """How commands, reports and the addresses of runs refer to it; not `all`."""
     question: str
+    """What it asks, in one sentence; `bertlab studies` and its report begin with it."""
     source: str
     """The paper and the table, such as `Devlin et al. 2019, Table 8`."""
     baseline: str
     """The variant with which the others are compared."""
     variants: list[Variant]
+    """The lines of the table, in the paper's order; one of them is the baseline."""
     measurements: list[Measurement]
+    """The columns of the table, in the paper's order."""
     averages: list[Average] = field(default_factory=list)
     """Columns of the table that are means of the measurements."""
     published: Annotated[Mapping[Place, float], Range(-1e6, 1e6)] = field(default_factory=dict)
     """Published values in points by (variant, measurement) or (variant, measurement, milestone); `table` makes them."""
     claims: list[Claim] = field(default_factory=list)
+    """What the paper found; each gets a verdict."""
     at_paper: Mapping[str, str] = field(default_factory=dict)
     """Settings of the study's own paper at scale paper, as in `--set`: `{"inputs.dupe_factor": "1"}`."""
     unlike: list[str] = field(default_factory=list)
@@ -262,6 +282,7 @@ class Study(Checked, group="study "):
     notes: list[str] = field(default_factory=list)
     """Caveats for every report of this study."""
     file: StudyFile | None = field(default=None, repr=False, compare=False)
+    """The study file with its code, which `studies.find` adds; None for a study of the package."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -32,11 +32,11 @@ class Corruption(Checked, group="corruption"):
     """The probabilities of what is shown for each group of chosen tokens, drawn independently."""
 
     mask: Annotated[float, SHARE] = 0.8
-    """[MASK]."""
+    """Probability of [MASK]; 0.8 in BERT (section 3.1)."""
     keep: Annotated[float, SHARE] = 0.1
-    """The token itself."""
+    """Probability of the token itself."""
     random: Annotated[float, SHARE] = 0.1
-    """A random ordinary token, drawn for each token of a group."""
+    """Probability of a random ordinary token, drawn for each token of a group."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -97,11 +97,14 @@ class MaskedLM(LanguageModel):
     mask_prob: Annotated[float, POSITIVE_SHARE] = 0.15
     """Share of the ordinary tokens of a sequence that are chosen."""
     selection: Selection = _TOKENS
+    """Which tokens are chosen: single `Tokens`, `WholeWords` or other groups."""
     corruption: Corruption = _CORRUPTION
+    """What the model sees in place of the chosen tokens; by default 80/10/10 (BERT section 3.1)."""
     schedule: Literal["dynamic", "static", "duplicated"] = "dynamic"
     """`dynamic`: new masks in every epoch; `static`: the same masks for the same sequence; `duplicated`: `copies` sets,
     in turn. With `inputs.dupe_factor` 10 the same pairs return every ten epochs, and their static masks with them."""
     copies: Annotated[int, Range(1, 1000)] = 10
+    """Sets of masks if `schedule` is `duplicated`; 10 in RoBERTa (section 4.1)."""
 
     @property
     def annotated(self) -> bool:

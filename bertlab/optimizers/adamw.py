@@ -14,8 +14,11 @@ class AdamW(Optimizer):
 
     kind: ClassVar[str] = "adamw"
     beta1: Annotated[float, BELOW_ONE] = 0.9
+    """Decay of the running mean of the gradients, per update."""
     beta2: Annotated[float, BELOW_ONE] = 0.999
+    """Decay of the running mean of their squares, per update; 0.98 in RoBERTa (section 3.1)."""
     epsilon: Annotated[float, POSITIVE] = 1e-6
+    """Added to the root of the mean of squares; 1e-6 in BERT's released code."""
     bias_correction: bool = True
     """Google's released optimiser has none."""
 

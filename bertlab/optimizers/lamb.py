@@ -17,8 +17,11 @@ class LAMB(Optimizer):
 
     kind: ClassVar[str] = "lamb"
     beta1: Annotated[float, BELOW_ONE] = 0.9
+    """Decay of the running mean of the gradients, per update."""
     beta2: Annotated[float, BELOW_ONE] = 0.999
+    """Decay of the running mean of their squares, per update."""
     epsilon: Annotated[float, POSITIVE] = 1e-6
+    """Added to the root of the mean of squares; 1e-6 in the released code of ALBERT."""
     bias_correction: bool = True
     """As in Algorithm 2; Google's released optimiser has none."""
 

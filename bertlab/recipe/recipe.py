@@ -169,6 +169,7 @@ class Inputs(Checked, group="inputs"):
     phase2_length: Annotated[int, Range(8, 8192, "tokens", or_zero=True)] = 0
     """Tokens per sequence in the last `phase2_share` of the steps; 0 keeps `length` throughout."""
     phase2_share: Annotated[float, Range(0, 1, below=True)] = 0.0
+    """Share of the steps with `phase2_length` tokens; BERT has 0.1 with 512 (appendix A.2)."""
 
     def __post_init__(self) -> None:
         kind: Any = self.format
@@ -223,7 +224,9 @@ class Optimizer(Arm, ABC, home="bertlab.optimizers"):
     """
 
     weight_decay: Decay = 0.01
+    """Share of a weight that an update subtracts, times the learning rate; 0.01 in BERT (appendix A.2)."""
     max_grad_norm: Annotated[float, Range(1e-6, 1e9)] = 1.0
+    """Gradients with a larger global norm are scaled down to it; 1 in BERT's released code."""
 
     def __init_subclass__(cls, home: str = "") -> None:
         super().__init_subclass__(home)
@@ -242,14 +245,21 @@ class Recipe(Checked):
     """A pre-training. Two runs with equal recipes are the same run."""
 
     corpus: Corpus = field(default_factory=Corpus)
+    """The training text, named by the hash of its content, and the share of it that is held out."""
     tokenizer: Tokenizer = field(default_factory=lambda: arm(Tokenizer, "wordpiece")())  # noqa: PLW0108 imported late
+    """What splits text; it is trained on the corpus, or given with `--vocab`."""
     inputs: Inputs = field(default_factory=Inputs)
+    """How documents become sequences: format, length, passes over the data."""
     objective: tuple[Loss, ...] = field(default_factory=bert)
     """The losses, whose values are added: each is a mean over its own predictions in the global batch."""
     model: Transformer = field(default_factory=Model)
+    """The encoder: its kind, its size and its dropout."""
     schedule: Schedule = field(default_factory=Schedule)
+    """Batch size, number of updates, and the learning rate over them."""
     optimizer: Optimizer = field(default_factory=lambda: arm(Optimizer, "adamw")())  # noqa: PLW0108 imported late
+    """How gradients become updates; AdamW in BERT."""
     seed: Annotated[int, SEED] = 0
+    """Of the initial weights, the order of the data, and the masks."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

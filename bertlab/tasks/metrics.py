@@ -47,7 +47,7 @@ class Mean(Metric):
     """A mean of scores: accuracy, exact match and F1 of answers, probability of the right answer."""
 
     scores: Floats
-    """(E,)"""
+    """(E,) what each of E examples scores."""
 
     def weighted(self, weights: Floats) -> Floats:
         """The weighted means, (B,)."""
@@ -63,7 +63,7 @@ class MetricOfMeans(Metric):
     """A smooth function of the means of sufficient statistics: F1 of entities, Matthews and Pearson correlation."""
 
     statistics: Floats
-    """(E, K)"""
+    """(E, K) what each of E examples adds to each of K statistics."""
     function: Callable[[Floats], Floats]
     """From means (..., K) to values (...)."""
 

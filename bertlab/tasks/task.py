@@ -28,6 +28,7 @@ class Task(Checked, group="task "):
     kind: str
     """One of `tasks.kinds.KINDS`."""
     name: str = ""
+    """How `--substitute` and reports refer to it; by default that of its data set or of its folder."""
     dataset: str = ""
     """The name of its folder in a local mirror (`mnli`), which reports show."""
     hub: str = ""

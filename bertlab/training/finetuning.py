@@ -54,7 +54,8 @@ class FinetuningModule(TrainingModule):
         super().__init__(schedule, settings)
         self.model, self.kind, self.adaptation = model, kind, adaptation
         self.key, self.stage = tuple(key), stage
-        self.curve: list[dict[str, float]] = []  # `step`, and the mean `loss` since the point before
+        self.curve: list[dict[str, float]] = []
+        """Points of training: `step`, and the mean `loss` since the point before (nats for classes)."""
         self.figures: dict[str, float] = {}
         self.examples, self.throughput = 0, ThroughputMeter()
         self._losses: list[float] = []

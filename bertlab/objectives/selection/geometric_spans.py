@@ -20,6 +20,7 @@ class GeometricSpans(RunSelection, SpanSelection):
 
     kind: ClassVar[str] = "geometric_spans"
     p: Annotated[float, POSITIVE_SHARE] = 0.2
+    """Parameter of Geo(p): the smaller, the longer the spans; 0.2 in SpanBERT."""
     longest: Annotated[int, Range(1, 100, "words")] = 10
     """With p = 0.2 the mean is 3.8 words."""
 

@@ -65,6 +65,7 @@ class TaskKind(ABC):
     """A kind of task; the defaults classify a text or a pair of texts."""
 
     name: ClassVar[str]
+    """What a task gives as its `kind`."""
     columns: ClassVar[range] = range(1, 3)
     """Allowed numbers of text columns."""
     metrics: ClassVar[tuple[str, ...]]

@@ -39,8 +39,11 @@ class TrainedTokenizer:
     def __init__(self, settings: Tokenizer, vocabulary: Sequence[str], backend: RustTokenizer) -> None:
         """`backend` has no added tokens. Raises `BadInput` for a vocabulary without the special tokens."""
         self.settings = settings
+        """The tokenizer before its training, whose fields say how text is split."""
         self.vocabulary = list(vocabulary)
+        """The entries; the place of each is its id."""
         self.backend = backend
+        """The tokenizer of the `tokenizers` library, without added tokens."""
         ids = {piece: number for number, piece in enumerate(self.vocabulary)}
         missing = [special for special in self.specials if special not in ids]
         if missing:

@@ -49,6 +49,7 @@ class WordPiece(Tokenizer):
     kind: ClassVar[str] = "wordpiece"
     file: ClassVar[str] = "vocab.txt"
     lowercase: bool = True
+    """Whether upper and lower case are the same, as for BERT's uncased models."""
     accents: Literal["by-case", "keep", "strip"] = "by-case"
     """`by-case` strips accents where text is lowercased, as BERT does."""
 
