@@ -31,8 +31,9 @@ def pretrain(
     from bertlab.lab import scales
     from bertlab.lab.jobs import Pretrain
     from bertlab.lab.study import Measurement, Study, Variant
+    from bertlab.store import addresses
     from bertlab.store.config import write_run_config
-    from bertlab.store.runs import Store
+    from bertlab.store.runs import Run, Store
 
     scales.recipe_only(options.set_ or ())
     one = Study(
@@ -47,8 +48,16 @@ def pretrain(
     plan = planning.make(options.request((one,), seeds=(seed,)), machine)
     label = names.label(name) if name else f"pretrain-seed{seed}"
     jobs = [dataclasses.replace(job, own_label=label) if isinstance(job, Pretrain) else job for job in plan.jobs]
+
+    def check_name(finished: Run | None) -> None:
+        """Raises `BadInput` if the run is finished under another name: the name of its directory never changes."""
+        if finished is not None and name and finished.label != label:
+            known = addresses.shown(finished.label, store.addresses().get(finished.id, ()))
+            raise BadInput(f"--name {name}: this pre-training is finished, as {known} ({finished.id}): use that name")
+
     if taken := [run for run in store.runs() if name and run.label == label and run.id != plan.cells[0].job.id]:
         raise BadInput(f"--name {name}: another run, {taken[0].id}, has this name: give another")
+    check_name(store.get(plan.cells[0].job.id))
     found = draw(plan, store, machine)
     if dry_run:
         if json:
@@ -60,6 +69,7 @@ def pretrain(
         return 1
     run = store.get(plan.cells[0].job.id)
     assert run is not None
+    check_name(run)  # another command may have finished it meanwhile
     given = {"scale": options.scale, "set": options.set_, "corpus": options.corpus, "vocab": options.vocab}
     write_run_config(run.path, "pretrain", {**given, "data": options.data, "seed": seed, "name": name})
     if json:
@@ -67,8 +77,6 @@ def pretrain(
         return 0
     figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result()["heldout"].items())
     called = run.label if name else run.id  # without --name, other recipes have the same label
-    if name and run.label != label:
-        say(f"This pre-training was finished before, as {run.label}: use that name.")
     say(f"{called} on held-out text: {figures} (losses in nats)")
     there = in_store(store.root)
     tuning = f"finetune --from {called} --task mnli --scale {options.scale}"  # its settings fit the size of the model

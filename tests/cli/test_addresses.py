@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import tomllib
 
 import pytest
 
@@ -129,5 +130,22 @@ def test_a_pre_training_has_the_name_that_it_is_given(call, tmp_path, capsys):
     assert [each.id for each in Store(tmp_path).runs() if each.kind == "pretrain"] == [run.id]
     assert call("pretrain", "--name", "my-model", *steps, "--seed", "1") == 2
     assert f"another run, {run.id}, has this name" in capsys.readouterr().err
-    assert call("pretrain", "--name", "other", *steps) == 0
-    assert "was finished before, as my-model" in capsys.readouterr().out
+    there = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")}
+    for more in ((), ("--dry-run",), ("--json",)):
+        assert call("pretrain", "--name", "other", *steps, *more) == 2
+        printed = capsys.readouterr()
+        assert f"--name other: this pre-training is finished, as my-model ({run.id}): use that name" in printed.err
+        assert not printed.out
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == there
+
+
+def test_the_pre_training_of_a_study_gets_no_second_name(call, tmp_path, finished, capsys):
+    runs = shutil.copytree(finished, tmp_path / "runs")
+    run = Store(runs).match("masking/80/10/10/0")
+    command = ("pretrain", "--scale", "smoke", "--threads", "1", "--precision", "fp32", "--runs", runs)
+    assert call(*command, "--name", "mine") == 2
+    assert f"is finished, as masking/80/10/10/0 ({run.id})" in capsys.readouterr().err
+    assert not (run.path / "config.toml").exists()
+    assert call(*command) == 0
+    assert f"`bertlab fill-mask {run.id} TEXT --runs {runs}`" in capsys.readouterr().out
+    assert "name" not in tomllib.loads((run.path / "config.toml").read_text())
