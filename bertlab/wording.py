@@ -20,11 +20,13 @@ def megabytes(size: float) -> str:
     return f"{size / 1e6:,.0f} MB" if size < 1e10 else f"{size / 1e9:,.0f} GB"
 
 
-def parameters(number: float) -> str:
-    """Parameters of a model: `41K`, `4.2M`, `110M`."""
+def short(number: float) -> str:
+    """A large count, such as of parameters or tokens: `41K`, `4.2M`, `110M`, `8.5B`."""
+    number = float(f"{number:.3g}")  # so that 999,900 is 1.0M
     if number < 1e6:
-        return f"{number / 1e3:,.0f}K"
-    return f"{number / 1e6:,.{0 if number >= 1e7 else 1}f}M"
+        return f"{number / 1e3:.0f}K"
+    size, unit = (1e9, "B") if number >= 1e9 else (1e6, "M")
+    return f"{number / size:,.{0 if number >= 9.95 * size else 1}f}{unit}"
 
 
 def flops(number: float) -> str:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertlab.wording import count, duration, flops, megabytes, parameters
+from bertlab.wording import count, duration, flops, megabytes, short
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 seeds"), (1, "1 seed"), (3, "3 seeds"), (1200, "1,200 seeds")])
@@ -31,10 +31,20 @@ def test_bytes_are_told_in_megabytes_until_there_are_many():
 
 @pytest.mark.parametrize(
     ("number", "text"),
-    [(41_300, "41K"), (999_400, "999K"), (4_210_000, "4.2M"), (110_100_000, "110M"), (1.3e9, "1,300M")],
+    [
+        (41_300, "41K"),
+        (999_400, "999K"),
+        (999_900, "1.0M"),
+        (4_210_000, "4.2M"),
+        (9_960_000, "10M"),
+        (110_100_000, "110M"),
+        (1.3e9, "1.3B"),
+        (8_519_680_000, "8.5B"),
+        (1.5e12, "1,500B"),
+    ],
 )
-def test_parameters_have_no_zero_millions(number, text):
-    assert parameters(number) == text
+def test_large_counts_are_short(number, text):
+    assert short(number) == text
 
 
 def test_operations_are_powers_of_ten():

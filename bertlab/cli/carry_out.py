@@ -23,7 +23,7 @@ from bertlab.names import label
 from bertlab.progress import signals_as_flags
 from bertlab.recipe import cost
 from bertlab.store.runs import Store
-from bertlab.wording import count, duration, flops, megabytes, parameters
+from bertlab.wording import count, duration, flops, megabytes, short
 
 LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
@@ -85,7 +85,7 @@ def models(jobs: Iterable[Job]) -> list[str]:
             batch = f"{recipe.schedule.batch_size:,} sequences"
             batch += " or as many tokens" if recipe.inputs.format.token_matched_to else ""
             lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
-            size = f"{parameters(cost.trained_parameters(recipe))} parameters"
+            size = f"{short(cost.trained_parameters(recipe))} parameters"
             found[f"{recipe.model.shape}: {size}; {batch}, {lengths} tokens"] += 1
     return [f"{number} x {line}" for line, number in found.items()]
 

@@ -17,7 +17,7 @@ def scales(json: bool = JSON) -> None:
     from bertlab.lab.scales import GROUPS, SCALES
     from bertlab.recipe import OPTIONS, cost
     from bertlab.recipe.identity import by_kind, leaves
-    from bertlab.wording import parameters
+    from bertlab.wording import short
 
     listed: list[dict[str, Any]] = []
     rows = []
@@ -39,9 +39,9 @@ def scales(json: bool = JSON) -> None:
             }
         )
         model, batch = each.recipe.model, each.recipe.schedule.batch_size
-        shape = f"{model.layers} layers, {model.hidden} wide: {parameters(size)}"
+        shape = f"{model.layers} layers, {model.hidden} wide: {short(size)}"
         steps = ", ".join(f"{steps:,} steps of {batch:,} x {length}" for length, steps in cost.phases(each.recipe))
-        rows.append((name, each.purpose, shape, steps, f"{tokens:,}", " + ".join(each.corpus)))
+        rows.append((name, each.purpose, shape, steps, short(tokens), " + ".join(each.corpus)))
     if json:
         print_json(listed)
         return

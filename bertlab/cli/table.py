@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
 from bertlab.cli.console import console, say, writing
 from bertlab.names import plain
 
-LONGEST_WORD = 12
-"""Letters of a word that a narrow terminal does not break."""
 LEFT_WIDTH = 24
-"""Characters that a column of text keeps before numbers move to a part of the table below."""
+"""Characters that a column of text keeps before other columns move to a part of the table below."""
+NARROWEST = 4
+"""Characters of a column of text on a terminal that is too narrow for its longest word."""
 GAP = 2
 """Characters between columns."""
 
@@ -26,8 +26,9 @@ def print_table(
 ) -> None:
     """Prints a table whose first `left` columns are texts, flushed left, and the others numbers, flushed right.
 
-    Where it is too wide, texts are wrapped, and numbers never: those that do not fit go into further parts below, each
-    with the texts again. A column whose name is in `beside` stays with the one before it.
+    Where it is too wide, texts are wrapped between words, and numbers never: columns that do not fit go into further
+    parts below, each with the texts again; in a table of texts alone, with the first column again. A column whose name
+    is in `beside` stays with the one before it.
     """
     names = [plain(name) for name in columns]
     lines = [[plain(cell) for cell in row] for row in rows]
@@ -35,49 +36,71 @@ def print_table(
     heads = names
     if wide > console().width:
         heads = [name if place < left else _folded(name, lines, place) for place, name in enumerate(names)]
+    natural = [_width(heads, lines, place) for place in range(len(heads))]
+    least = [_least(heads, lines, place) if place < left else natural[place] for place in range(len(heads))]
+    again = [*range(left if left < len(names) else 1)]
     groups: list[list[int]] = []
-    for place in range(left, len(names)):
+    for place in range(len(again), len(names)):
         if groups and names[place] in beside:
             groups[-1].append(place)
         else:
             groups.append([place])
-    for number, part in enumerate(_parts(heads, lines, left, groups)):
+    kept = sum(GAP + min(natural[place], max(LEFT_WIDTH, least[place])) for place in again)
+    for number, part in enumerate(_parts(groups, least, console().width - kept)):
         if number:
             say("")
-        _print(heads, lines, "" if number else plain(title), left, part)
+        places = [*again, *part]
+        widths = _fitted([natural[place] for place in places], [least[place] for place in places], left)
+        _print(heads, lines, "" if number else plain(title), left, dict(zip(places, widths, strict=True)))
 
 
-def _print(heads: Sequence[str], lines: Sequence[Sequence[str]], title: str, left: int, part: Sequence[int]) -> None:
-    """Prints the texts and the numbers in the columns `part`."""
+def _print(
+    heads: Sequence[str], lines: Sequence[Sequence[str]], title: str, left: int, widths: Mapping[int, int]
+) -> None:
+    """Prints the columns that `widths` has."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False, show_edge=False, collapse_padding=True)
+    table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.title = Text(title) if title else None
-    for place in range(left):
-        table.add_column(Text(heads[place]), overflow="fold", min_width=_least(heads, lines, place))
-    for place in part:
-        table.add_column(Text(heads[place]), justify="right", overflow="fold", no_wrap=True)
+    for place, width in widths.items():
+        number = place >= left
+        table.add_column(
+            Text(heads[place]), width=width, justify="right" if number else "left", overflow="fold", no_wrap=number
+        )
     for line in lines:
-        table.add_row(*(Text(line[place]) for place in (*range(left), *part)))
+        table.add_row(*(Text(line[place]) for place in widths))
     with writing():
         console().print(table)
 
 
-def _parts(
-    heads: Sequence[str], lines: Sequence[Sequence[str]], left: int, groups: Sequence[Sequence[int]]
-) -> Iterator[list[int]]:
-    """The columns of numbers in each part of a table: as many of the `groups` as fit, at least one."""
-    texts = [min(_width(heads, lines, place), max(LEFT_WIDTH, _least(heads, lines, place))) for place in range(left)]
-    room = console().width - sum(texts) - GAP * (left - 1)
+def _parts(groups: Sequence[Sequence[int]], least: Sequence[int], room: int) -> Iterator[list[int]]:
+    """The columns of each part beside those of all parts: as many of the `groups` as fit into `room`, at least one."""
     part: list[int] = []
     for group in groups:
-        if part and sum(GAP + _width(heads, lines, place) for place in (*part, *group)) > room:
+        if part and sum(GAP + least[place] for place in (*part, *group)) > room + 1:
             yield part
             part = []
         part += group
     yield part
+
+
+def _fitted(natural: Sequence[int], least: Sequence[int], left: int) -> list[int]:
+    """The widths of columns side by side: the widest texts are narrowed first, to no less than their longest word."""
+    widths, room = [*natural], _room(len(natural))
+    for floors in (least, [NARROWEST] * len(natural)):
+        while sum(widths) > room:
+            wide = [place for place in range(min(left, len(widths))) if widths[place] > floors[place]]
+            if not wide:
+                break
+            widths[max(wide, key=widths.__getitem__)] -= 1
+    return widths
+
+
+def _room(columns: int) -> int:
+    """The characters that so many columns have side by side: one of a gap follows the last one."""
+    return console().width - GAP * columns + 1
 
 
 def _width(heads: Sequence[str], lines: Sequence[Sequence[str]], place: int) -> int:
@@ -88,9 +111,12 @@ def _width(heads: Sequence[str], lines: Sequence[Sequence[str]], place: int) -> 
 
 
 def _least(heads: Sequence[str], lines: Sequence[Sequence[str]], place: int) -> int:
-    """The least width of a column of texts: that of its longest word."""
+    """The least width of a column of texts: that of its longest word, if it fits beside the first column."""
+    from rich.cells import cell_len
+
     words = itertools.chain(*(text.split() for text in (heads[place], *(line[place] for line in lines))))
-    return min(max(map(len, words), default=0), LONGEST_WORD)
+    longest = max(map(cell_len, words), default=0)
+    return min(longest, max(NARROWEST, _room(2) - _least(heads, lines, 0))) if place else longest
 
 
 def _folded(name: str, lines: Sequence[Sequence[str]], place: int) -> str:

@@ -17,7 +17,7 @@ from bertlab.report.averages import AverageColumn
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect, Summary, summarise
 from bertlab.report.units import is_loss, is_share
-from bertlab.wording import duration, parameters
+from bertlab.wording import duration, short
 
 
 @dataclass(frozen=True)
@@ -309,7 +309,7 @@ def costs(evidence: Evidence) -> Table:
         sizes = {each.result["parameters"] for each in runs if each.result.get("parameters")}
         ends = [each.curve[-1] for each in runs if each.curve]
         speeds = [end.tokens / end.seconds for end in ends if end.seconds]
-        size = " to ".join(parameters(each) for each in sorted(sizes))
+        size = " to ".join(short(each) for each in sorted(sizes))
         speed = f"{fmean(speeds):,.0f}" if speeds else ""
         trained = duration(fmean(each.seconds for each in runs)) if runs else ""
         measured = {each.run_id: each.seconds for each in cells}
