@@ -102,6 +102,16 @@ def _study(config: Path, study: str) -> str:
     return study
 
 
+def _example(parameter: inspect.Parameter) -> str:
+    """The value of an option that has none, as a file has it: its type is right, and its text the one of `--help`."""
+    from bertlab.store.config import toml
+
+    about, kinds = parameter.default, get_args(parameter.annotation) or (parameter.annotation,)
+    if int in kinds or float in kinds:
+        return toml(about.min or 0)
+    return toml([about.metavar] if list[str] in kinds or list[Path] in kinds else about.metavar)
+
+
 def _checked(annotation: Any, value: Any, where: str) -> Any:
     """A value as the command line would give it. Raises `BadInput` for another type."""
     kinds = [each for each in (*get_args(annotation), annotation) if each is not type(None)]
@@ -125,13 +135,16 @@ def joined_fields(context: typer.Context, given: list[str] | None) -> list[str] 
 
 
 def text(command: str, given: Mapping[str, Any]) -> str:
-    """The options of a command as a file, under their headings; those without a value as comments."""
+    """The options of a command as a file, under their headings; those without a value as comments.
+
+    Headings have two signs, so that the file without one sign a line is a file too.
+    """
     from bertlab.store.config import toml
 
     panels: dict[str, list[str]] = {}
     for key, parameter in COMMANDS[command].items():
         about, value = parameter.default, given.get(parameter.name)
-        line = f"# {key} = {about.metavar}" if value in (None, (), []) else f"{key} = {toml(value)}"
+        line = f"# {key} = {_example(parameter)}" if value in (None, (), []) else f"{key} = {toml(value)}"
         panels.setdefault(getattr(about, "rich_help_panel", None) or "Options", []).append(line)
-    texts = ["\n".join((f"# {panel}", *lines)) for panel, lines in panels.items()]
-    return "\n\n".join((f"# Options of `bertlab {command} --config FILE`.", *texts))
+    texts = ["\n".join((f"## {panel}", *lines)) for panel, lines in panels.items()]
+    return "\n\n".join((f"## Options of `bertlab {command} --config FILE`.", *texts))

@@ -1,6 +1,7 @@
 """`--config` and `--print-config`: the options of a command as a file."""
 
 import itertools
+import re
 import shlex
 import shutil
 import tomllib
@@ -69,6 +70,17 @@ def test_printed_options_are_those_of_the_command(printed, tmp_path, words):
     for name, value in itertools.pairwise(words):
         if name.startswith("--") and not value.startswith("--"):
             assert values[name[2:]] in (value, [value]) or float(value) == values[name[2:]]
+
+
+@pytest.mark.parametrize("command", config.COMMANDS)
+def test_printed_options_without_their_comment_signs_are_a_file(tmp_path, command):
+    """What is printed for an option without a value shows how to write one."""
+    defaults = {each.name: each.default.default for each in config.COMMANDS[command].values()}
+    text = config.text(command, {name: None if value is ... else value for name, value in defaults.items()})
+    assert len(re.findall(r"^## ", text, re.M)) > 1, "headings"
+    (tmp_path / "all.toml").write_text(re.sub(r"^#", "", text, flags=re.M))
+    assert tomllib.loads((tmp_path / "all.toml").read_text()).keys() == config.COMMANDS[command].keys()
+    config.read(tmp_path / "all.toml", command)  # the types are right
 
 
 def test_every_command_reads_a_file():
