@@ -8,6 +8,7 @@ The tests on a GPU also run without nox and with few packages (torch, Lightning,
 
 import os
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
@@ -29,7 +30,22 @@ def installed(session: nox.Session) -> None:
     if not PROGRAMS.exists():
         session.run(sys.executable, "-m", "venv", str(PLACE), external=True)
     groups = nox.project.dependency_groups(PROJECT, "lint", "types", "tests", "docs")
-    run(session, "python", "-m", "pip", "install", "--quiet", "-c", "constraints.txt", "-e", ".", *groups)
+    install(session, "-e", ".", *groups)
+
+
+def install(session: nox.Session, *what: str) -> None:
+    """Installs into the shared environment, and prints the larger steps: torch alone takes minutes to arrive.
+
+    With `--quiet`, pip shows no download, whatever its `--progress-bar` is; without it, pip prints a line for each
+    package that is there already.
+    """
+    command = [str(PROGRAMS / "python"), "-m", "pip", "install", "-c", "constraints.txt", *what]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as pip:
+        for line in pip.stdout or ():
+            if line.lstrip().startswith(("Downloading ", "Building ", "Installing ")) and ".metadata" not in line:
+                session.log(line.strip()[:100])
+    if pip.returncode:
+        session.error("pip did not install the project and what its checks need")
 
 
 def run(session: nox.Session, program: str, *arguments: str) -> None:
@@ -89,7 +105,7 @@ def gpu(session: nox.Session) -> None:
 def benchmarks(session: nox.Session) -> None:
     """How fast, beside peers: an hour or two on a machine that does nothing else; writes benchmarks/results.*."""
     installed(session)
-    run(session, "python", "-m", "pip", "install", "--quiet", "-c", "constraints.txt", "-e", ".[benchmarks]")
+    install(session, "-e", ".[benchmarks]")
     run(session, "python", "benchmarks/run.py", *session.posargs)
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from bertlab.cli.console import console, say
 from bertlab.estimates.remaining import Remaining
-from bertlab.lab.jobs import Job
+from bertlab.lab.jobs import Job, Measure
 from bertlab.names import label, visible
 from bertlab.progress import Progress
 from bertlab.store import addresses
@@ -22,6 +22,8 @@ SECONDS_BETWEEN_ESTIMATES = 1.0
 """Of the time left."""
 FIXED = 13 + 8 + 4
 """Characters of the numbers of a bar, of its time left, and between its parts."""
+LEAST_OF_A_MEASUREMENT = 5
+"""Characters of a measurement that say which one it is, such as `NE…ed`."""
 
 
 class Live(Bars):
@@ -52,13 +54,14 @@ class Live(Bars):
 
     def begin(self, job: Job, number: int, total: int) -> Progress:
         """Shows a job; returns its progress callback: a bar, or a line now and then."""
-        name = f"[{number}/{total}] {title(job, self.addresses)}"
+        count, known = f"[{number}/{total}]", self.addresses
+        name = f"{count} {title(job, known)}"
         self._hide(job)  # it begins again after another command had locked it
         self.remaining.begin(job)
         if not self.task_ids:
             self.add_task("all jobs", total=total, figures="", left="")
         self.update(self.task_ids[0], completed=number - 1 - len(self.shown))
-        bar = self.shown[job.id] = self.add_task(shortened(name, self.widths[0]), total=None, figures="")
+        bar = self.shown[job.id] = self.add_task(brief(count, job, known, self.widths[0]), total=None, figures="")
         last, at = 0.0, ""
 
         def progress(done: int, total: int, stage: str = "", /, **figures: float) -> None:
@@ -136,7 +139,30 @@ class Left(TimeRemainingColumn):
 
 def title(job: Job, known: Mapping[str, Sequence[str]]) -> str:
     """The kind and the name of a job, as `bertlab runs` lists it and commands accept it."""
-    return visible(f"{job.kind} {addresses.shown(label(job.label), known.get(job.id, ()))}")
+    return f"{job.kind} {_address(job, known)}"
+
+
+def brief(count: str, job: Job, known: Mapping[str, Sequence[str]], width: int) -> str:
+    """`count` and the title of a job in at most `width` characters.
+
+    Leaves out the kind, then the study, then `count`, and then the middle of the measurement: variants and seeds, which
+    tell the jobs of a study apart, go last.
+    """
+    name = _address(job, known)
+    _, slash, rest = name.partition("/")
+    shorter = [f"{count} …/{rest}", rest] if slash else []
+    for text in (f"{count} {job.kind} {name}", f"{count} {name}", *shorter):
+        if len(text) <= width:
+            return text
+    if isinstance(job, Measure):
+        run, seed, measurement = rest.rpartition(f"/{job.pretrain.seed}/")
+        if seed and (room := width - len(run + seed)) >= LEAST_OF_A_MEASUREMENT:
+            return run + seed + shortened(measurement, room)
+    return shortened(rest or f"{count} {name}", width)
+
+
+def _address(job: Job, known: Mapping[str, Sequence[str]]) -> str:
+    return visible(addresses.shown(label(job.label), known.get(job.id, ())))
 
 
 def shown(figures: Mapping[str, float], stage: str) -> str:
@@ -149,7 +175,7 @@ def shown(figures: Mapping[str, float], stage: str) -> str:
 
 
 def shortened(text: str, width: int) -> str:
-    """`text` in at most `width` characters, without its middle: kind and study begin a name, the task ends it."""
+    """`text` in at most `width` characters, without its middle."""
     if len(text) <= width:
         return text
     end = (width - 1) // 2

@@ -7,8 +7,9 @@ import pytest
 from rich.console import Console
 
 from bertlab.cli import live
-from bertlab.cli.live import Live, shortened
+from bertlab.cli.live import Live, brief, shortened, title
 from bertlab.estimates.remaining import Remaining
+from bertlab.lab import plan, studies
 from bertlab.lab.jobs import PrepareCorpus, Pretrain
 from bertlab.lab.scales import find
 from bertlab.machine import Machine
@@ -43,14 +44,21 @@ def lines(monkeypatch):
     return show
 
 
-@pytest.mark.parametrize("columns", [80, 100, 140])
-def test_a_bar_keeps_its_figures(lines, columns):
+@pytest.mark.parametrize(
+    ("columns", "name"),
+    [
+        (80, "a long name… goes on/0 ━"),
+        (100, "a long name of a… that goes on/0 ━"),
+        (140, f"[1/1] …/{NAME}/0 ━"),
+        (180, f"[1/1] pretrain study/{NAME}/0 ━"),
+    ],
+)
+def test_a_bar_keeps_its_figures(lines, columns, name):
     whole, job = lines((500, 1000, "pre-training", {"loss": 6.1234}), columns=columns)
     assert "all jobs" in whole
     assert "0/1" in whole
     assert "50 s left" in whole
-    assert job.startswith("[1/1] pre")
-    assert "…" in job
+    assert job.startswith(name)
     assert "500/1,000" in job
     assert "loss 6.123" in job
     assert len(job) <= columns
@@ -114,5 +122,44 @@ def test_a_job_that_is_tried_again_has_its_time_again(monkeypatch, again, left):
 
 def test_names_lose_their_middle():
     assert shortened("masking", 7) == "masking"
-    assert shortened("finetune masking/80/10/10/0/MNLI fine-tuned", 21) == "finetune m…fine-tuned"
     assert all(len(shortened("x" * 100, width)) == width for width in range(3, 100))
+
+
+@pytest.fixture(scope="module")
+def measured():
+    """The jobs of study masking at scale smoke that measure, with their addresses."""
+    made = plan.make(plan.Request(studies=(studies.find("masking"),), scale=find("smoke"), seeds=(0, 1)), Machine())
+    cells = [cell for cell in made.cells if cell.job.kind != "pretrain"]
+    known = {each.job.id: [f"masking/{each.variant}/{each.pretrain.seed}/{each.measurement.name}"] for each in cells}
+    return [each.job for each in cells], known
+
+
+def test_a_name_loses_kind_and_study_first(measured):
+    jobs, known = measured
+    (job,) = (each for each in jobs if known[each.id] == ["masking/80/10/10/0/MNLI fine-tuned"])
+    assert title(job, known) == "finetune masking/80/10/10/0/MNLI fine-tuned"
+    for width, text in (
+        (51, "[12/40] finetune masking/80/10/10/0/MNLI fine-tuned"),
+        (50, "[12/40] masking/80/10/10/0/MNLI fine-tuned"),
+        (41, "[12/40] …/80/10/10/0/MNLI fine-tuned"),
+        (35, "80/10/10/0/MNLI fine-tuned"),
+        (25, "80/10/10/0/MNLI fi…-tuned"),
+        (16, "80/10/10/0/MN…ed"),
+        (15, "80/10/1…e-tuned"),
+    ):
+        assert brief("[12/40]", job, known, width) == text
+
+
+@pytest.mark.parametrize("width", [22, 30, 40, 60])
+def test_jobs_of_a_study_have_names_of_their_own_at_any_width(measured, width):
+    jobs, known = measured
+    names = [brief("[1/1]", each, known, width) for each in jobs]
+    assert max(map(len, names)) <= width
+    assert len({*names}) == len(names) == 36
+
+
+def test_jobs_without_an_address_keep_their_number(measured):
+    corpus = JOB.corpus
+    assert brief("[1/9]", corpus, {}, 100) == f"[1/9] {title(corpus, {})}"
+    assert brief("[1/9]", JOB, {}, 20) == shortened(f"[1/9] {JOB.label.replace(' ', '-')}", 20)
+    assert brief("[1/9]", JOB, {JOB.id: [f"study/{NAME}/0"]}, 20) == shortened(f"{NAME}/0", 20)
