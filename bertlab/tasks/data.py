@@ -136,7 +136,7 @@ def synthetic_texts(content: str, split: str, count: int = 0) -> tuple[str, ...]
     name = content.rpartition("/")[2].partition("@")[0]
     if name not in catalog.WORLD or content != f"microworld:{microworld.version(name)}":
         return ()
-    return _texts(LocatedTask(task=catalog.WORLD[name], name=name, origin="microworld"), split, count)
+    return _lines(LocatedTask(task=catalog.WORLD[name], name=name, origin="microworld"), split, count)
 
 
 def local_texts(task: Task, content: str, split: str, count: int, machine: Machine) -> tuple[str, ...]:
@@ -145,10 +145,10 @@ def local_texts(task: Task, content: str, split: str, count: int, machine: Machi
     located = LocatedTask(task=task, name=task.dataset, origin="files", folder=folder)
     if not folder.is_dir() or not all(existing(folder, each) for each in splits_of(task)):
         return ()
-    return _texts(located, split, count) if content_of(located, machine) == content else ()
+    return _lines(located, split, count) if content_of(located, machine) == content else ()
 
 
-def _texts(located: LocatedTask, split: str, count: int) -> tuple[str, ...]:
+def _lines(located: LocatedTask, split: str, count: int) -> tuple[str, ...]:
     task = located.task
     kind, table = kinds.find(task.kind), _table(located, split)
     labels = kind.label_names(task, [table])
@@ -157,7 +157,8 @@ def _texts(located: LocatedTask, split: str, count: int) -> tuple[str, ...]:
     answers = [labels[each] if isinstance(each, int | np.integer) else "" for each in kind.answers(task, table, labels)]
     lines = [" / ".join(parts) for parts in zip(*texts, strict=True)]
     lines = [f"{line} ({answer})" if answer else line for line, answer in zip(lines, answers, strict=True)]
-    return tuple(lines[row] for row in _evaluated(len(lines), count))
+    questions = _numbers(table, task.question) if task.question else None
+    return tuple(lines[row] for row in _evaluated(len(lines), count, questions))
 
 
 def held_back(data: TaskData) -> TaskData:
@@ -181,22 +182,21 @@ def sampled(data: TaskData, count: int) -> TaskData:
     as a part of them does not say whether all are right."""
 
     def sample(part: RawExamples) -> RawExamples:
-        rows = _evaluated(len(part), count)
-        if len(rows) == len(part):
-            return part
-        if part.questions is None:
-            return part.take(rows)
-        sizes = np.bincount(part.questions)
-        order = keyed.permutation(keyed.key("evaluation rows"), len(sizes))
-        kept = max(1, int((np.cumsum(sizes[order]) <= count).sum()))
-        return part.take(np.flatnonzero(np.isin(part.questions, order[:kept])))
+        rows = _evaluated(len(part), count, part.questions)
+        return part if len(rows) == len(part) else part.take(rows)
 
     test = None if data.test is None else sample(data.test)
     return dataclasses.replace(data, evaluation=sample(data.evaluation), test=test)
 
 
-def _evaluated(rows: int, count: int) -> Integers:
-    """The numbers of the examples that `sampled` takes of a split."""
+def _evaluated(rows: int, count: int, questions: Integers | None) -> Integers:
+    """The numbers of the examples that `sampled` takes of a split, whose questions are these."""
     if not 0 < count < rows:
         return np.arange(rows)
-    return np.sort(keyed.permutation(keyed.key("evaluation rows"), rows)[:count])
+    key = keyed.key("evaluation rows")
+    if questions is None:
+        return np.sort(keyed.permutation(key, rows)[:count])
+    sizes = np.bincount(questions)
+    order = keyed.permutation(key, len(sizes))
+    kept = max(1, int((np.cumsum(sizes[order]) <= count).sum()))
+    return np.flatnonzero(np.isin(questions, order[:kept]))
