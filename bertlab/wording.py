@@ -1,9 +1,17 @@
 """Formats numbers and times as text."""
 
+from collections.abc import Iterable
+
 
 def count(number: int, what: str) -> str:
     """A number with its noun: `1 seed`, `3 seeds`, `1,200 measurements`."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names in a sentence: `A`, `A and B`, `A, B and C`."""
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def duration(seconds: float) -> str:

@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from bertlab.lab.study import Claim
+from bertlab.lab.study import GUESS, Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, seed_means
 from bertlab.report.tables import Table, described, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, endpoints
-from bertlab.wording import count, duration
+from bertlab.wording import count, duration, listed
 
 SECOND = ("likelihood", "verdict by likelihood")
 """The columns of the second endpoint."""
@@ -47,18 +47,21 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """The outcome with the hint and the collapses."""
-        text = f"{self.outcome}: {self.hint}" if self.hint else self.outcome
-        if known := _looked(self.trial):
-            text += f"; {known}"
-        return f"{text} ({self.collapses})" if self.collapses else text
+        """The outcome; after a colon, which only ends an outcome, the hint, the looks and the collapses."""
+        known = "; ".join(filter(None, (self.hint, _looked(self.trial))))
+        known = f"{known} ({self.collapses})" if known and self.collapses else known or self.collapses
+        return f"{self.outcome}: {known}" if known else self.outcome
 
     @property
     def details(self) -> str:
-        """For a console: the hint, the looks, another verdict by likelihood, and whether runs collapsed."""
+        """For a console: the hint, the looks, another verdict by likelihood, and whether runs collapsed.
+
+        Collapsed runs are measured, so that they are no reason for a claim that is not.
+        """
         other = self.likely_outcome not in ("", self.outcome)
+        collapsed = "some runs collapsed" if self.collapses and self.outcome != "not measured" else ""
         parts = (self.hint, _looked(self.trial), f"by likelihood {self.likely_outcome}" if other else "")
-        return "; ".join(filter(None, (*parts, "some runs collapsed" if self.collapses else "")))
+        return "; ".join(filter(None, (*parts, collapsed)))
 
     @property
     def likely_effect(self) -> str:
@@ -214,7 +217,7 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
     if trial.measured < len(trial.pairs):
         are = "is" if trial.measured == 1 else "are"
         some = f"{trial.measured} of {len(trial.pairs)} comparisons {are} measured" if trial.measured else ""
-        return "; ".join(filter(None, (*_failures(evidence, trial.claim), some)))
+        return "; ".join(filter(None, (*_failures(evidence, trial), *_absent(evidence, trial), some)))
     if trial.outcome != "undecided":
         return ""
     if trial.validity_issue:
@@ -241,14 +244,46 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
     return f"if the effect is {signed(true)}, about {needed:,} {what} decide{_cost(evidence, trial.claim, needed)}"
 
 
-def _failures(evidence: Evidence, claim: Claim) -> list[str]:
+def _missing(trial: Trial) -> list[tuple[str, int]]:
+    """The variants of the pairs without a measured effect, each with the milestone that the claim compares."""
+    claim = trial.claim
+    pairs = [pair for pair in trial.pairs if pair.effect is None]
+    found = ((each.better, claim.at, each.worse, claim.before) for each in pairs)
+    return list(dict.fromkeys(side for one, at, other, before in found for side in ((one, at), (other, before))))
+
+
+def _failures(evidence: Evidence, trial: Trial) -> list[str]:
     """The variants of a claim whose runs ended without a value: `b failed`, `c diverged at step 7`."""
-    compared = itertools.chain(*(zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs))
     found: dict[str, None] = {}
-    for variant, at in compared:
-        lost = {cell.fate for cell in evidence.at(variant, claim.on, at) if cell.value is None} - {"pending"}
-        found |= dict.fromkeys(f"{variant} {fate}" for fate in sorted(lost))
+    for variant, at in _missing(trial):
+        found |= dict.fromkeys(f"{variant} {fate}" for fate in _fates(evidence, trial.claim.on, variant, at))
     return list(found)
+
+
+def _absent(evidence: Evidence, trial: Trial) -> list[str]:
+    """The variants of a claim of which nothing was run: at all, or on its measurement.
+
+    If all are measured and none failed, those of each pair that have no seed in common.
+    """
+    on = trial.claim.on
+    run = {cell.variant for cell in evidence.cells if cell.value is not None}
+    run |= {each.variant for each in evidence.pretrainings if each.finished} | {GUESS}
+    absent: dict[str, list[str]] = {}
+    for variant, at in _missing(trial):
+        if not evidence.by_seed(variant, on, at) and not _fates(evidence, on, variant, at):
+            reason = f"not measured on {on}" + ("" if at == 100 else f" at {at} %")
+            absent.setdefault(reason if variant in run else "not run", []).append(variant)
+    found = [f"{listed(names)} {'was' if len(names) == 1 else 'were'} {reason}" for reason, names in absent.items()]
+    if not found and not _failures(evidence, trial):
+        apart = [each for each in trial.pairs if each.effect is None]
+        found = [f"{each.better} and {each.worse} have no {evidence.seeds[:-1]} in common" for each in apart]
+    return found
+
+
+def _fates(evidence: Evidence, on: str, variant: str, at: int) -> list[str]:
+    """How the runs of a variant ended that have no value: `failed`, `diverged at step 7`."""
+    lost = {cell.fate for cell in evidence.at(variant, on, at) if cell.value is None}
+    return sorted(lost - {"pending"})
 
 
 def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:

@@ -24,6 +24,7 @@ from bertlab.report.looks import Looked
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.variance import VarianceComponents
+from bertlab.wording import listed
 
 POWER = 0.8
 """The chance of a verdict that a plan aims at."""
@@ -214,7 +215,7 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
     if evidence.of_pretraining(claim.on):
         unlearned &= {better for better, _ in claim.pairs}
     if named := [variant for variant, _ in sides if variant in unlearned]:
-        return f"learned next to nothing in pre-training: {'; '.join(dict.fromkeys(named))}"
+        return f"{listed(dict.fromkeys(named))} learned next to nothing in pre-training"
     above = [evidence.effect(variant, GUESS, claim.on, at=(at, at)) for variant, at in sides if variant != GUESS]
     if len(above) == len(sides) and all(each and each.p and (each.mean <= 0 or each.p > 1 - LEVEL) for each in above):
         return "no variant is significantly above a majority guess"

@@ -90,8 +90,23 @@ def test_margins_where_they_can_be_compared(outcomes, builder):
 
 
 def test_what_was_not_measured_is_said_so(outcomes):
-    (verdict,), _ = outcomes(2, MISSING)
-    assert verdict == "not measured"
+    """A variant that was not run, one without this measurement, one without this milestone, and a whole measurement."""
+    claims = [MISSING, dataclasses.replace(LARGE, worse="100/0/0", at=50), dataclasses.replace(LARGE, on="SQuAD")]
+    found, _ = outcomes(2, *claims, dataclasses.replace(MISSING, worse="70/30/0"))
+    assert found == [
+        "not measured: 50/50/0 was not run",
+        "not measured: 80/10/10 and 100/0/0 were not measured on MNLI at 50 %",
+        "not measured: 80/10/10 and 0/0/100 were not measured on SQuAD",
+        "not measured: 50/50/0 and 70/30/0 were not run",
+    ]
+
+
+def test_variants_without_a_common_seed_are_not_compared(builder):
+    builder.cell("80/10/10", "MNLI", 60.0, 0, 0, builder.pretrain("80/10/10", 0))
+    builder.cell("0/0/100", "MNLI", 50.0, 1, 0, builder.pretrain("0/0/100", 1))
+    builder.record(claims=[dataclasses.asdict(LARGE)])
+    (finding,) = findings.findings(gather_all(Store(builder.root))[0])
+    assert finding.sentence == "not measured: 80/10/10 and 0/0/100 have no seed in common"
 
 
 def test_a_claim_that_is_not_measured_names_the_variants_that_failed(builder):
@@ -107,7 +122,7 @@ def test_a_claim_that_is_not_measured_names_the_variants_that_failed(builder):
     builder.record(claims=[dataclasses.asdict(claim)])
     evidence = gather_all(Store(builder.root))[0]
     (found,) = findings.findings(evidence)
-    assert found.details == "0/0/100 failed; 100/0/0 failed; some runs collapsed"
+    assert found.details == "0/0/100 failed; 100/0/0 failed"
     assert found.sentence.startswith("not measured: 0/0/100 failed; 100/0/0 failed (1 of 1 run of 80/10/10")
     assert [each.status for each in evidence.pretrainings] == ["done", "failed", "failed"]
     assert [each.reason for each in evidence.cells] == ["", "no room", "no text"]
@@ -148,7 +163,7 @@ def test_sizes_elsewhere_are_estimated_from_what_was_measured(outcomes):
 def test_a_variant_that_has_learned_nothing_decides_nothing(outcomes, builder):
     builder.plateau = 4.5  # 0.1 nat above where all variants end
     (verdict,), _ = outcomes(6, LARGE)
-    assert verdict.startswith("undecided: learned next to nothing in pre-training: 80/10/10; 0/0/100")
+    assert verdict.startswith("undecided: 80/10/10 and 0/0/100 learned next to nothing in pre-training")
 
 
 def test_a_task_that_pre_training_does_not_help_decides_nothing(outcomes, builder):
@@ -273,12 +288,20 @@ def test_a_verdict_holds_without_the_seeds_that_collapsed(builder):
     assert decided.p == decided.pair.effect.p > decided.pair.without.p, "the larger of the two"
 
 
+def test_a_colon_ends_the_outcome_of_a_verdict_with_collapses_alone(builder):
+    changed = {("0/0/100", seed): (40.0 + NOISE[seed % 6], "done") for seed in range(8)}
+    changed[("0/0/100", 1)] = (40.3, "collapsed")
+    verdict, *_ = with_noise(builder, 8, changed)
+    assert verdict.startswith("reproduced: 1 of 8 runs of 0/0/100 collapsed; by seed +")
+
+
 def test_a_collapse_without_its_counterpart_has_no_difference(builder):
-    """Only the baseline has run, and it collapsed."""
+    """The baseline alone has run, and it collapsed: that is not why the claim is not measured."""
     builder.cell("80/10/10", "MNLI", 33.0, 0, 0, builder.pretrain("80/10/10", 0), status="collapsed")
     builder.record(claims=[dataclasses.asdict(LARGE)])
     (finding,) = findings.findings(gather_all(Store(builder.root))[0])
-    assert findings.table([finding]).rows[0][-1].endswith("(1 of 1 run of 80/10/10 collapsed)")
+    assert finding.details == "0/0/100 was not run"
+    assert finding.sentence == "not measured: 0/0/100 was not run (1 of 1 run of 80/10/10 collapsed)"
 
 
 def test_few_seeds_besides_those_that_collapsed_decide_nothing(builder):

@@ -199,7 +199,7 @@ def test_of_the_pre_training_itself_the_worse_model_may_have_learned_nothing(
     (found,) = verdicts(trials(evidence, [Claim("It trains better", better=better, worse=worse, on="LM")]))
     assert found.outcome == outcome
     assert found.validity_issue == (
-        "" if outcome == "reproduced" else f"learned next to nothing in pre-training: {OTHER}"
+        "" if outcome == "reproduced" else f"{OTHER} learned next to nothing in pre-training"
     )
 
 

@@ -1,8 +1,12 @@
 """The page of HTML in a real browser: headless Chromium, driven by playwright; skipped where there is none."""
 
+import re
+
 import pytest
 
+from bertlab.lab.study import Claim
 from bertlab.report import page
+from bertlab.report.looks import hypothesis
 
 
 @pytest.fixture(scope="module")
@@ -120,6 +124,48 @@ def test_verdicts_and_differences_are_on_a_small_screen(opened):
            .filter(each => each.width && (each.left < 0 || each.right > 400)).length"""
     )
     assert outside == 0
+
+
+@pytest.fixture(scope="module")
+def after_rounds(tmp_path_factory):
+    """Where the page of a study is whose seeds were added in rounds, which the first test writes."""
+    return tmp_path_factory.mktemp("rounds") / "out"
+
+
+@pytest.mark.parametrize("width", [400, 1400])
+def test_a_badge_holds_the_verdict_alone_and_no_claim_is_cut_off(claimed, browser, after_rounds, width):
+    claims = [
+        {"text": f"{better} beats {worse}", "better": better, "worse": worse, "on": "NER"}
+        for better, worse in (("80/10/10", "0/0/100"), ("0/0/100", "80/10/10"), ("100/0/0", "80/10/10"))
+    ]
+    known = {"on": "NER", "metric": "", "p": 1e-6, "as_claimed": True, "power": 0.3}
+    entries = [known | {"claim": each["text"], "hypothesis": hypothesis(Claim(**each))} for each in claims]
+    entries[1]["as_claimed"], entries[2]["p"] = False, 0.4
+    looks = [{"seeds": {}, "claims": [each | {"n": n} for each in entries]} for n in (5, 6)]
+    if not after_rounds.exists():
+        claimed.record(claims=claims, sequential={"maximum": 8, "looks": looks})
+        page.write([], claimed.root, after_rounds)
+    tab = browser.new_page(viewport={"width": width, "height": 900})
+    tab.goto((after_rounds / "index.html").as_uri())
+    tab.evaluate("document.querySelectorAll('details').forEach(each => { each.open = true })")
+    found = tab.evaluate(
+        """[...document.querySelectorAll('.more td .badge')].map(each => {
+             const { width, right } = each.getBoundingClientRect()
+             return [each.innerText, each.className, width < 120 && right <= innerWidth,
+                     each.nextElementSibling.innerText.includes('2 looks, sequential p')]
+           })"""
+    )
+    assert found == [
+        ["reproduced", "badge yes", True, True],
+        ["contradicted", "badge no", True, True],
+        ["undecided", "badge open", True, True],
+    ]
+    tables = tab.locator("details", has_text="Claims in full").locator(".box")
+    wider = tables.evaluate_all("found => found.map(box => [box.scrollWidth > box.clientWidth, box.innerText])")
+    tab.close()
+    assert [each for each, _ in wider] == [False, False]
+    assert "−" in wider[0][1]
+    assert not re.search(r"(?<![\w.])-\d", wider[0][1]), "a hyphen for a minus"
 
 
 def test_the_numbers_are_those_of_the_csv(opened, of_csv, out):
