@@ -65,7 +65,10 @@ def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -
     Of several studies, prints the number of claims with each verdict.
     """
     from bertlab.report import findings
+    from bertlab.report.pages import notes
 
+    for line in notes("banner", evidences):
+        say(f"Warning: {line}")
     if len({each.study for each in evidences}) <= 1:
         for evidence in evidences:
             print_result(evidence, differences=differences)

@@ -11,7 +11,7 @@ from typing import Any
 
 from bertlab.lab.study import GUESS, Claim
 from bertlab.report.averages import AverageColumn
-from bertlab.report.cells import EXCHANGED, Cell, Pretraining, printed_difference
+from bertlab.report.cells import EXCHANGED, FLOORS, Cell, Pretraining, printed_difference
 from bertlab.report.looks import Looks
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect, Summary, summarise
@@ -290,6 +290,13 @@ class Evidence:
     def below_floors(self) -> list[str]:
         """The measurements on which the baseline is not above every floor."""
         return [name for name in self.distinct if self.above_floors(name) is False]
+
+    @property
+    def unbeaten(self) -> list[str]:
+        """The floors that the baseline is not above on some measurement, in the order of `FLOORS`."""
+        found = {name: self.summary(self.baseline, name) for name in self.below_floors}
+        points = [(floor, at, own) for name, own in found.items() for floor, at in self.floors(name).items()]
+        return [kind for kind in FLOORS if any(floor == kind and own and own.mean <= at for floor, at, own in points)]
 
     def published(self, variant: str, measurement: str, at: int = 100) -> float | None:
         """The paper's value after `at` per cent of the steps, in points."""

@@ -268,11 +268,11 @@ def _absent(evidence: Evidence, trial: Trial) -> list[str]:
     on = trial.claim.on
     run = {cell.variant for cell in evidence.cells if cell.value is not None}
     run |= {each.variant for each in evidence.pretrainings if each.finished} | {GUESS}
-    absent: dict[str, list[str]] = {}
+    absent: dict[str, dict[str, None]] = {}
     for variant, at in _missing(trial):
         if not evidence.by_seed(variant, on, at) and not _fates(evidence, on, variant, at):
             reason = f"not measured on {on}" + ("" if at == 100 else f" at {at} %")
-            absent.setdefault(reason if variant in run else "not run", []).append(variant)
+            absent.setdefault(reason if variant in run else "not run", {})[variant] = None
     found = [f"{listed(names)} {'was' if len(names) == 1 else 'were'} {reason}" for reason, names in absent.items()]
     if not found and not _failures(evidence, trial):
         apart = [each for each in trial.pairs if each.effect is None]

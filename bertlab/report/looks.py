@@ -87,8 +87,11 @@ class Looked:
         if self.exhausted:
             fixed = "the number was declared before the first look, and a larger budget does not change it"
             return f"all {self.maximum} seeds are used ({fixed})"
-        chance = f"the chance of a verdict with {self.maximum} seeds is {100 * self.looks[-1].power:.0f} %"
-        return f"stopped, {chance}" if self.futile else f"open, {chance}"
+        chance = f"{100 * self.looks[-1].power:.0f} %"
+        if self.futile:
+            return f"no more seeds: even with all {self.maximum} planned, a verdict has a chance of {chance}"
+        known = "is almost certain" if chance == "100 %" else f"has a chance of {chance}"
+        return f"with {self.maximum} seeds a verdict {known}"
 
     @property
     def exhausted(self) -> bool:

@@ -107,7 +107,7 @@ def table(evidence: Evidence, found: Sequence[Spread]) -> Table:
         own = evidence.column(each.measurement)[0]
         endpoint = own.metric_name if each.metric == own.metric else each.metric
         rows.append((each.measurement, endpoint, sd, *sources, *ratios))
-    columns = ("measurement", "endpoint", "sd of one run", *seeds, "examples", "signal / noise", "verdict from")
+    columns = ("measurement", "endpoint", "sd of one run", *seeds, "examples", "signal / noise", "needed for a verdict")
     return Table(columns, tuple(rows), ("endpoint",))
 
 

@@ -19,7 +19,7 @@ from bertlab.report.agreement import Agreement, agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import agreement as agreement_pages
-from bertlab.report.pages import chapter, latex, render, summary
+from bertlab.report.pages import chapter, latex, notes, render, summary
 from bertlab.store import files
 from bertlab.store.runs import Store
 
@@ -140,6 +140,7 @@ def _files(
     context = {
         "summary": summary(chapters),
         "chapters": chapters,
+        "banner": notes("banner", everything),
         "written": written,
         "changes": changes,
         "agreed": agreed,

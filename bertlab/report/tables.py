@@ -17,7 +17,7 @@ from bertlab.report.averages import AverageColumn
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect, Summary, summarise
 from bertlab.report.units import is_loss, is_share
-from bertlab.wording import duration, short
+from bertlab.wording import duration, listed, short
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ class Entry:
     short: str = ""
     """The value and its sd as in a paper: `83.9 ±0.3`, points to one decimal."""
     note: str = ""
-    """The numbers of runs without a value, by status, and of collapsed runs."""
+    """The numbers of runs without a value, by status, and of collapsed runs; or why there is no average."""
     published: str = ""
     difference: str = ""
     """The variant minus the baseline, paired by seed."""
@@ -125,7 +125,8 @@ def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
     missing = Counter(sorted(cell.fate for cell in evidence.at(variant, name) if cell.value is None))
     known = {"value": ", ".join(missing)}
     if not evidence.at(variant, name):  # claims compare it earlier only
-        known["value"] = ", ".join(f"at {at} %" for at in evidence.milestones(variant, name))
+        compared = evidence.milestones(variant, name)
+        known["value"] = f"only at {listed(f'{at} %' for at in compared)}" if compared else ""
     known |= _published(evidence.published(variant, name))
     if variant != evidence.baseline:
         known |= _compared(evidence.difference(variant, name), evidence.published_difference(variant, name))
@@ -142,13 +143,15 @@ def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
 def _average(evidence: Evidence, variant: str, average: AverageColumn) -> Entry:
     ours, theirs = (evidence.measured(each, average.measurements) for each in (variant, evidence.baseline))
     measured = sum(bool(each) for each in ours.values())
-    known = {"value": f"{measured} of {len(ours)} parts" if measured else ""}
-    known |= _published(average.published.get(variant))
+    known = {"value": ""} | _published(average.published.get(variant))
     if variant != evidence.baseline:
         published = average.published_difference(variant, evidence.baseline)
         known |= _compared(average.difference(ours, theirs), published)
     if summary := summarise(average.points(ours), of_seeds=evidence.spread_of_seeds):
         known |= _centre(evidence, summary, 1) | {"n": str(summary.seeds)}
+    elif measured:
+        why = f"{measured} of {len(ours)} tasks" if measured < len(ours) else "no seed has all tasks"
+        known |= {"value": "–", "note": why}
     return Entry(variant=label(evidence, variant), **known)
 
 
@@ -183,6 +186,8 @@ def results(evidence: Evidence, *, short: bool = False) -> Table:
 
     def measured(entry: Entry) -> str:
         text = with_details(entry.value, entry.sd, "" if short or not entry.n else f"n = {entry.n}")
+        if not entry.n:
+            return with_details(text, entry.note)
         return f"{text}; {entry.note}" if entry.note else text
 
     table = _across("variant", columns(evidence), measured, lambda entry: entry.published, short=short)

@@ -205,8 +205,8 @@ def test_a_claim_ends_with_the_papers_metric_or_with_both_endpoints():
     assert [still_open(each) for each in known] == [True, True, False, False, True]
     assert standing([decided, first]) == "reproduced"
     assert standing([first, futile]) == (
-        "undecided: open, the chance of a verdict with 12 seeds is 50 %; by likelihood "
-        "undecided: stopped, the chance of a verdict with 12 seeds is 1 %"
+        "undecided: with 12 seeds a verdict has a chance of 50 %; by likelihood "
+        "undecided: no more seeds: even with all 12 planned, a verdict has a chance of 1 %"
     )
 
 

@@ -61,7 +61,8 @@ def test_the_parts_with_values_are_counted(builder: Any) -> None:
     builder.cell("100/0/0", "MNLI", None, pretrain_id=builder.pretrain("100/0/0"))
     evidence = gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
     base, other = entries(evidence).values()
-    assert (base.value, base.published, other.value) == ("1 of 2 parts", "79.2", "")
+    assert (base.value, base.note, base.published, other.value) == ("–", "1 of 2 tasks", "79.2", "")
+    assert [row[-2] for row in tables.results(evidence).rows[:2]] == ["– (1 of 2 tasks)", ""]
 
 
 def test_a_seed_without_one_of_the_metrics_does_not_count(builder: Any) -> None:
@@ -69,7 +70,7 @@ def test_a_seed_without_one_of_the_metrics_does_not_count(builder: Any) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run)
     builder.cell("80/10/10", "NER", 60.0, pretrain_id=run)
     evidence = gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
-    assert entries(evidence)["80/10/10"].value == "2 of 2 parts"
+    assert entries(evidence)["80/10/10"].note == "no seed has all tasks"
 
 
 @pytest.mark.parametrize(

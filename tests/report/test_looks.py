@@ -118,8 +118,13 @@ def test_looks_are_read_by_claim_and_endpoint() -> None:
 
 def test_the_prospect_says_what_a_user_can_do() -> None:
     assert Looked(12).prospect == "not looked at yet: rounds with --until-decided look at it"
-    assert Looked(12, (Look(4, 0.2, True, 0.4),)).prospect == "open, the chance of a verdict with 12 seeds is 40 %"
-    assert Looked(12, (Look(4, 0.2, True, 0.04),)).prospect == "stopped, the chance of a verdict with 12 seeds is 4 %"
+    prospects = {power: Looked(12, (Look(4, 0.2, True, power),)).prospect for power in (0.4, 0.994, 0.996, 0.04)}
+    assert prospects == {
+        0.4: "with 12 seeds a verdict has a chance of 40 %",
+        0.994: "with 12 seeds a verdict has a chance of 99 %",
+        0.996: "with 12 seeds a verdict is almost certain",
+        0.04: "no more seeds: even with all 12 planned, a verdict has a chance of 4 %",
+    }
     assert "a larger budget does not change it" in Looked(4, (Look(4, 0.2, True, 0.0),)).prospect
 
 

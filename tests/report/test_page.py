@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 from collections.abc import Callable
@@ -375,9 +376,16 @@ def test_the_index_says_what_became_of_each_claim(builder: Any, fill: Callable[.
 
 
 def test_the_index_lists_what_was_decided(claimed: Any, tmp_path: Path) -> None:
+    (path,) = (claimed.root / "studies").glob("*.json")
+    record = json.loads(path.read_text())
+    record["claims"][2]["worse"] = ["80/10/10", "100/0/0"]
+    path.write_text(json.dumps(record))
     written(claimed, tmp_path / "out")
     index = (tmp_path / "out" / "index.md").read_text()
+    assert "\nDecided in masking, scale tiny on microworld:\n" in index
     lines = [line for line in index.splitlines() if line.startswith("- ")]
+    assert lines[1].startswith("- **contradicted**: 0/0/100 beats 80/10/10, on NER (0/0/100 over 80/10/10): -")
+    assert not re.search(r"\w\(|\)\w", "".join(lines)), "fused text"
     assert [line.partition(":")[0] for line in lines] == ["- **reproduced**", "- **contradicted**"]
     assert lines[0].startswith("- **reproduced**: 80/10/10 beats 0/0/100, on NER: +")
     assert lines[0].endswith(", published +0.5, n = 6")

@@ -269,7 +269,7 @@ def test_examples_of_one_group_are_one_example(writer: Writer) -> None:
         assert found is not None
         assert (found.n, found.examples) == (4, 10)
     (evidence,) = gather(Store(writer.builder.root), [writer.builder.record()])
-    assert "as one cluster: MNLI 500 in 10." in " ".join(notes("intervals", evidence))
+    assert "as one cluster. MNLI: 500 examples in 10 clusters." in " ".join(notes("intervals", evidence))
 
 
 def test_seeds_are_evaluated_by_all_comparisons_of_the_study(writer: Writer) -> None:

@@ -28,6 +28,20 @@ def test_the_result_of_a_study_without_claims(builder: Any, capsys: pytest.Captu
         assert expected in words
 
 
+@pytest.mark.parametrize("loss", [4.4, 5.8])
+def test_several_studies_say_first_that_no_model_of_them_learned_anything(
+    builder: Any, capsys: pytest.CaptureFixture[str], loss: float
+) -> None:
+    records = []
+    for study, run, own in (("masking", "aa", 5.8), ("own", "bb", loss)):
+        one = type(builder)(builder.root, study=study)
+        one.cell("80/10/10", "MNLI", 50.0, pretrain_id=one.pretrain("80/10/10", loss=own, run_id=run), run_id=f"{run}0")
+        records.append(one.record(study))
+    print_results(gather(Store(builder.root), records))
+    first = capsys.readouterr().out.splitlines()[0]
+    assert first.startswith("Warning: No model here learned more than how frequent words are") is (loss == 5.8)
+
+
 @pytest.mark.parametrize("seeds", [1, 2])
 @pytest.mark.parametrize("imported", [False, True])
 def test_a_deviation_is_explained_only_where_there_is_one(

@@ -25,7 +25,7 @@ from bertlab.report.noise import Spread
 from bertlab.report.plots import Picture, pictures
 from bertlab.report.plots.figure import GRID, INK, WHITE
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
-from bertlab.wording import count, duration
+from bertlab.wording import count, duration, listed
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ def _environment(*, html: bool) -> Any:
     # with fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread
     templates.globals |= {"FEW": 6, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
     templates.filters |= {"md": escape.paragraph, "words": escape.markdown, "inline": _inline, "nats": "{:.3f}".format}
-    templates.filters["duration"] = duration
+    templates.filters |= {"duration": duration, "listed": listed}
     # a typographic minus before a number
     templates.filters["minus"] = lambda text: re.sub(r"(?<![\w.])-(?=\d)", "−", text)
     return templates
@@ -151,7 +151,8 @@ def clusters(evidence: Evidence) -> list[str]:
         groups = max((each.examples for each in effects if each and each.examples > 1), default=0)
         examples = max(cell.eval_examples for cell in evidence.column(name))
         if 0 < groups < examples:
-            found.append(f"{name} {examples:,} in {groups:,}")
+            words = ("", "") if found else (" examples", " clusters")  # the first one says what the numbers are
+            found.append(f"{name}: {examples:,}{words[0]} in {groups:,}{words[1]}")
     return found
 
 

@@ -210,23 +210,35 @@ def test_what_is_missing_is_noted(builder: Any, tmp_path: Path) -> None:
     assert "2 of 4 values are measured; 2 pending." in found.all("article")[0]["text"]
 
 
-def test_one_warning_comes_before_the_first_result(builder: Any, tmp_path: Path) -> None:
+@pytest.mark.parametrize("learned", [False, True])
+def test_one_warning_comes_before_the_first_result(builder: Any, tmp_path: Path, learned: bool) -> None:
+    """That of the page if no model learned anything, else that of the study."""
     for place, variant in enumerate(("80/10/10", "100/0/0", "0/0/100")):
         run = builder.pretrain(variant, loss=5.85, own=5.85 + place)
         builder.cell(variant, "MNLI", 50.0, pretrain_id=run)
     shared = builder.pretrain("80/0/20", run_id=run, finished=False)  # the same model, which counts once
     builder.cell("80/0/20", "MNLI", 50.0, pretrain_id=shared)
+    builder.pretrain("no pre-training", loss=4.0, steps=0)
+    if learned:
+        builder.pretrain("50/50/0", loss=4.4)
     builder.record()
     page.write([], builder.root, tmp_path / "out")
+    index = (tmp_path / "out" / "index.md").read_text(encoding="utf-8")
+    banner = "No model here learned more than how frequent words are"
+    assert (f"# What was decided\n\n> [!WARNING]\n> {banner}" in index) is not learned
     text = (tmp_path / "out" / "index.html").read_text(encoding="utf-8")
     assert text[: text.index('<table class="results">')].count("Warning.") == 1
     found = Elements(text)
-    (warning,) = (each["text"] for each in found.all("details") if each.get("class") == "warning")
-    assert warning.startswith("Warning. 3 of 3 models learned next to nothing in pre-training")
-    assert "0/0/100 and 80/0/20, seed 0 (" in warning
+    (warning,) = (each["text"] for each in found.every if each.get("class") == "warning")
+    alarm = f"3 of {4 if learned else 3} models learned next to nothing"
+    assert warning.startswith(f"Warning. {alarm if learned else banner}")
+    assert (banner in found.all("header")[0]["text"]) is not learned
+    named = "0/0/100 and 80/0/20, seed 0 ("
+    (caveats,) = (each["text"] for each in found.all("details") if each.get("id") == "caveats-masking")
+    assert (named in warning, named in caveats) == (learned, not learned)
     found = Elements(MarkdownIt("gfm-like").render((tmp_path / "out" / "masking.md").read_text(encoding="utf-8")))
     (alert,) = (each["text"] for each in found.all("blockquote"))
-    assert alert.startswith("[!WARNING] 3 of 3 models learned next to nothing")
+    assert alert.startswith(f"[!WARNING] {alarm}")
 
 
 def test_notes_of_markdown_do_not_fuse(written: Elements, out: Path) -> None:
