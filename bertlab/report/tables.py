@@ -178,14 +178,21 @@ def _centre(evidence: Evidence, summary: Summary, digits: int) -> dict[str, str]
     }
 
 
-def results(evidence: Evidence, *, short: bool = False) -> Table:
+def common_n(evidence: Evidence) -> str:
+    """The n that most means of a section have, as `Entry.n`; empty without a mean."""
+    known = Counter(each.n for column in columns(evidence) for each in column.entries if each.n)
+    return known.most_common(1)[0][0] if known else ""
+
+
+def results(evidence: Evidence, *, short: bool = False, n: str = "") -> Table:
     """A line for each variant: on each measurement the mean (sd, n) next to the published value.
 
-    If `short`, without n and without floors.
+    If `short`, without n and without floors. The n of `common_n` can be left out of the cells that have it.
     """
+    usual = {"", n, n.partition("x")[0]}  # averages count pre-training seeds alone
 
     def measured(entry: Entry) -> str:
-        text = with_details(entry.value, entry.sd, "" if short or not entry.n else f"n = {entry.n}")
+        text = with_details(entry.value, entry.sd, "" if short or entry.n in usual else f"n = {entry.n}")
         if not entry.n:
             return with_details(text, entry.note)
         return f"{text}; {entry.note}" if entry.note else text
@@ -194,14 +201,18 @@ def results(evidence: Evidence, *, short: bool = False) -> Table:
     return replace(table, rows=table.rows[: len(evidence.variants)]) if short else table
 
 
-def differences(evidence: Evidence, *, short: bool = False) -> Table:
+def differences(evidence: Evidence, *, short: bool = False, n: str = "") -> Table:
     """A line for each variant but the baseline: on each measurement the difference measured, and the published one.
 
-    With the 95 % interval of the difference; if `short`, with half the width of it.
+    With the 95 % interval of the difference; if `short`, with half the width of it. Where there is none, n stands in
+    its place, but for that of `common_n`, if it is given.
     """
+    usual = f"n = {n.partition('x')[0]}"
 
     def difference(entry: Entry) -> str:
-        return f"{entry.difference} {entry.half}".strip() if short else with_details(entry.difference, entry.interval)
+        if short:
+            return f"{entry.difference} {entry.half}".strip()
+        return with_details(entry.difference, "" if entry.interval == usual else entry.interval)
 
     published = attrgetter("published_difference")
     table = _across("variant minus baseline", columns(evidence), difference, published, short=short)

@@ -145,7 +145,7 @@ def _inline(svg: bytes, label: str) -> markupsafe.Markup:
 
 def clusters(evidence: Evidence) -> list[str]:
     """The measurements whose examples are resampled in groups, with the numbers of examples and of groups."""
-    found = []
+    found: list[str] = []
     for name in evidence.measurements:
         effects = [evidence.difference(variant, name) for variant in evidence.variants]
         groups = max((each.examples for each in effects if each and each.examples > 1), default=0)

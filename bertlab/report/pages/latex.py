@@ -25,26 +25,40 @@ def study(chapter: Chapter) -> str:
     found = [_HEADER]
     for section in chapter.sections:
         evidence = section.evidence
+        entries = [each for column in tables.columns(evidence) for each in column.entries]
         points = "" if any(not cell.in_points for cell in evidence.cells) else ", in points"
-        n = f"n: {'fine-tuning' if evidence.pretrained else 'pre-training x fine-tuning'} seeds"
-        mean = f"{'Median' if evidence.medians else 'Mean'} (sd, n){points}; {n}."
-        difference = f"Difference to the baseline{points}, with its 95 % interval."
-        claimed = "Claims: the first variant minus the other, reversed where less is better, with its 95 % interval."
-        less = f" {tables.direction(evidence)}".rstrip()
+        intervals = " with 95 % intervals" if any(each.half for each in entries) else ""
+        mean = ("median" if evidence.medians else "mean") + " (sd)" * any(each.sd for each in entries)
+        n, less = tables.common_n(evidence), tables.direction(evidence)
+        claims, n_of_claims = _claims(section.findings)
+        measured = "Measured: the first variant minus the other, reversed where less is better."
         every = (
-            ("results", tables.results(evidence), f"{mean}{less}"),
-            ("differences", tables.differences(evidence), f"{difference}{less}"),
-            ("claims", _claims(section.findings), claimed),
+            ("results", tables.results(evidence, n=n), f"{mean}{points}", f"{_n(evidence, n)} {less}"),
+            ("differences", tables.differences(evidence, n=n), f"differences to the baseline{intervals}{points}", less),
+            ("claims", claims, f"claims{intervals}", f"{measured} {n_of_claims}"),
         )
-        about, label = f"{chapter.study}. {section.title}. {evidence.source}.", f"tab:{section.stem}"
         limits = _limits(evidence)
         parts = [
-            _table(table, f"{about} {caption} {limits}".strip(), f"{label}:{name}")
-            for name, table, caption in every
+            _table(
+                table,
+                f"{chapter.study} at scale {evidence.scale}: {caption}.",
+                f"tab:{section.stem}:{name}",
+                note=" ".join(f"{section.title}. {evidence.source}. {about} {limits}".split()),
+            )
+            for name, table, caption, about in every
             if table.rows
         ]
         found.append("\n".join(parts))
     return "\n".join(found)
+
+
+def _n(evidence: Evidence, n: str) -> str:
+    """What n counts, with that of all cells that show none."""
+    if not n:
+        return ""
+    cells = " ".join(cell for row in tables.results(evidence, n=n).rows for cell in row[1:])
+    others = " where a cell shows no other" if "n = " in cells else ""
+    return f"n = {n} ({'fine-tuning' if evidence.pretrained else 'pre-training x fine-tuning'} seeds){others}."
 
 
 def _limits(evidence: Evidence) -> str:
@@ -55,9 +69,13 @@ def _limits(evidence: Evidence) -> str:
     return " ".join(found)
 
 
-def _claims(found: Sequence[Finding]) -> Table:
-    """A line for each claim, without the reasons, which are as wide as a page."""
+def _claims(found: Sequence[Finding]) -> tuple[Table, str]:
+    """A line for each claim, without the reasons, which are as wide as a page; and the n that all have, as a sentence.
+
+    Where n differs, it is a column.
+    """
     columns = ("claim", "on", "measured", "95 % interval", "published", "n", "verdict", "by likelihood")
+    words = ("on", "verdict", "by likelihood")
     rows = [
         (
             with_details(each.claim, each.pair),
@@ -66,7 +84,11 @@ def _claims(found: Sequence[Finding]) -> Table:
         )
         for each in found
     ]
-    return Table(columns, tuple(rows), ("on", "verdict", "by likelihood"))
+    known = {each.n for each in found if each.n}
+    if len(known) > 1:
+        return Table(columns, tuple(rows), words), ""
+    without = Table((*columns[:5], *columns[6:]), tuple((*row[:5], *row[6:]) for row in rows), words)
+    return without, f"n = {known.pop()}." if known else ""
 
 
 def page(label: str, found: Sequence[Table], about: str) -> str:
@@ -80,8 +102,8 @@ def page(label: str, found: Sequence[Table], about: str) -> str:
     return "\n".join([_HEADER, *parts])
 
 
-def _table(table: Table, caption: str, label: str, *, published: bool = True) -> str:
-    """A table by pandas; if `published`, the measurements of results span what is measured and published."""
+def _table(table: Table, caption: str, label: str, *, note: str = "", published: bool = True) -> str:
+    """A table by pandas, with a note below; if `published`, measurements span what is measured and published."""
     import pandas
 
     names = [plain(each) for each in table.columns[1:]]
@@ -96,7 +118,7 @@ def _table(table: Table, caption: str, label: str, *, published: bool = True) ->
     style = frame.map(plain).style.format(_minus, escape="latex")
     style = style.format_index("{{}}{}".format, escape="latex", axis=0).format_index(escape="latex", axis=1)
     text: str = style.to_latex(
-        caption=plain(caption).translate(_SPECIAL),
+        caption=_escaped(caption),
         label=label,
         hrules=True,
         position_float="centering",
@@ -104,7 +126,14 @@ def _table(table: Table, caption: str, label: str, *, published: bool = True) ->
         column_format=("p{0.3\\linewidth}" if "verdict" in names else "l")
         + "".join("l" if name in table.words else "r" for name in table.columns[1:]),
     )
-    return text
+    end = "\\end{tabular}\n"
+    below = f"{end}\\par\\smallskip\n\\parbox{{\\linewidth}}{{\\footnotesize {_escaped(note)}}}\n"
+    return text.replace(end, below) if note else text
+
+
+def _escaped(text: str) -> str:
+    """Text outside of the table, which pandas does not escape."""
+    return plain(text).translate(_SPECIAL)
 
 
 def _minus(text: object) -> str:

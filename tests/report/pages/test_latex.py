@@ -50,17 +50,62 @@ def test_every_table_is_whole(written):
         }
     verdicts = [row[-2] for row in cells(written, "masking:claims")]
     assert verdicts == ["reproduced", "undecided", "contradicted"]
-    assert r"\begin{tabular}{p{0.3\linewidth}lrrrrll}" in written, "words are flushed left"
+    assert r"\begin{tabular}{p{0.3\linewidth}lrrrll}" in written, "words are flushed left"
 
 
-def test_a_caption_says_what_the_page_does(builder, fill, tmp_path):
-    fill(builder, seeds=[0], finetune_seeds=1)
-    builder.record(cells=[{**each, "metric": "perplexity"} for each in builder.cells if each["measurement"] == "MNLI"])
+def captions(text):
+    """The caption of each table."""
+    return re.findall(r"\\caption{(.*)}", text)
+
+
+def below(text):
+    """The note under each table."""
+    box = r"\\end{tabular}\n\\par\\smallskip\n\\parbox{\\linewidth}{\\footnotesize (.*)}\n\\end{table}"
+    return re.findall(box, text)
+
+
+def test_captions_are_short_and_limits_stand_below(written):
+    assert captions(written) == [
+        "masking at scale tiny: mean (sd), in points.",
+        r"masking at scale tiny: differences to the baseline with 95 \% intervals, in points.",
+        r"masking at scale tiny: claims with 95 \% intervals.",
+    ]
+    start, limits = "Scale tiny on microworld. Devlin et al. 2019, Table 8. ", "Not the paper's setting: directions"
+    results, differences, claims = below(written)
+    assert results.startswith(
+        f"{start}n = 6x2 (pre-training x fine-tuning seeds) where a cell shows no other. {limits}"
+    )
+    assert differences.startswith(start + limits)
+    assert "reversed where less is better. n = 6. " in claims
+    shown = [cell for row in cells(written, "masking:results") for cell in row if "n = " in cell]
+    assert len(shown) == 1, "one variant has another n"
+    assert shown[0].endswith(", n = 6x1)")
+
+
+def test_claims_of_another_n_have_a_column(claimed, tmp_path):
+    claimed.cell("80/10/10", "MNLI", 50.0, 6, 0, claimed.pretrain("80/10/10", 6))
+    claimed.cell("0/0/100", "MNLI", 45.0, 6, 0, claimed.pretrain("0/0/100", 6))
+    both = [{"text": on, "better": "80/10/10", "worse": "0/0/100", "on": on} for on in ("MNLI", "NER")]
+    claimed.record(claims=both)
+    page.write([], claimed.root, tmp_path / "out", ["latex"])
+    text = (tmp_path / "out" / "masking.tex").read_text(encoding="utf-8")
+    assert [row[5] for row in cells(text, "masking:claims")] == ["7", "6"]
+    assert "n = " not in below(text)[2]
+
+
+def test_a_note_says_what_the_page_does(builder, tmp_path):
+    for variant in ("80/10/10", "100/0/0"):
+        builder.cell(variant, "MNLI", 50.0, pretrain_id=builder.pretrain(variant), metrics={"perplexity": 9.0})
+    builder.record(cells=[{**each, "metric": "perplexity"} for each in builder.cells])
     page.write([], builder.root, tmp_path / "out", ["latex"])
     text = (tmp_path / "out" / "masking.tex").read_text(encoding="utf-8")
-    (caption,) = re.findall(r"\\caption{(.*Mean.*)}", text)
-    assert "Mean (sd, n)" in caption
-    assert "n: pre-training x fine-tuning seeds. Less is better: MNLI. Not the paper's setting: directions" in caption
+    assert captions(text) == [
+        "masking at scale tiny: mean, in points.",
+        "masking at scale tiny: differences to the baseline, in points.",
+    ]
+    said = "n = 1x1 (pre-training x fine-tuning seeds). Less is better: MNLI. Not the paper's setting: directions"
+    assert said in below(text)[0]
+    assert text.count("n = ") == 1, "not in every cell, neither of the means nor of the differences"
 
 
 def test_names_are_text(builder, tmp_path):
