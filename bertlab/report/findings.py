@@ -3,7 +3,7 @@
 import itertools
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
@@ -217,7 +217,7 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
     if trial.measured < len(trial.pairs):
         are = "is" if trial.measured == 1 else "are"
         some = f"{trial.measured} of {len(trial.pairs)} comparisons {are} measured" if trial.measured else ""
-        return "; ".join(filter(None, (*_failures(evidence, trial), *_absent(evidence, trial), some)))
+        return "; ".join(filter(None, (*_failures(evidence, trial), _absent(evidence, trial), some)))
     if trial.outcome != "undecided":
         return ""
     if trial.validity_issue:
@@ -260,24 +260,29 @@ def _failures(evidence: Evidence, trial: Trial) -> list[str]:
     return list(found)
 
 
-def _absent(evidence: Evidence, trial: Trial) -> list[str]:
-    """The variants of a claim of which nothing was run: at all, or on its measurement.
-
-    If all are measured and none failed, those of each pair that have no seed in common.
-    """
-    on = trial.claim.on
+def _absent(evidence: Evidence, trial: Trial) -> str:
+    """The variants of a claim that were not run; else what was not measured of it, or which pairs share no seed."""
+    on, missing = trial.claim.on, _missing(trial)
     run = {cell.variant for cell in evidence.cells if cell.value is not None}
     run |= {each.variant for each in evidence.pretrainings if each.finished} | {GUESS}
-    absent: dict[str, dict[str, None]] = {}
-    for variant, at in _missing(trial):
-        if not evidence.by_seed(variant, on, at) and not _fates(evidence, on, variant, at):
-            reason = f"not measured on {on}" + ("" if at == 100 else f" at {at} %")
-            absent.setdefault(reason if variant in run else "not run", {})[variant] = None
-    found = [f"{listed(names)} {'was' if len(names) == 1 else 'were'} {reason}" for reason, names in absent.items()]
-    if not found and not _failures(evidence, trial):
-        apart = [each for each in trial.pairs if each.effect is None]
-        found = [f"{each.better} and {each.worse} have no {evidence.seeds[:-1]} in common" for each in apart]
-    return found
+    absent = [(variant, at) for variant, at in missing if not evidence.by_seed(variant, on, at)]
+    absent = [(variant, at) for variant, at in absent if not _fates(evidence, on, variant, at)]
+    if never := dict.fromkeys(variant for variant, _ in absent if variant not in run):
+        return f"{listed(never)} {_was(never)} not run"
+    if absent and not any(cell.measurement == on and cell.value is not None for cell in evidence.cells):
+        return f"{on} was not measured"
+    if absent:
+        at = absent[0][1]
+        names = dict.fromkeys(variant for variant, each in absent if each == at)
+        return f"{listed(names)} {_was(names)} not measured on {on}" + ("" if at == 100 else f" at {at} %")
+    if _failures(evidence, trial):
+        return ""
+    apart = [each for each in trial.pairs if each.effect is None]
+    return "; ".join(f"{each.better} and {each.worse} have no {evidence.seeds[:-1]} in common" for each in apart)
+
+
+def _was(names: Collection[str]) -> str:
+    return "was" if len(names) == 1 else "were"
 
 
 def _fates(evidence: Evidence, on: str, variant: str, at: int) -> list[str]:
