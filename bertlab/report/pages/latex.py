@@ -31,10 +31,11 @@ def study(chapter: Chapter) -> str:
         mean = ("median" if evidence.medians else "mean") + " (sd)" * any(each.sd for each in entries)
         n, less = tables.common_n(evidence), tables.direction(evidence)
         claims, n_of_claims = _claims(section.findings)
+        compared, alone = "differences to the baseline", less if intervals else f"{less} One seed has no interval."
         measured = "Measured: the first variant minus the other, reversed where less is better."
         every = (
             ("results", tables.results(evidence, n=n), f"{mean}{points}", f"{_n(evidence, n)} {less}"),
-            ("differences", tables.differences(evidence, n=n), f"differences to the baseline{intervals}{points}", less),
+            ("differences", tables.differences(evidence, n=n), f"{compared}{intervals}{points}", alone),
             ("claims", claims, f"claims{intervals}", f"{measured} {n_of_claims}"),
         )
         limits = _limits(evidence)

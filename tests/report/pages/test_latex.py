@@ -105,6 +105,7 @@ def test_a_note_says_what_the_page_does(builder, tmp_path):
     ]
     said = "n = 1x1 (pre-training x fine-tuning seeds). Less is better: MNLI. Not the paper's setting: directions"
     assert said in below(text)[0]
+    assert "Less is better: MNLI. One seed has no interval. Not the paper's" in below(text)[1]
     assert text.count("n = ") == 1, "not in every cell, neither of the means nor of the differences"
 
 
