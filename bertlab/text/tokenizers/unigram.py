@@ -44,7 +44,9 @@ class Unigram(Tokenizer):
 
     kind: ClassVar[str] = "unigram"
     lowercase: bool = True
+    """Whether text is lower-cased, as for ALBERT."""
     keep_accents: bool = False
+    """Whether letters keep their accents; ALBERT's lose them."""
 
     @property
     def cased(self) -> bool:
