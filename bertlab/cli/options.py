@@ -195,7 +195,9 @@ class TextOptions(StoreOptions, ScaleOptions):
         "TEXT",
         "File, directory or Hub data set, or microworld (synthetic); repeatable. Default: those of the scale.",
     )
-    vocab: Path | None = option(None, "--vocab", "FILE", "Use this vocab.txt instead of training one.")
+    vocab: Path | None = option(
+        None, "--vocab", "FILE", "Use this vocab.txt, or tokenizer.json of BPE or Unigram, instead of training one."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
