@@ -22,15 +22,15 @@ HEAD = "# `bertlab ablate --config FILE` requests these runs again. Devices and 
 def write_configs(folder: Path, stem: str, commands: Sequence[tuple[str, Mapping[str, str]]]) -> None:
     """Writes each command to a file, `STEM.toml`, `STEM-2.toml`, ..., whole or not at all, and removes other ones.
 
-    Each has the sources of its study file in a directory of its name (see `kept`). A command with bytes that are no
-    text, as a file name may have, has no file.
+    Each has the sources of its study file in a directory of its name (see `kept`). A command that is none, as a record
+    from elsewhere may have, and one with bytes that are no text, as a file name may have, have no file.
     """
     kept = set()
     for number, (command, sources) in enumerate(commands, start=1):
         path = folder / f"{stem}{f'-{number}' if number > 1 else ''}.toml"
         try:
             content = config(command).encode()
-        except UnicodeEncodeError:
+        except (StopIteration, ValueError):
             continue
         kept.add(path)
         if not path.is_file() or path.read_bytes() != content:

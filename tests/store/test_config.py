@@ -41,5 +41,11 @@ def test_each_command_has_a_file_and_no_other_stays(tmp_path):
     assert files() == other | {"own--smoke--12345678.toml": "3"}
     assert not copies[1].parent.exists()
     assert (tmp_path / "own--smoke--12345678.toml").stat().st_mtime_ns == written.st_mtime_ns
-    write_configs(tmp_path, "own--smoke--12345678", [("bertlab ablate own --seeds 3 --corpus \udcff", {})])
-    assert files() == other
+    for none in (
+        "bertlab ablate own --seeds 3 --corpus \udcff",
+        "bertlab ablate own --set 'a=1",
+        "bertlab ablate own --set",
+    ):
+        write_configs(tmp_path, "own--smoke--12345678", [("bertlab ablate own.py --seeds 3", {})])
+        write_configs(tmp_path, "own--smoke--12345678", [(none, {})])
+        assert files() == other
