@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bertlab.cli.console import console, print_json, say
 from bertlab.cli.options import JSON, ClusterOptions, StudyOptions, option
-from bertlab.wording import count, duration
+from bertlab.wording import count, duration, listed
 
 
 def plan(
@@ -21,9 +21,10 @@ def plan(
 ) -> None:
     """Print what studies cost: jobs, FLOPs, time and disk.
 
-    Times come from similar finished runs, else from short trials on this machine, or from the peak of other GPUs. Where
-    two seeds are finished, it says what reduces the noise of each measurement most per minute. The plan leaves out the
-    trials of `ablate --search`; `ablate --search --dry-run` prints them.
+    Times come from similar finished runs, else from short trials on this machine (for models too large for it, from
+    the speed of its matrix products), or from the peak of other GPUs. Where two seeds are finished, it says what
+    reduces the noise of each measurement most per minute. The plan leaves out the trials of `ablate --search`;
+    `ablate --search --dry-run` prints them.
 
     Example: bertlab plan all --scale base --gpus 8 --peak-tflops 989 --device-memory-gb 80
     """
@@ -72,7 +73,7 @@ def plan(
         jobs = f"{count(found.to_do.pretrainings, 'pre-training')}, {count(found.to_do.measurements, 'measurement')}"
         say(f"Total: {jobs}, about {duration(found.to_do.seconds or 0)}.")
         if peak_tflops is None:
-            say(f"Times come from {' and '.join(times)}.")
+            say(f"Times come from {listed(times)}.")
         else:
             floor = f"at least {1000 * LAYER_SECONDS:g} ms per layer and step, without preparing text"
             say(f"Times are not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")

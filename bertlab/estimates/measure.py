@@ -20,6 +20,9 @@ MAX_STEPS = 24
 TIMED_SECONDS = 3.0
 STEP_SECONDS = 0.5
 """A plan times longer steps on fewer sequences."""
+FEWEST_SEQUENCES = 2
+LONGEST_STEP_SECONDS = 4.0
+"""A plan does not try a model whose steps of so few sequences take longer: a trial would take minutes and gigabytes."""
 TYPICAL_MFU = 0.3
 """Share of the peak that training reaches, about: ModernBERT-base reports 25 % on eight H100, well-tuned larger models
 40 to 50 %."""
@@ -95,13 +98,20 @@ def _of_one_length(recipe: Recipe, length: int) -> Recipe:
     return dataclasses.replace(recipe, model=model, inputs=inputs)
 
 
+def can_be_tried(recipe: Recipe, peak_flops: float) -> bool:
+    """Whether a trial takes seconds, by the usual share of this peak."""
+    longest = max(length for length, _ in cost.phases(recipe))
+    flops = FEWEST_SEQUENCES * longest * cost.flops_per_token(_of_one_length(recipe, longest))
+    return flops <= LONGEST_STEP_SECONDS * TYPICAL_MFU * peak_flops
+
+
 def flops_per_second(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine, peak_flops: float) -> float:
     """The speed of pre-training `recipe`, timed in the empty directory `work` in steps of about `STEP_SECONDS`."""
     size, seconds = recipe.schedule.batch_size, 0.0
     for length, steps in cost.phases(recipe):
         short = _of_one_length(recipe, length)
         possible = STEP_SECONDS * TYPICAL_MFU * peak_flops / (length * cost.flops_per_token(short))
-        batch = min(size, max(2, int(possible)))
+        batch = min(size, max(FEWEST_SEQUENCES, int(possible)))
         short = dataclasses.replace(short, schedule=dataclasses.replace(recipe.schedule, batch_size=batch))
         folder = work / f"length-{length}"
         folder.mkdir()

@@ -133,7 +133,7 @@ class Trials:
         self._texts: dict[tuple[Tokenizer, str], tuple[TokenisedCorpus, float]] = {}
         self._speeds: dict[str, float] = {}
         self.sources: set[str] = set()
-        """Where the times come from: `finished runs`, `trials`."""
+        """Where the times come from: `finished runs`, `trials`, `the speed of matrix products`."""
         self.peak = 0.0
         """FLOP/s of matrix products, measured before the first trial."""
 
@@ -141,7 +141,8 @@ class Trials:
         """The time of a job on some devices."""
         if job.id not in self._known:
             found = self._recorded.seconds(job)
-            self.sources.add("trials" if found is None else "finished runs")
+            if found is not None:
+                self.sources.add("finished runs")
             self._known[job.id] = self._tried(job) if found is None else found
         return self._known[job.id] / devices
 
@@ -150,10 +151,17 @@ class Trials:
         if not self.peak:
             self.peak = measure.peak(self._machine)
         if isinstance(job, PrepareCorpus):
+            self.sources.add("trials")
             return self._text(job)[1] * text_bytes(job)
         pretrain = job.pretrain if isinstance(job, Measure) else job
-        if not isinstance(pretrain, Pretrain) or not pretrain.steps:
+        if (
+            not isinstance(pretrain, Pretrain)
+            or not pretrain.steps
+            or not measure.can_be_tried(pretrain.recipe, self.peak)
+        ):
+            self.sources.add("the speed of matrix products")
             return JOB_SECONDS + work(job).flops / (measure.TYPICAL_MFU * self.peak)
+        self.sources.add("trials")
         key = similarity(pretrain, self._machine)
         if key not in self._speeds:
             pretrain = _without_spans(pretrain)

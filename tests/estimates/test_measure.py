@@ -119,6 +119,22 @@ def test_the_peak_multiplies_random_entries(machine, monkeypatch):
     assert min(left.std(), right.std()) > 0.5
 
 
+def test_a_model_whose_trial_would_take_minutes_is_not_tried(machine, tmp_path, monkeypatch):
+    """Its steps are timed by matrix products: those of two sequences would take more than four seconds."""
+    seen = timed(monkeypatch)
+    request = plan.Request(studies=(studies.find("masking"),), scale=scales.find("smoke"), only=("80/10/10",))
+    job = next(each for each in plan.make(request, machine).jobs if each.kind == "pretrain")
+    recipe = job.recipe
+    flops = 2 * recipe.inputs.length * cost.flops_per_token(recipe)
+    for peak, tried in ((flops / 4 / 0.3 * 1.01, True), (flops / 4 / 0.3 * 0.99, False)):
+        monkeypatch.setattr(measure, "peak", lambda machine, peak=peak: peak)
+        trials = Trials(Store(tmp_path / "runs"), machine, tmp_path)
+        seconds = trials.seconds(job)
+        assert len(seen) == 1
+        assert trials.sources == ({"trials"} if tried else {"the speed of matrix products"})
+    assert seconds == pytest.approx(JOB_SECONDS + cost.flops(recipe) / (0.3 * peak), rel=0.01)
+
+
 def test_trials_time_each_shape_once(machine, tmp_path, monkeypatch):
     """Both seeds of two variants: two trials, and measurements take their FLOPs at the speed of these."""
     seen = timed(monkeypatch)
