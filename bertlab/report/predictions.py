@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 
 import numpy as np
 
+from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.recipe.identity import load
 from bertlab.report.cells import Cell
@@ -30,20 +32,25 @@ class Predictions:
     def __init__(self, runs: Mapping[str, Run], machine: Machine | None = None) -> None:
         self.runs, self.machine = runs, machine
         self.read: dict[tuple[str, str, str], Scored | None] = {}
-        self._texts: dict[tuple[str, str, int], tuple[str, ...]] = {}
+        self._local: dict[tuple[str, str, int], tuple[str, ...]] = {}
 
     def texts(self, cell: Cell) -> tuple[str, ...]:
-        """The texts of the examples of a cell, with their answers; none unless they are synthetic or local."""
+        """The texts of the examples of a cell, with their answers; none unless they are synthetic or local.
+
+        A kind of task that a study file defines is not known here: its examples have none.
+        """
         science = self.runs[cell.run_id].science()
         content, most = str(science.get("data", "")), int(science.get("settings", {}).get("max_eval_examples", 0))
         place = content, cell.split, most
-        if place not in self._texts:
-            found = synthetic_texts(*place)
-            if self.machine is not None and not found:
+        found = synthetic_texts(*place)
+        if found or self.machine is None:
+            return found
+        if place not in self._local:
+            self._local[place] = ()
+            with suppress(BadInput):
                 task = load(Task, {**science.get("task", {}), "dataset": cell.dataset})
-                found = local_texts(task, *place, self.machine)
-            self._texts[place] = found
-        return self._texts[place]
+                self._local[place] = local_texts(task, *place, self.machine)
+        return self._local[place]
 
     def effect(self, variant: BySeed, other: BySeed, metric: str = "") -> Effect | None:
         """`variant` minus `other`; None without a seed in common.

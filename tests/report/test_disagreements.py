@@ -12,10 +12,11 @@ from bertlab import synthetic as microworld
 from bertlab.machine import Machine
 from bertlab.report import disagreements
 from bertlab.report.gather import gather
+from bertlab.report.predictions import Predictions
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog
 from bertlab.tasks.data import local_texts, read, sampled, synthetic_texts
-from bertlab.tasks.locate import locate
+from bertlab.tasks.locate import LocatedTask, content_of, locate
 from bertlab.tasks.task import Task
 
 
@@ -97,3 +98,20 @@ def test_the_texts_of_local_tasks_are_those_that_were_evaluated(tmp_path: Path) 
     assert {each.rpartition(" (")[2] for each in texts} <= {"yes)", "no)"}
     assert local_texts(task, "sha256:other", "validation", 3, machine) == (), "other examples have these numbers"
     assert local_texts(task, located.content, "validation", 3, Machine(data=folder)) == ()
+
+
+def test_a_kind_of_a_study_file_has_no_texts(builder: Any, tmp_path: Path) -> None:
+    (tmp_path / "mnli").mkdir()
+    for split in ("train", "validation"):
+        (tmp_path / "mnli" / f"{split}.jsonl").write_text('{"label": 1}\n')
+    machine, task = Machine(data=tmp_path), Task(kind="own", dataset="mnli", evaluation="validation")
+    located = LocatedTask(task=task, name="mnli", origin="files", folder=tmp_path / "mnli")
+    predicted(builder, "80/10/10", 0, [0.5, 0.5], content_of(located, machine))
+    (path,) = builder.root.glob("finetune/*/recipe.json")
+    recipe = json.loads(path.read_text())
+    recipe["science"]["task"] = {"kind": "own", "evaluation": "validation"}
+    path.write_text(json.dumps(recipe))
+    builder.seal(path.parent)
+    store, record = Store(builder.root), builder.record()
+    (cell,) = gather(store, [record])[0].cells
+    assert Predictions({run.id: run for run in store.runs()}, machine).texts(cell) == ()
