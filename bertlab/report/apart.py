@@ -29,6 +29,9 @@ def told_apart(found: Sequence[tuple[Evidence, Mapping[str, Any]]]) -> list[Evid
 
 
 def _options(requests: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The options of a record's first command: `--scale tiny`, and what `--set` sets without its name."""
+    """The options of a record's first command: `--scale tiny`, and what `--set` sets without its name.
+
+    `--data` is left out: where the examples lie does not change a result.
+    """
     given = re.split(r" (?=--)", plain(requests[0]["options"])) if requests else []
-    return [each.removeprefix("--set ") for each in given if each]
+    return [each.removeprefix("--set ") for each in given if each and not each.startswith("--data ")]

@@ -123,6 +123,7 @@ def test_scales_are_sections_of_their_own(builder: Any, tmp_path: Path) -> None:
             ["--corpus 'a b' --set x=1", "--corpus 'a b' --set x=1 --substitute qnli=rte --set y=2"],
             ["", " with --substitute qnli=rte, y=2"],
         ),
+        (["--data a", "--data b"], [" with key ", " with key "]),
         (["--set x=1", "--set x=2"], [" with x=1", " with x=2"]),
         (["--set x=1", "--set x=1"], [" with key ", " with key "]),  # of another code or other examples
         (["", "--set x=1", "--set x=1"], ["", " with x=1, key ", " with x=1, key "]),
