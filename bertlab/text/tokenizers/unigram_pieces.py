@@ -28,7 +28,7 @@ _SEEDS = 10
 _KEPT = 0.75
 """The share of the pieces that is kept in a round, as in SentencePiece."""
 _ENOUGH = 1.1
-"""Rounds end at this many times the vocabulary, of which the most probable pieces are taken, as in SentencePiece."""
+"""Rounds end at this many times the vocabulary; the most probable pieces are kept then, as in SentencePiece."""
 _STEPS = 2
 """Steps of expectation maximisation in a round, as in SentencePiece."""
 _RAREST = 0.5
