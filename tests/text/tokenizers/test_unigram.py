@@ -14,7 +14,7 @@ import sys
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
@@ -120,6 +120,7 @@ def test_ids_and_offsets_are_those_of_transformers(published):
 @settings(max_examples=100)
 @given(text=st.text(max_size=60))
 def test_any_text_has_the_tokens_of_transformers(published, text):
+    assume(not any(special in text for special in SPECIALS))  # they are text here: see the test below
     ours, theirs = base.read(published), theirs_of(published)
     assert ours.encode([text]) == [theirs(base.valid(text), add_special_tokens=False)["input_ids"]]
 
