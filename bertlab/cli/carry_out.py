@@ -17,7 +17,7 @@ from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
 from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs, read_task
 from bertlab.lab.plan import Plan
-from bertlab.lab.record import differences
+from bertlab.lab.record import differences, timed
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import signals_as_flags
@@ -39,18 +39,20 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     given = plan.request.pretrained
     text = f"from {given.label}" if given else f"on {' + '.join(plan.corpora)}"
     lines = []
-    timed = all(each.seconds is not None for each in found.jobs.values())  # the time of a part is no guide
+    known = all(each.seconds is not None for each in found.jobs.values())  # the time of a part is no guide
     for kind, each in found.jobs.items():
         tokens = f"{each.tokens:,.0f}" if each.tokens else ""
         compute = flops(each.flops) if each.flops else ""
         disk = megabytes(each.disk_bytes) if each.disk_bytes else ""
-        time = duration(each.seconds) if timed and each.seconds else ""
+        time = duration(each.seconds) if known and each.seconds else ""
         lines.append((kind, str(found.done[kind]), str(each.jobs), tokens, compute, disk, time))
     columns = ("job", "done", "to run", "tokens", "FLOPs", "disk", "time")
     filled = [any(column) for column in zip(*lines, strict=True)]
     rows = [list(compress(line, filled)) for line in lines]
     print_table(list(compress(columns, filled)), rows, f"{names}: scale {plan.request.scale.name} {text}")
     for line in models(plan.pending(store)):
+        say(line)
+    for line in [line for study in plan.request.studies for line in timed(plan, study)]:
         say(line)
     asked, distinct = plan.pretrainings
     if asked > distinct:

@@ -6,7 +6,7 @@ import os
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +27,8 @@ DOCUMENTS = 1000
 """Documents of the synthetic corpus that trials train on."""
 HELD_OUT = 0.2
 """Share of these that is held out."""
+TURNS = 3
+"""Trials of each of several pre-trainings that are compared: what else runs delays some of them."""
 
 
 class Recorded:
@@ -146,10 +148,31 @@ class Trials:
             self._known[job.id] = self._tried(job) if found is None else found
         return self._known[job.id] / devices
 
-    def _tried(self, job: Job) -> float:
-        """The time of a job from trials. Preparing text of the Hub counts as nothing."""
+    def in_turn(self, jobs: Sequence[Pretrain]) -> list[float] | None:
+        """The seconds of the steps of pre-trainings, each at its best in trials that take turns.
+
+        None if one of them is too large for a trial.
+        """
+        self._measure_peak()
+        if not all(measure.can_be_tried(job.recipe, self.peak) for job in jobs):
+            return None
+        turns = [[work(job).flops / self._speed(job) for job in jobs] for _ in range(TURNS)]
+        return [min(times) for times in zip(*turns, strict=True)]
+
+    def _measure_peak(self) -> None:
         if not self.peak:
             self.peak = measure.peak(self._machine)
+
+    def _speed(self, pretrain: Pretrain) -> float:
+        """FLOP/s of a pre-training, from a trial."""
+        pretrain = _without_spans(pretrain)
+        corpus, _ = self._text(pretrain.corpus)
+        folder = Path(tempfile.mkdtemp(dir=self._directory))
+        return measure.flops_per_second(pretrain.recipe, corpus, folder, self._machine, self.peak)
+
+    def _tried(self, job: Job) -> float:
+        """The time of a job from trials. Preparing text of the Hub counts as nothing."""
+        self._measure_peak()
         if isinstance(job, PrepareCorpus):
             self.sources.add("trials")
             return self._text(job)[1] * text_bytes(job)
@@ -164,10 +187,7 @@ class Trials:
         self.sources.add("trials")
         key = similarity(pretrain, self._machine)
         if key not in self._speeds:
-            pretrain = _without_spans(pretrain)
-            corpus, _ = self._text(pretrain.corpus)
-            folder = Path(tempfile.mkdtemp(dir=self._directory))
-            self._speeds[key] = measure.flops_per_second(pretrain.recipe, corpus, folder, self._machine, self.peak)
+            self._speeds[key] = self._speed(pretrain)
         # A GPU computes no faster for runs that share it; only what they do between its kernels overlaps.
         together = self._runs_per_gpu / (measure.TYPICAL_MFU * self.peak)
         return JOB_SECONDS + work(job).flops * max(1 / self._speeds[key], together if self._machine.gpus else 0.0)

@@ -65,6 +65,8 @@ class Request:
     """The settings that a search chose, by task; the scale contains them too."""
     tries: tuple[str, ...] = ()
     """Ids of the runs of that search."""
+    timed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """By study and variant, the steps that take as long as the baseline's."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.seeds) <= 1000:
@@ -271,7 +273,7 @@ class _Planner:
             if path in varied:
                 raise BadInput(f"--set {path}: study '{study.name}' varies it between its variants: leave it out")
         chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
-        recipes = self.annotated(study, [(variant, study.recipe(variant, base)) for variant in chosen])
+        recipes = self.annotated(study, [(variant, self.recipe(study, variant, base)) for variant in chosen])
         if request.random_init or RANDOM_INIT in request.only:
             baseline = study.variant(study.baseline)
             recipe = study.recipe(baseline, base)
@@ -302,6 +304,11 @@ class _Planner:
                     f"the number of corpora is {len(self.located)}: name {needed} or more, each with --corpus"
                 )
         return recipes
+
+    def recipe(self, study: Study, variant: Variant, base: Recipe) -> Recipe:
+        """The recipe of a variant, with its steps as timed if they were."""
+        recipe, steps = study.recipe(variant, base), self.request.timed.get(study.name, {}).get(variant.name)
+        return recipe if steps is None else put(recipe, {"schedule.steps": steps})
 
     def annotated(self, study: Study, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
         """The recipes, with the linguistic spans in the corpora of those that read them.

@@ -101,7 +101,7 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
         "question": study.question,
         "source": study.source,
         "baseline": study.baseline,
-        "notes": list(study.notes),
+        "notes": [*study.notes, *timed(plan, study)],
         "summary": study.summary,
         "claims": [dataclasses.asdict(claim) for claim in study.claims],
         "averages": [
@@ -125,6 +125,7 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
         "substitutes": dict(request.substitutes),
         "intermediate_task": {job.data.name: job.intermediate_task.name for job in measured if job.intermediate_task},
         "tries": list(request.tries),
+        **({"timed": dict(request.timed[study.name])} if study.name in request.timed else {}),
         "searched": {task: dict(changes) for task, changes in request.searched.items()},
         "rows": [
             {
@@ -137,6 +138,14 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
         ],
         "cells": [_cell(study, cell) for cell in cells],
     }
+
+
+def timed(plan: Plan, study: Study) -> list[str]:
+    """A sentence for each variant that trains for as long as the baseline."""
+    return [
+        f"{variant} trains for {steps:,} steps, which take as long as those of {study.baseline} where both were timed."
+        for variant, steps in plan.request.timed.get(study.name, {}).items()
+    ]
 
 
 def _cell(study: Study, cell: Cell) -> dict[str, Any]:

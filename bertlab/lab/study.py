@@ -79,6 +79,9 @@ class RelativeSchedule(Checked, group="relative"):
     """Updates, rounded; at least one, unless the scale has none."""
     peak_lr: Multiple = 1.0
     """Learning rate at the end of the warm-up."""
+    equal_time: bool = False
+    """Whether to train for as long as the baseline: `ablate` times both on this machine, and the store keeps the steps.
+    `steps` stands for them in plans, on clusters, and for models too large for a trial."""
 
     def of(self, schedule: Schedule) -> Schedule:
         """`schedule` in these multiples, with at least one sequence and one step."""
@@ -325,6 +328,8 @@ class Study(Checked, group="study "):
         for average in self.averages:
             self._check_average(average)
         self._find("baseline", self.baseline, self.variants)
+        if self.variant(self.baseline).relative.equal_time:
+            raise BadInput(f"{where}: relative.equal_time is the baseline's own time: give it to other variants")
         for variant_name, measured, *at in self.published:
             self._find("variant", variant_name, self.variants, "published: ")
             if at or measured not in [each.name for each in self.averages]:

@@ -92,6 +92,7 @@ RECORD = {
     "intermediate_task": {"*": str},
     "searched": {"*": {"*": NUMBER}},
     "tries": [str],
+    "timed?": {"*": int},
     "sequential?": {
         "maximum": int,
         "looks": [

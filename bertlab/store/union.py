@@ -2,7 +2,8 @@
 
 A study may gain variants, measurements, milestones and seeds, and change its texts, claims and published values. With
 another baseline, other code, or another definition of a variant or measurement it is another study, and needs another
-name or another store. Results on other text, or on other examples of a task, have a record of their own.
+name or another store. Results on other text, on other examples of a task, or with steps that another machine timed have
+a record of their own.
 """
 
 import hashlib
@@ -63,7 +64,7 @@ def join(known: dict[str, Record], record: Record, where: str) -> str:
                 f"{difference}; give it another name, or name another store with --runs"
             )
     for name, other in known.items():
-        if _place(other) == _place(record) and not _other_examples(other, record):
+        if _place(other) == _place(record) and not _apart(other, record):
             known[name] = _united(other, record)
             return name
     name = name_of(record)
@@ -73,7 +74,8 @@ def join(known: dict[str, Record], record: Record, where: str) -> str:
 
 def name_of(record: Mapping[str, Any]) -> str:
     """The file name of a new record: study, scale, and eight digits of its setting."""
-    return filename(f"{record['study']}--{record['scale']}--{mark([record['setting'], _contents(record)])}")
+    of = [record["setting"], _contents(record), *([record["timed"]] if "timed" in record else [])]
+    return filename(f"{record['study']}--{record['scale']}--{mark(of)}")
 
 
 def mark(value: Any) -> str:
@@ -90,10 +92,13 @@ def _contents(record: Mapping[str, Any]) -> dict[str, str]:
     return {cell["measurement"]: cell["content"] for cell in record["cells"]}
 
 
-def _other_examples(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Whether a measurement has different examples in two records, so that its values cannot be joined."""
-    ours, theirs = _contents(one), _contents(two)
-    return any(ours[name] != theirs[name] for name in ours.keys() & theirs.keys())
+def _apart(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
+    """Whether a measurement has different examples in two records, or a variant other timed steps.
+
+    Their values cannot be joined.
+    """
+    pairs = ((_contents(one), _contents(two)), (one.get("timed", {}), two.get("timed", {})))
+    return any(ours[name] != theirs[name] for ours, theirs in pairs for name in ours.keys() & theirs.keys())
 
 
 def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
@@ -107,7 +112,7 @@ def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
         for name in was[kind].keys() & is_[kind].keys():
             if was[kind][name] != is_[kind][name]:
                 return f"its {kind[:-1]} '{name}' has another definition"
-    if _place(old) == _place(new) and not _other_examples(old, new):
+    if _place(old) == _place(new) and not _apart(old, new):
         runs = {_cell(cell): cell["run_id"] for cell in old["cells"]}
         for cell in new["cells"]:
             if runs.get(_cell(cell), cell["run_id"]) != cell["run_id"]:
