@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,7 +15,7 @@ from bertlab.recipe.identity import load
 from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
 from bertlab.store import predictions, union
-from bertlab.store.files import write_json, write_sealed
+from bertlab.store.files import digest, read_json, write_json, write_sealed
 from bertlab.store.runs import PRETRAINED, Store
 
 if TYPE_CHECKING:
@@ -68,9 +69,14 @@ def results(store: Store, study: str, directory: Path) -> str:
         run.verify()
         target = directory / run.kind / run.path.name
         target.mkdir(parents=True)
-        for file in sorted(run.path.glob("*.json*")):
-            shutil.copyfile(file, target / file.name)
-        facts = {name: each for name, each in run.manifest().items() if (target / name).is_file()}
+        listed = [run.path / name for name in run.manifest() if "/" not in name]
+        for file in listed:
+            if file.suffix == ".json":  # on one line, which saves a tenth of all
+                (target / file.name).write_text(json.dumps(read_json(file), separators=(",", ":")) + "\n")
+            elif file.suffix == ".jsonl":
+                shutil.copyfile(file, target / file.name)
+        copies = [target / file.name for file in listed if (target / file.name).exists()]
+        facts = {each.name: {"bytes": each.stat().st_size, "sha256": digest(each)} for each in copies}
         write_json(target / "manifest.json", facts | predictions.divide(run, target, directory / "answers"))
         copied += 1
     for failure in filter(None, map(store.failure, sorted(wanted))):
