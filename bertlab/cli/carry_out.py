@@ -9,7 +9,7 @@ from itertools import compress
 from bertlab.cli.console import complain, debugging, say
 from bertlab.cli.live import Live, title
 from bertlab.cli.table import print_table
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, warn
 from bertlab.estimates.estimate import Estimate, disk_bytes, estimate, text_bytes
 from bertlab.estimates.remaining import Remaining
 from bertlab.estimates.times import Recorded
@@ -23,7 +23,7 @@ from bertlab.names import label
 from bertlab.progress import signals_as_flags
 from bertlab.recipe import cost
 from bertlab.store.runs import Store
-from bertlab.wording import count, duration, flops, megabytes, short
+from bertlab.wording import count, duration, flops, listed, megabytes, short
 
 LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
@@ -50,8 +50,11 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     filled = [any(column) for column in zip(*lines, strict=True)]
     rows = [list(compress(line, filled)) for line in lines]
     print_table(list(compress(columns, filled)), rows, f"{names}: scale {plan.request.scale.name} {text}")
-    for line in models(plan.pending(store)):
+    pending = plan.pending(store)
+    for line in models(pending):
         say(line)
+    if lacking := _lacking(pending, store):
+        warn(lacking)
     for line in [line for study in plan.request.studies for line in timed(plan, study)]:
         say(line)
     asked, distinct = plan.pretrainings
@@ -63,6 +66,21 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     for line in unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
         say(line)
     return found
+
+
+def _lacking(pending: Iterable[Job], store: Store) -> str:
+    """What to do if pending jobs need the weights of results without weights; empty if none does."""
+    finished = {run.id: run for run in store.runs()}
+    needing = [{each.id for each in needs(job) if each.id in finished and finished[each.id].bare} for job in pending]
+    bare = sorted(set().union(*needing))
+    if not bare:
+        return ""
+    first = listed([*bare[:2], *([f"{len(bare) - 2:,} more"] if len(bare) > 2 else [])])
+    return (
+        f"{count(sum(map(bool, needing)), 'job')} will fail: of {count(len(bare), 'run')} that they need, the store "
+        f"has the results without weights; remove these (`bertlab runs --remove ID`: {first}), and the same command "
+        "trains them again"
+    )
 
 
 def unlike_paper(plan: Plan) -> list[str]:

@@ -73,6 +73,11 @@ class Run:
         """Numerics and machine of the run."""
         return self._read("environment.json")
 
+    @property
+    def bare(self) -> bool:
+        """Whether it has neither weights nor text: of a pre-training or a corpus, a result as exports have it."""
+        return not any(path.suffix in LARGE for path in self.path.rglob("*"))
+
     def manifest(self) -> dict[str, Any]:
         """Size and SHA-256 of each other file, by its path in the run."""
         return self._read("manifest.json")
@@ -213,7 +218,7 @@ class Store:
             raise RunFailed(f"run {run_id} is gone: give the same command again")
         damaged = run.damage()
         if damaged is None:
-            if not any(path.suffix in LARGE for path in run.path.rglob("*")):
+            if run.bare:
                 raise RunFailed(
                     f"run {run_id} is a result without weights or text, as `export --results` writes it: remove it "
                     f"with `bertlab runs --remove {run_id}` and give the same command again"

@@ -40,9 +40,9 @@ def study(call, tmp_path_factory):
     )
     small = [word for each in sets for word in ("--set", each)]
 
-    def ablate(runs, seeds):
+    def ablate(runs, seeds, *more):
         command = ("ablate", path, "--scale", "smoke", *small, "--threads", "1", "--precision", "fp32")
-        assert call(*command, "--seeds", seeds, "--runs", runs) == 0
+        assert call(*command, "--seeds", seeds, "--runs", runs, *more) == 0
 
     return ablate
 
@@ -282,8 +282,13 @@ def test_stores_that_do_not_go_together(call, halves, tmp_path, kind, capsys):
     assert not (tmp_path / "all").exists()
 
 
-def test_results_without_weights_say_so_when_weights_are_needed(call, halves, tmp_path):
+def test_results_without_weights_say_so_when_weights_are_needed(call, study, halves, tmp_path, capsys):
     assert call("export", "own", tmp_path / "results", "--results", "--runs", halves[0]) == 0
+    capsys.readouterr()
+    study(tmp_path / "results", "2", "--dry-run")  # nothing is left to do
+    assert "weights" not in capsys.readouterr().err
+    study(tmp_path / "results", "2", "--finetune-seeds", "2", "--dry-run")
+    assert "4 jobs will fail: of 4 runs that they need" in capsys.readouterr().err
     store = Store(tmp_path / "results")
     for run in store.runs():
         if run.kind == "pretrain":
