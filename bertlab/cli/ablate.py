@@ -105,7 +105,7 @@ def measured(
         if rounds and given is not None:
             raise BadInput(f"{name} fixes the seeds, and --budget and --until-decided choose them: leave one out")
     machine, store = devices.machine(options, logger), Store(options.runs)
-    request = equal_time.timed(options.study_request(machine), store, machine, trials=not dry_run)
+    request = equal_time.timed(options.study_request(machine), store, machine, trials=not dry_run, tell=say)
     if rounds:
         request = dataclasses.replace(request, claim_seeds=())
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):

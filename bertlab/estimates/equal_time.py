@@ -6,6 +6,7 @@ train for as many, on whatever machine.
 
 import dataclasses
 import tempfile
+from collections.abc import Callable
 from pathlib import Path
 
 from bertlab.errors import warn
@@ -16,15 +17,25 @@ from bertlab.lab.plan import Plan, Request
 from bertlab.lab.record import records
 from bertlab.lab.study import Study
 from bertlab.machine import Machine
+from bertlab.progress import signals_as_flags
 from bertlab.store.runs import Store
+from bertlab.wording import listed
 
 PLACE = ("study", "scale", "setting")
 
 
-def timed(request: Request, store: Store, machine: Machine, *, trials: bool = True) -> Request:
+def timed(
+    request: Request,
+    store: Store,
+    machine: Machine,
+    *,
+    trials: bool = True,
+    tell: Callable[[str], object] = lambda _: None,
+) -> Request:
     """The request with the steps of the store's records, or else with those that `trials` find.
 
-    Warns where there can be none: on a cluster, and for models that are too large.
+    `tell` gets a line before each trial. Warns where there can be none: on a cluster, and for too large models.
+    Raises `BadInput` for devices that this machine lacks.
     """
     studies = [study for study in request.studies if _variants(study, request.only)]
     if not studies or request.pretrained is not None:
@@ -36,7 +47,12 @@ def timed(request: Request, store: Store, machine: Machine, *, trials: bool = Tr
         each["study"]: each["timed"] for each in kept if "timed" in each and tuple(each[n] for n in PLACE) in asked
     }
     new = [study for study in studies if study.name not in known]
-    found = {study.name: steps for study in new if trials and (steps := _tried(plan, study, store, machine))}
+    found = dict[str, dict[str, int]]()
+    for study in new if trials else ():
+        names = listed([study.baseline, *_variants(study)])
+        tell(f"{study.name}: timing steps of {names}, which train for equal times")
+        if steps := _tried(plan, study, store, machine):
+            found[study.name] = steps
     return dataclasses.replace(request, timed=known | found)
 
 
@@ -54,7 +70,8 @@ def _tried(plan: Plan, study: Study, store: Store, machine: Machine) -> dict[str
         return {}
     seconds = None
     if not machine.cluster:
-        with tempfile.TemporaryDirectory(prefix="bertlab-time-") as folder:
+        machine.check()
+        with tempfile.TemporaryDirectory(prefix="bertlab-time-") as folder, signals_as_flags():
             seconds = Trials(store, machine, Path(folder)).in_turn(compared)
     if seconds is None:
         why = "steps on a cluster are not timed" if machine.cluster else "its models are too large to be timed here"
