@@ -58,24 +58,27 @@ def timed(
 
 def _variants(study: Study, only: tuple[str, ...] = ()) -> list[str]:
     """The variants that train for as long as the baseline, of `only` these."""
-    names = [each.name for each in study.variants if each.relative.equal_time and each.name != study.baseline]
+    names = [each.name for each in study.variants if each.relative.equal_time]
     return [name for name in names if not only or name in only]
 
 
 def _tried(plan: Plan, study: Study, store: Store, machine: Machine) -> dict[str, int]:
     """The steps of each such variant that take as long as those of the baseline."""
     jobs = {cell.variant: cell.pretrain for cell in plan.cells if cell.study.name == study.name}
-    compared = [job for name in (study.baseline, *_variants(study)) if isinstance(job := jobs[name], Pretrain)]
-    if not all(job.steps for job in compared):
+    names = (study.baseline, *_variants(study))  # a variant that this text cannot train has no job
+    compared = {name: job for name in names if isinstance(job := jobs.get(name), Pretrain)}
+    if not all(job.steps for job in compared.values()):
         return {}
     seconds = None
     if not machine.cluster:
         machine.check()
         with tempfile.TemporaryDirectory(prefix="bertlab-time-") as folder, signals_as_flags():
-            seconds = Trials(store, machine, Path(folder)).in_turn(compared)
+            seconds = Trials(store, machine, Path(folder)).in_turn([*compared.values()])
     if seconds is None:
         why = "steps on a cluster are not timed" if machine.cluster else "its models are too large to be timed here"
         warn(f"study {study.name}: {why}, so that its variants do not train for equal times, but for the paper's steps")
         return {}
-    times = zip(_variants(study), compared[1:], seconds[1:], strict=True)
-    return {name: max(1, round(seconds[0] * job.steps / each)) for name, job, each in times}
+    times = zip(compared.items(), seconds, strict=True)
+    found = {name: max(1, round(seconds[0] * job.steps / each)) for (name, job), each in times}
+    del found[study.baseline]
+    return found
