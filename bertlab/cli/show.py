@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, STUDIES, ScaleOptions
 from bertlab.cli.table import print_table
+from bertlab.wording import listed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -82,6 +83,7 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         },
         "summary": study.summary,
         "variants": _differing(study, scale),
+        "equal_time": [each.name for each in study.variants if each.relative.equal_time],
         "measurements": measurements,
         "averages": {each.name: each.parts for each in study.averages},
         "claims": [{**dataclasses.asdict(each), "pairs": each.pairs, "allowed": each.allowed} for each in study.claims],
@@ -134,6 +136,8 @@ def _print(study: dict[str, Any]) -> None:
     paths = [*dict.fromkeys(path for each in study["variants"].values() for path in each)]
     rows = [[variant, *(_text(each.get(path)) for path in paths)] for variant, each in study["variants"].items()]
     _titled(["variant", *paths], rows, f"variants at scale {study['scale']}; the baseline is {baseline}")
+    if study["equal_time"]:
+        say(f"`ablate` gives {listed(study['equal_time'])} the steps that take as long as the baseline's here")
     keys = ("name", "task", "kind", "adaptation", "metric", "split", "synthetic")
     rows = [[_text(each.get(key)) for key in keys] for each in study["measurements"]]
     headings = ("measurement", "task", "kind", "adaptation", "metric", "split", "synthetic counterpart")

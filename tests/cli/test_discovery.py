@@ -304,3 +304,6 @@ def test_show_prints_tables(call, capsys):
     assert re.search(r"schedule\.steps +77 ", text)
     assert re.search(r"model\.positions +rotary +variants differ", text)
     assert "BERT at 100 % over BERT at" in text
+    assert "`ablate` gives" not in text
+    assert call("show", "equal-time") == 0
+    assert "`ablate` gives ALBERT xxlarge the steps that take as long" in capsys.readouterr().out
