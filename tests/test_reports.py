@@ -10,6 +10,11 @@ from pathlib import Path
 import pandas
 import pytest
 
+from bertlab.report import tidy
+from bertlab.report.export import write_parquet
+from bertlab.report.gather import gather_all
+from bertlab.store.runs import Store
+
 REPORTS = Path(__file__).parents[1] / "reports"
 STORES = sorted(path.parent for path in REPORTS.glob("*/studies"))
 NAME = attrgetter("name")
@@ -53,10 +58,14 @@ def reported(request, call, tmp_path_factory):
 
 
 @pytest.mark.parametrize("store", STORES, ids=NAME)
-def test_the_results_of_the_repository_give_its_tables(store, call, tmp_path):
-    assert call("export", "all", tmp_path / "again", "--results", "--runs", store) == 0
-    for name in ("values", "summary", "claims"):
-        kept, again = (pandas.read_parquet(place / f"{name}.parquet") for place in (store, tmp_path / "again"))
+def test_the_results_of_the_repository_give_its_tables(store, tmp_path):
+    opened = Store(store)
+    for run in opened.runs():
+        run.verify()
+    evidences = gather_all(opened)
+    for name, table in (("values", tidy.values), ("summary", tidy.summary), ("claims", tidy.claims)):
+        write_parquet(tmp_path / f"{name}.parquet", table(evidences))
+        kept, again = (pandas.read_parquet(place / f"{name}.parquet") for place in (store, tmp_path))
         assert len(kept) > 0
         pandas.testing.assert_frame_equal(again, kept, rtol=1e-6)
 
