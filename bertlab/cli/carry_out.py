@@ -70,16 +70,17 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
 
 def _lacking(pending: Iterable[Job], store: Store) -> str:
     """What to do if pending jobs need the weights of results without weights; empty if none does."""
-    finished = {run.id: run for run in store.runs()}
-    needing = [{each.id for each in needs(job) if each.id in finished and finished[each.id].bare} for job in pending]
-    bare = sorted(set().union(*needing))
+    needing = [{each.id for each in needs(job)} for job in pending]
+    needed = set().union(*needing)
+    bare = sorted(run.id for run in store.runs() if run.id in needed and run.bare)
     if not bare:
         return ""
+    failing = sum(not each.isdisjoint(bare) for each in needing)
     first = listed([*bare[:2], *([f"{len(bare) - 2:,} more"] if len(bare) > 2 else [])])
     return (
-        f"{count(sum(map(bool, needing)), 'job')} will fail: of {count(len(bare), 'run')} that they need, the store "
-        f"has the results without weights; remove these (`bertlab runs --remove ID`: {first}), and the same command "
-        "trains them again"
+        f"{count(failing, 'job')} will fail: they need the weights of {count(len(bare), 'run')}, whose results are in "
+        f"the store without them; remove these runs (`bertlab runs --remove ID`: {first}), and the same command trains "
+        "them again"
     )
 
 

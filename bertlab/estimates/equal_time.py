@@ -34,7 +34,7 @@ def timed(
 ) -> Request:
     """The request with the steps of the store's records, or else with those that `trials` find.
 
-    `tell` gets a line before each trial. Warns where there can be none: on a cluster, and for too large models.
+    `tell` gets a line before each trial. Warns where none is possible: on a cluster, and for models too large for one.
     Raises `BadInput` for devices that this machine lacks.
     """
     studies = [study for study in request.studies if _variants(study, request.only)]

@@ -288,7 +288,7 @@ def test_results_without_weights_say_so_when_weights_are_needed(call, study, hal
     study(tmp_path / "results", "2", "--dry-run")  # nothing is left to do
     assert "weights" not in capsys.readouterr().err
     study(tmp_path / "results", "2", "--finetune-seeds", "2", "--dry-run")
-    assert "4 jobs will fail: of 4 runs that they need" in capsys.readouterr().err
+    assert "4 jobs will fail: they need the weights of 4 runs" in capsys.readouterr().err
     store = Store(tmp_path / "results")
     for run in store.runs():
         if run.kind == "pretrain":
