@@ -119,7 +119,7 @@ def _pipeline(name: str) -> Any:
         advice = f"{install('spacy')}, then `python -m spacy download {name}`"
         raise BadInput(f"{what} needs spaCy: {advice}") from None
     try:
-        pipeline = spacy.load(name)
+        pipeline = spacy.load(name, exclude="lemmatizer")  # no span needs it
     except (ImportError, OSError, ValueError) as error:
         reason = str(error).strip().partition("\n")[0]
         raise BadInput(f"{what} cannot be loaded ({reason}): run `python -m spacy download {name}`") from None

@@ -106,7 +106,7 @@ class Pipeline:
 
 
 def install(monkeypatch, pipeline):
-    def load(name):
+    def load(name, exclude):
         if name != "made_up":
             raise OSError(f"[E050] Can't find model '{name}'.")
         return pipeline
@@ -224,7 +224,7 @@ def test_a_pipeline_of_spacy_itself(monkeypatch, tmp_path):
         return document
 
     pipeline = spacy.blank("en")
-    monkeypatch.setattr(spacy, "load", lambda name: pipeline)
+    monkeypatch.setattr(spacy, "load", lambda name, exclude: pipeline)
     for component, missing in (("heads", "finds no noun phrases"), ("entity_ruler", "finds no named entities")):
         annotation._pipeline.cache_clear()
         with pytest.raises(BadInput, match=missing):
