@@ -12,7 +12,7 @@ of 8 sequences, has a single step of 256: there it tests the code alone.)
 """
 
 from bertlab import Claim, Measurement, RelativeSchedule, Study, Variant, table
-from bertlab.lab.papers import ROBERTA
+from bertlab.lab.papers import ONE_SEPARATOR, ONE_TEXT, ROBERTA
 
 PERPLEXITY = "perplexity"
 MNLI = "MNLI"
@@ -49,7 +49,7 @@ study = Study(
               on=MNLI),
     ],
     # sections 3.1, 3.3 and 4.2
-    at_paper=ROBERTA | {"objective": "masked_lm", "inputs.format": "full-sentences"},
+    at_paper=ROBERTA | ONE_TEXT | {"objective": "masked_lm", "inputs.format": "full-sentences"},
     notes=[
         "The paper tuned the learning rate for each batch size, and does not print the warm-ups. Here rates are in the "
         "ratios of the paper's, 1 : 7 : 10, times the scale's own, and the warm-up is the same share of the steps. The "
@@ -59,5 +59,6 @@ study = Study(
         "Adam's beta2 is 0.999 for all batches. Section 3.1 has 0.98 for large ones; the paper does not say which one its "
         "table has.",
         "On MNLI, the paper's own figure in batches of 8K is 0.1 points below that of 256, so this pair has no claim.",
+        ONE_SEPARATOR,
     ],
 )  # fmt: skip

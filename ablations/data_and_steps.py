@@ -14,7 +14,7 @@ data-and-steps`.
 """
 
 from bertlab import Claim, Inputs, Measurement, RelativeSchedule, Study, Variant, table
-from bertlab.lab.papers import ROBERTA, ROBERTA_SPANS
+from bertlab.lab.papers import ONE_SEPARATOR, ONE_TEXT, ROBERTA, ROBERTA_SPANS
 
 SQUAD = "SQuAD 1.1"
 SQUAD_2 = "SQuAD 2.0"
@@ -57,7 +57,7 @@ study = Study(
             for on in (SQUAD, SQUAD_2, MNLI, SST2)
         ),
     ],
-    at_paper=ROBERTA | ROBERTA_SPANS | {
+    at_paper=ROBERTA | ROBERTA_SPANS | ONE_TEXT | {
         # sections 4.2 and 4.4, and the appendix: large
         "model.layers": "24",
         "model.hidden": "1024",
@@ -91,5 +91,6 @@ study = Study(
         "may be at small scales, the two variants differ in little but which documents they see.",
         "The appendix prints a warm-up of 30K for 500K steps; here the warm-up is the same share, 6 %, of the steps of "
         "each variant. For GLUE the paper chose learning rate and batch size for each task.",
+        ONE_SEPARATOR,
     ],
 )  # fmt: skip

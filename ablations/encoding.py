@@ -13,7 +13,7 @@ vocabularies do not compare: bits per byte do, as far as the report says. Run it
 """
 
 from bertlab import ByteLevelBPE, Claim, Measurement, Size, Study, Variant, WordPiece
-from bertlab.lab.papers import ROBERTA
+from bertlab.lab.papers import ONE_SEPARATOR, ROBERTA
 
 SQUAD = "SQuAD 1.1"
 MNLI = "MNLI"
@@ -54,7 +54,7 @@ study = Study(
         "The vocabulary of byte-level BPE has 50,265/30,522 times the entries of the others, as in the paper, and with "
         "them more parameters (15M at scale paper). Cased WordPiece is not among the paper's encodings, and has as many "
         "entries as lower-case WordPiece (Google's cased BERT: 28,996).",
-        "Each sentence is encoded as behind a space; pairs of texts have one separator between them, where RoBERTa has two.",
+        f"Each sentence is encoded as behind a space. {ONE_SEPARATOR}",
         "Bits per byte count the bytes of the held-out text as it is written. Lower case and [UNK] need fewer bits because "
         "they say less: only encodings that keep all of the text compare without that reserve.",
     ],

@@ -56,5 +56,6 @@ study = Study(
     notes=[
         "The paper's BERT large processes 3.17 times as much data in the same time as its ALBERT xxlarge.",
         "One peak learning rate serves both, as in the paper. At small scales, wide models may need a lower one.",
+        "At a scale of two layers, as micro is, ALBERT xxlarge has one, so that no layers share parameters.",
     ],
 )  # fmt: skip

@@ -19,6 +19,7 @@ tokens, and each on its own masks too. Run it: `bertlab ablate mask-rate`.
 """
 
 from bertlab import Claim, Corruption, FullSentences, Inputs, MaskedLM, Measurement, Study, Variant, table
+from bertlab.lab.papers import ONE_SEPARATOR, ONE_TEXT
 
 MNLI = "MNLI"
 QNLI = "QNLI"
@@ -75,13 +76,14 @@ study = Study(
             for on, margin in ((MNLI, 4.2), (QNLI, 4.5), (QQP, 4.4), (SST2, 4.7))
         ),
     ],
-    at_paper={
-        # the released script of the efficient recipe; fairseq's Adam corrects its bias
+    at_paper=ONE_TEXT | {
+        # the released script of the efficient recipe, and fairseq's model and Adam, which corrects its bias
         "model.layers": "24",
         "model.hidden": "1024",
         "model.heads": "16",
         "model.max_positions": "512",
         "model.norm_position": "pre",
+        "model.layer_norm_eps": "1e-5",
         "tokenizer": "byte_level_bpe",
         "tokenizer.vocabulary": "50265",
         "inputs.phase2_length": "0",
@@ -107,5 +109,6 @@ study = Study(
         "learning rate, batch size and epochs open; here they are BERT's.",
         "The released script cuts sequences after a number of tokens, here they end with a sentence. Its vocabulary is "
         "GPT-2's, here one of the same size is trained on the text.",
+        ONE_SEPARATOR,
     ],
 )  # fmt: skip

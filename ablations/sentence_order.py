@@ -55,7 +55,7 @@ study = Study(
     unlike=ALBERT_UNLIKE,
     notes=[
         '"none" keeps BERT\'s segment pairs, half of them with random text, as "no NSP" of the study nsp does: it differs '
-        "from NSP in the loss alone. The paper does not say what its own were.",
+        'from NSP in the loss alone. The paper calls its own "XLNet- and RoBERTa-style" (section 4.6), and says no more.',
         "NSP and SOP are accuracies of the head that the variant was trained with: without a sentence task there is none "
         "to score. The paper does not say how it scored one; its 52.4 and 53.3 are next to chance, which is 50.",
         'The paper says that SOP helps "multi-sentence encoding tasks" and names SQuAD 1.1, SQuAD 2.0 and RACE (section 4.6); '

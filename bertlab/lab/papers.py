@@ -12,11 +12,19 @@ CASED = {"tokenizer.lowercase": "false", "tokenizer.vocabulary": "28996"}
 """BERT's cased models, with as many entries as their vocabulary has."""
 
 ROBERTA = ONE_LENGTH | {
+    "model.layer_norm_eps": "1e-5",
     "inputs.short_seq_prob": "0",
     "optimizer.bias_correction": "true",
     "finetune.bias_correction": "true",
 }
-"""RoBERTa (Liu et al. 2019), sections 3.1 and 3.3, and the Adam of its code, fairseq, which corrects its bias."""
+"""RoBERTa (Liu et al. 2019), sections 3.1 and 3.3, and the LayerNorm and Adam of its code, fairseq, which corrects
+Adam's bias."""
+
+ONE_TEXT = {"model.segments": "1"}
+"""The model of RoBERTa: without a sentence task, all tokens have the same segment embedding, also in pairs of texts."""
+ONE_SEPARATOR = "Pairs of texts have one separator between them, where RoBERTa has two."
+"""What its fine-tuning has of its own."""
+
 
 ROBERTA_SPANS = {"span.bias_correction": "true", "tasks.squad_v2.answerability": "true"}
 """RoBERTa's SQuAD, section 3.3: Adam as above, and a classifier of whether a question has an answer."""

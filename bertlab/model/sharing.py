@@ -25,6 +25,12 @@ def share(layers: nn.ModuleList, model: recipe.Model) -> None:
     untyped.register_load_state_dict_pre_hook(_fill_in)
 
 
+def repeated(module: nn.Module) -> dict[str, Tensor]:
+    """The state of a module, with shared parameters under all of their names."""
+    state = module.state_dict()
+    return {**state, **{name: state[owner] for name, owner in _names(module).items()}}
+
+
 def _names(module: nn.Module) -> dict[str, str]:
     """The further names of parameters and buffers that have several, each with the first name."""
     first: dict[Tensor, str] = {}

@@ -62,6 +62,11 @@ class Model(Transformer):
         return dataclasses.replace(self, embedding_size=embedding_size, sharing=sharing)
 
     @property
+    def unshared(self) -> Self:
+        """The same without sharing."""
+        return dataclasses.replace(self, sharing="none")
+
+    @property
     def shape(self) -> str:
         """Its size in words, for plans and reports."""
         text, used = super().shape, self.declared

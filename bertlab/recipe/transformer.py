@@ -77,6 +77,11 @@ class Transformer(Arm, ABC, home="bertlab.recipe"):
         return self
 
     @property
+    def unshared(self) -> Self:
+        """The model that computes the same with parameters of its own in each layer."""
+        return self
+
+    @property
     def shape(self) -> str:
         """Its size in words, for plans and reports."""
         return f"{count(self.layers, 'layer')}, {self.hidden} wide, {count(self.heads, 'head')}"

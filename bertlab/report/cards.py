@@ -180,4 +180,5 @@ def _architecture(run: Run, recipe: Recipe) -> str:
     from bertlab.model.interop.architectures import architecture_of
 
     tokenizer = recipe.tokenizer.load(run.path / recipe.tokenizer.file)
-    return architecture_of(recipe.model, recipe.causal, tokenizer.pad).title
+    architecture, _ = architecture_of(recipe.model, recipe.causal, tokenizer.pad)
+    return architecture.title

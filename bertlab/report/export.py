@@ -40,7 +40,9 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "") -> str
     model.load(run.path / "model.safetensors")
     huggingface.write(directory, model, recipe.model, tokenizer)
     (directory / "README.md").write_text(cards.model(run, recipe, store), encoding="utf-8")
-    return f"the {architecture_of(recipe.model, recipe.causal, tokenizer.pad).title} checkpoint of {run.label}"
+    architecture, written = architecture_of(recipe.model, recipe.causal, tokenizer.pad)
+    repeated = "" if written == recipe.model.declared else ", with what its layers share repeated in each layer,"
+    return f"the {architecture.title} checkpoint of {run.label}{repeated}"
 
 
 def results(store: Store, study: str, directory: Path) -> str:

@@ -16,6 +16,7 @@ from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop.architectures import ARCHITECTURES, architecture_of
 from bertlab.model.interop.architectures.base import Architecture
+from bertlab.model.sharing import repeated
 from bertlab.names import shown
 from bertlab.recipe.transformer import Activation
 from bertlab.text.tokenizers import base as tokenizers
@@ -37,6 +38,11 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
     architecture, model = _model(config, directory)
     vocabulary, positions = config.get("vocab_size"), model.max_positions
     tokenizer = tokenizers.read(directory)
+    if architecture.pad not in (None, tokenizer.pad):
+        raise BadInput(
+            f"the tokenizer of {directory} pads with the id {tokenizer.pad}, config.json says {architecture.pad}: they "
+            "are not of one model"
+        )
     if type(vocabulary) is not int or not tokenizer.size <= vocabulary <= 10_000_000:
         raise BadInput(
             f"the tokenizer of {directory} has {tokenizer.size} entries, config.json says {shown(vocabulary)}: "
@@ -67,7 +73,7 @@ def predicts(directory: Path) -> bool:
 
 
 def write(directory: Path, model: PretrainingModel, described: recipe.Transformer, tokenizer: TrainedTokenizer) -> None:
-    """Writes `model`, which `described` describes, as a checkpoint.
+    """Writes `model`, which `described` describes, as a checkpoint; `architecture_of` says as which.
 
     Raises `BadInput` if `directory` is not empty, or if no architecture of `transformers` computes what `model` does.
     """
@@ -75,7 +81,7 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Transforme
 
     if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
         raise BadInput(f"{directory} exists: give a new directory to export to")
-    architecture = architecture_of(described, model.encoder.causal, tokenizer.pad)
+    architecture, written = architecture_of(described, model.encoder.causal, tokenizer.pad)
     config = {
         "architectures": [architecture.name(model)],
         "model_type": architecture.kind,
@@ -94,11 +100,12 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Transforme
         "pad_token_id": tokenizer.pad,
         "tie_word_embeddings": True,
         "is_decoder": model.encoder.causal,
-        **architecture.config(described),
+        **architecture.config(written),
     }
     config = {architecture.fields.get(name, name): value for name, value in config.items()}
     tensors = {name: value.clone() for name, value in architecture.derived(model.encoder).items()}
-    for ours, value in model.state_dict().items():
+    state = model.state_dict() if written == described.declared else repeated(model)
+    for ours, value in state.items():
         names = architecture.parameter(ours)
         if not names:  # of a head that published models lack: SpanBERT's have none for span boundaries
             continue
@@ -121,6 +128,8 @@ def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture[Any], 
     given = {**architecture.usual, **{name: value for name, value in config.items() if value is not None}}
     for name, theirs in architecture.fields.items():
         given[name] = given.get(theirs)
+    pad = given.get("pad_token_id")
+    architecture = architecture.padded(pad) if type(pad) is int else architecture
     dropout, activation = given["hidden_dropout_prob"], given["hidden_act"]
     fixed = {"attention_probs_dropout_prob": dropout, **architecture.fixed(given)}
     if activation not in (known := typing.get_args(Activation)):

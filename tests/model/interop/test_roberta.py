@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import shutil
 
 import pytest
 import torch
@@ -53,10 +54,11 @@ def assert_same_logits(ours, theirs, pad):
     lengths = torch.tensor([TOKENS, 3, 17, 10])
     real = torch.arange(TOKENS) < lengths[:, None]
     tokens[~real] = pad
-    segments = torch.randint(0, 2, tokens.shape, generator=generator)  # which change nothing
+    segments = torch.randint(0, 2, tokens.shape, generator=generator)
+    seen = {} if theirs.config.type_vocab_size == 1 else {"token_type_ids": segments}  # of one, they change nothing
     every = {MaskedLM.kind: {"positions": torch.arange(TOKENS).expand_as(tokens)}}
     with torch.no_grad():
-        expected = theirs.eval()(input_ids=tokens, attention_mask=real.long()).logits
+        expected = theirs.eval()(input_ids=tokens, attention_mask=real.long(), **seen).logits
         found = ours.eval().logits(TensorBatch(tokens, segments, lengths, every), MaskedLM.kind)
     assert expected.std() > 0.1
     torch.testing.assert_close(found[real], expected[real], rtol=0, atol=1e-5)
@@ -95,19 +97,36 @@ def test_ours_is_written_with_its_logits_and_read_back_whole(norm_position, name
     assert all(torch.equal(value, read[name]) for name, value in ours.named_parameters())
 
 
-def test_another_padding_is_written_as_a_bert_of_one_segment(tmp_path):
-    from transformers import BertForMaskedLM
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({}, "BertForPreTraining"),
+        ({"norm_position": "pre", "segments": 2}, "RobertaPreLayerNormForMaskedLM"),
+        ({"norm_position": "pre", "sharing": "all"}, "RobertaPreLayerNormForMaskedLM"),
+    ],
+)
+def test_padding_of_bert_is_written_as_a_bert_or_in_pre_norm(fields, name, tmp_path):
+    from transformers import AutoModelForMaskedLM
 
     words = TrainedWordPiece([*SPECIALS, *(f"word{number}" for number in range(30))])
-    ours = perturbed(PretrainingModel(MODEL, words.size, TOKENS, 0, (MaskedLM(),)))
-    huggingface.write(tmp_path / "out", ours, MODEL, words)
-    assert_same_logits(ours, BertForMaskedLM.from_pretrained(tmp_path / "out"), words.pad)
+    model = dataclasses.replace(MODEL, **fields)
+    ours = perturbed(PretrainingModel(model, words.size, TOKENS, 0, (MaskedLM(),)))
+    huggingface.write(tmp_path / "out", ours, model, words)
+    config = json.loads((tmp_path / "out" / "config.json").read_text())
+    assert config["architectures"] == [name]
+    theirs = AutoModelForMaskedLM.from_pretrained(tmp_path / "out")
+    assert_same_logits(ours, theirs, words.pad)
+    found, again, _ = huggingface.read(tmp_path / "out")
+    assert canonical(found.model) == canonical(dataclasses.replace(model, sharing="none"))
+    assert_same_logits(again, theirs, words.pad)
 
 
 @pytest.mark.parametrize(
-    ("change", "message"), [({"pad_token_id": 0}, "pad_token_id 0"), ({"is_decoder": True}, "is_de")]
+    ("change", "message"),
+    [({"pad_token_id": 0}, r"pad_token_id 0|pads with the id 1, config\.json says 0"), ({"is_decoder": True}, "is_de")],
 )
 def test_what_would_have_other_positions_or_see_one_side_is_refused(change, message, checkpoint, tmp_path):
+    shutil.copytree(checkpoint, tmp_path, dirs_exist_ok=True)
     config = json.loads((checkpoint / "config.json").read_text()) | change
     (tmp_path / "config.json").write_text(json.dumps(config))
     with pytest.raises(BadInput, match=message):

@@ -18,16 +18,19 @@ ARCHITECTURES: dict[str, Architecture[Any]] = {
 """By the `model_type` of config.json. A model is written as the first that holds it."""
 
 
-def architecture_of(model: recipe.Transformer, causal: bool, pad: int) -> Architecture[Any]:
-    """The architecture that computes exactly what `model` does with padding of the id `pad`. Raises `BadInput` if there
-    is none."""
-    for each in ARCHITECTURES.values():
-        if type(model) is each.model and each.pad in (None, pad) and each.holds(model.declared, causal):
-            return each
+def architecture_of(model: recipe.Transformer, causal: bool, pad: int) -> tuple[Architecture[Any], recipe.Transformer]:
+    """The architecture that computes exactly what `model` does with padding of the id `pad`, and the model as it is
+    written: one whose layers share parameters that no architecture shares has them in each layer.
+
+    Raises `BadInput` if there is none.
+    """
+    for written in (model.declared, model.declared.unshared):
+        for each in (known.padded(pad) for known in ARCHITECTURES.values()):
+            if type(model) is each.model and each.holds(written, causal):
+                return each, written
     shape = f"{model.shape}, {model.positions} positions" + ", left to right" * causal
     raise BadInput(
-        f"transformers has no architecture for {shape}: of shared parameters only ALBERT's (all of them, learned "
-        "positions, not left to right), of narrower embeddings only those of ALBERT and RoFormer, of normalisations "
-        "only LayerNorm (pre-norm only in RoBERTa: learned positions, one segment, padding of id 1); ModernBERT is not "
-        "left to right"
+        f"transformers has no architecture for {shape}: of narrower embeddings only those of ALBERT (learned "
+        "positions, not left to right) and RoFormer, of normalisations only LayerNorm, of pre-norm only RoBERTa's "
+        "(learned positions, not left to right); ModernBERT is not left to right"
     )

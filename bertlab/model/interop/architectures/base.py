@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Self, TypeVar
 
 from bertlab import recipe
 from bertlab.recipe.objective import bert
@@ -38,9 +38,9 @@ class Architecture(ABC, Generic[M]):
     """Fields of config.json that BERT's names otherwise, by BERT's names."""
     unread: ClassVar[tuple[str, ...]] = ()
     """Beginnings of tensors of the encoder that are left out."""
-    pad: ClassVar[int | None] = None
+    pad: int | None = None
     """The id of the padding token that its positions depend on; None if they depend on none."""
-    first_position: ClassVar[int] = 0
+    first_position: int = 0
     """The row of the position table at which positions begin."""
     rounding: ClassVar[float] = 0.0
     """How far the tensors of `derived` in a checkpoint may be from ours."""
@@ -49,6 +49,10 @@ class Architecture(ABC, Generic[M]):
     def base(self) -> str:
         """The first part of the names of an encoder's tensors."""
         return self.kind.replace("-", "_")
+
+    def padded(self, pad: int) -> Self:
+        """The architecture for padding of the id `pad`, where positions depend on it."""
+        return self
 
     @abstractmethod
     def holds(self, model: M, causal: bool) -> bool:

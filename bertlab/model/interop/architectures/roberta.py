@@ -1,6 +1,6 @@
 """RoBERTa: learned positions and one token type.
 
-Its positions are counted from the id of <pad> on, which is 1: the first two rows of its position table are unused here.
+Its positions are counted from the id of <pad> on, which is 1: rows of its position table up to that are unused here.
 `RobertaForMaskedLM` has no pooler: fine-tuning starts with a new one, also where a checkpoint has one that its masked
 LM never trained.
 """
@@ -8,7 +8,7 @@ LM never trained.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from bertlab import recipe
 from bertlab.model.interop.architectures.bert import Bert
@@ -39,12 +39,17 @@ class Roberta(Bert):
         "lm_head.decoder.bias": "lm_head.bias",
     }
     unread: ClassVar[tuple[str, ...]] = ("pooler.",)
-    pad: ClassVar[int | None] = _PAD
-    first_position: ClassVar[int] = _PAD + 1
+
+    def __init__(self, pad: int = _PAD) -> None:
+        self.pad, self.first_position = pad, pad + 1
+
+    def padded(self, pad: int) -> Self:
+        """With positions behind the id `pad`."""
+        return type(self)(pad)
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:
-        """As BERT with one segment, not left to right."""
-        return super().holds(model, causal) and model.segments == 1 and not causal
+        """As BERT with one segment, not left to right, with RoBERTa's <pad>."""
+        return super().holds(model, causal) and model.segments == 1 and not causal and self.pad == _PAD
 
     def name(self, model: PretrainingModel) -> str:
         """Masked."""

@@ -1,4 +1,7 @@
-"""RoBERTa with pre-norm layers, as fairseq's `--encoder-normalize-before` trains it."""
+"""RoBERTa with pre-norm layers, as fairseq's `--encoder-normalize-before` trains it.
+
+The one pre-norm encoder of `transformers`: models with segments and with BERT's vocabulary are written as one, too.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from bertlab import recipe
+from bertlab.model.interop.architectures.bert import Bert
 from bertlab.model.interop.architectures.roberta import Roberta
 
 if TYPE_CHECKING:
@@ -25,6 +29,10 @@ class RobertaPreLayerNorm(Roberta):
         "encoder.final_norm.": "{base}.LayerNorm.",
     }
 
+    def holds(self, model: recipe.Model, causal: bool) -> bool:
+        """As BERT in pre-norm, not left to right."""
+        return Bert.holds(self, model, causal) and not causal
+
     def name(self, model: PretrainingModel) -> str:
         """Masked."""
         return "RobertaPreLayerNormForMaskedLM"
@@ -32,3 +40,7 @@ class RobertaPreLayerNorm(Roberta):
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Positions and pre-norm."""
         return {**super().described(config), "norm_position": "pre"}
+
+    def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:
+        """As RoBERTa's, with padding of any id."""
+        return {**super().fixed(config), "pad_token_id": self.pad}
