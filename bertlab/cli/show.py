@@ -149,8 +149,9 @@ def _print(study: dict[str, Any]) -> None:
     for claim in study["claims"]:
         at = f" at {claim['at']} %" if claim["at"] < 100 or claim["since"] else ""
         before = f" at {claim['since']} %" if claim["since"] else at
-        pairs = "; ".join(f"{better}{at} over {worse}{before}" for better, worse in claim["pairs"])
-        rows.append([claim["text"], claim["on"], claim["allowed"] or pairs])
+        relation = "beside" if claim["allowed"] else "over"
+        pairs = "; ".join(f"{better}{at} {relation} {worse}{before}" for better, worse in claim["pairs"])
+        rows.append([claim["text"], claim["on"], ": ".join(each for each in (pairs, claim["allowed"]) if each)])
     if rows:
         _titled(("claim", "on", "compares"), rows, "claims", left=3)
     free = set(study["set"])

@@ -6,6 +6,7 @@ import pytest
 
 from bertlab.lab import scales, studies
 from bertlab.lab.study import RelativeSchedule
+from bertlab.model.interop.architectures import architecture_of
 from bertlab.objectives import Corruption, MaskedLM
 from bertlab.recipe import Recipe, Schedule
 from bertlab.recipe.identity import identity
@@ -132,6 +133,23 @@ def test_tasks_of_albert_are_fine_tuned_as_in_its_appendix(task, kind, examples,
         ours = scales.find("paper").following(study.at_paper).finetuning(kind, task)
         steps = ours.steps(examples)
         assert (ours.peak_lr, ours.batch_size, ours.dropout, steps, round(ours.warmup * steps), ours.length) == row
+
+
+@pytest.mark.parametrize(
+    ("name", "variant", "title"),
+    [
+        ("data-and-steps", "all text", "RoBERTa"),
+        ("mask-rate", "40 %", "RoBERTa-PreLayerNorm"),
+        ("sharing", "all shared, E = H/6", "ALBERT"),
+        ("sharing", "attention shared, E = H/6", "ALBERT"),
+        ("spans", "geometric spans", "BERT"),
+    ],
+)
+def test_models_at_the_scale_of_the_paper_are_written_as_its_authors_published_theirs(name, variant, title):
+    found = studies.find(name)
+    recipe = found.recipe(found.variant(variant), scales.find("paper").following(found.at_paper).recipe)
+    pad = {"wordpiece": 0, "unigram": 0, "byte_level_bpe": 1}[recipe.tokenizer.kind]
+    assert architecture_of(recipe.model, recipe.causal, pad)[0].title == title
 
 
 def test_encodings_have_the_vocabularies_of_the_papers_and_keep_their_ratio():

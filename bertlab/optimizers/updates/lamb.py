@@ -11,7 +11,7 @@ from torch.optim import Optimizer
 class LAMB(Optimizer):
     """LAMB with the identity as its scaling function, one trust ratio for each parameter of two dimensions or more.
 
-    Waits for no device. Like torch's fused optimisers, changes no parameter while `found_inf` is 1.
+    Torch has none. Waits for no device, and like torch's fused optimisers changes no parameter while `found_inf` is 1.
     """
 
     def __init__(
