@@ -87,7 +87,7 @@ def measured(
 ) -> Measured:
     """Runs and prints what the options of `ablate` request."""
     from bertlab.cli.carry_out import carry_out, draw, read_tasks, unfinished
-    from bertlab.estimates import equal_time
+    from bertlab.estimates import timing
     from bertlab.lab import claims
     from bertlab.lab import plan as planning
     from bertlab.lab import search as searching
@@ -105,7 +105,7 @@ def measured(
         if rounds and given is not None:
             raise BadInput(f"{name} fixes the seeds, and --budget and --until-decided choose them: leave one out")
     machine, store = devices.machine(options, logger), Store(options.runs)
-    request = equal_time.timed(options.study_request(machine), store, machine, trials=not dry_run, tell=say)
+    request = timing.timed(options.study_request(machine), store, machine, trials=not dry_run, tell=say)
     if rounds:
         request = dataclasses.replace(request, claim_seeds=())
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):

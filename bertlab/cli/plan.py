@@ -30,7 +30,7 @@ def plan(
     """
     from bertlab.cli.carry_out import draw
     from bertlab.errors import BadInput
-    from bertlab.estimates import equal_time
+    from bertlab.estimates import timing
     from bertlab.estimates.estimate import LAYER_SECONDS, estimate, gpu_seconds
     from bertlab.estimates.measure import TYPICAL_MFU
     from bertlab.estimates.times import Trials
@@ -53,7 +53,7 @@ def plan(
             raise BadInput("--peak-tflops describes GPUs, and --workers use the CPU: leave one out")
         devices = dataclasses.replace(devices, gpus=devices.gpus or 1)
     machine, store = devices.machine(options), Store(options.runs)
-    request = equal_time.timed(options.study_request(machine), store, machine, trials=False)
+    request = timing.timed(options.study_request(machine), store, machine, trials=False)
     made = claims.make(request, machine)
     if peak_tflops is not None:
         found = estimate(made, store, machine, gpu_seconds(1e12 * peak_tflops, devices.runs_per_gpu))

@@ -67,6 +67,8 @@ class Request:
     """Ids of the runs of that search."""
     timed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """By study and variant, the steps that take as long as the baseline's."""
+    speeds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """By study and variant, measured training speeds; see `Study.speeds`."""
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.seeds) <= 1000:

@@ -274,6 +274,9 @@ class Study(Checked, group="study "):
     """Columns of the table that are means of the measurements."""
     published: Annotated[Mapping[Place, float], Range(-1e6, 1e6)] = field(default_factory=dict)
     """Published values in points by (variant, measurement) or (variant, measurement, milestone); `table` makes them."""
+    speeds: Annotated[Mapping[str, float], Range(0, 1e6, above=True)] = field(default_factory=dict)
+    """Published training speeds by variant, as multiples of one of them, which has 1. With them, `ablate` times the
+    variants on the machine that trains, and the report shows both."""
     claims: list[Claim] = field(default_factory=list)
     """What the paper found; each gets a verdict."""
     at_paper: Mapping[str, str] = field(default_factory=dict)
@@ -330,6 +333,10 @@ class Study(Checked, group="study "):
         self._find("baseline", self.baseline, self.variants)
         if self.variant(self.baseline).relative.equal_time:
             raise BadInput(f"{where}: relative.equal_time is the baseline's own time: give it to other variants")
+        for variant_name in self.speeds:
+            self._find("variant", variant_name, self.variants, "speeds: ")
+        if self.speeds and [*self.speeds.values()].count(1) != 1:
+            raise BadInput(f"speeds of {where} are multiples of one variant's: give it, and no other, the speed 1")
         for variant_name, measured, *at in self.published:
             self._find("variant", variant_name, self.variants, "published: ")
             if at or measured not in [each.name for each in self.averages]:

@@ -60,6 +60,8 @@ class Evidence:
     own_options: tuple[str, ...] = ()
     """What sets it apart from the study's other sections at this scale on this corpus: options of its command, or its
     key."""
+    speeds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The `measured` and the `published` training speeds of variants, as multiples of one of them; mostly empty."""
     looks: Looks | None
     """The looks at claims whose seeds were added in rounds; None for a number of seeds that was fixed."""
     predictions: Predictions = field(repr=False)

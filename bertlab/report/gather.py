@@ -91,6 +91,7 @@ class _Reader:
             cells=tuple(self.cell(each, corpora.get(each["pretrain_id"], "")) for each in record["cells"]),
             pretrainings=tuple(map(self.pretraining, record["rows"])),
             looks=Looks.of(record),
+            speeds=record.get("speeds", {}),
             predictions=self.predictions,
         )
 

@@ -6,7 +6,7 @@ Points have two decimals, published values as many as the paper printed. Cells a
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from operator import attrgetter
@@ -14,6 +14,7 @@ from statistics import fmean
 
 from bertlab.report import escape
 from bertlab.report.averages import AverageColumn
+from bertlab.report.cells import Pretraining
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import Effect, Summary, summarise
 from bertlab.report.units import is_loss, is_share
@@ -322,20 +323,38 @@ def costs(evidence: Evidence) -> Table:
         cells = [each for each in evidence.cells if each.variant == variant and each.seconds]
         known = [[each.result[name] for each in runs if each.result.get(name)] for name in ("tokens", "real_tokens")]
         tokens = [f"{fmean(each):,.0f}" if each else "" for each in known]
-        sizes = {each.result["parameters"] for each in runs if each.result.get("parameters")}
         ends = [each.curve[-1] for each in runs if each.curve]
         speeds = [end.tokens / end.seconds for end in ends if end.seconds]
-        size = " to ".join(short(each) for each in sorted(sizes))
         speed = f"{fmean(speeds):,.0f}" if speeds else ""
         trained = duration(fmean(each.seconds for each in runs)) if runs else ""
         measured = {each.run_id: each.seconds for each in cells}
         tuned = duration(fmean(measured.values())) if measured else ""
         spent = math.fsum({each.id: each.seconds for each in runs}.values()) + math.fsum(measured.values())
         if runs or measured:
-            rows.append((label(evidence, variant), size, *tokens, speed, trained, tuned, duration(spent)))
+            rows.append((label(evidence, variant), _parameters(runs), *tokens, speed, trained, tuned, duration(spent)))
     sizes_and_tokens = ("parameters", "tokens a run", "without padding", "tokens a second")
     times = ("a pre-training", "a measurement", "in all")
     return Table(("variant", *sizes_and_tokens, *times), tuple(rows))
+
+
+def speeds(evidence: Evidence) -> Table:
+    """Parameters and training speed of each variant, as a multiple of one of them; empty if nothing was timed."""
+    measured, published = (evidence.speeds.get(each, {}) for each in ("measured", "published"))
+    rows = [
+        (
+            label(evidence, variant),
+            _parameters(each for each in evidence.of(variant) if not each.untrained),
+            *(f"{known[variant]:.1f}x" if variant in known else "" for known in (measured, published)),
+        )
+        for variant in evidence.variants
+        if variant in measured
+    ]
+    return Table(("variant", "parameters", "speed", "published speed"), tuple(rows))
+
+
+def _parameters(runs: Iterable[Pretraining]) -> str:
+    """How many parameters the models of runs have."""
+    return " to ".join(map(short, sorted({run.result["parameters"] for run in runs if run.result.get("parameters")})))
 
 
 def label(evidence: Evidence, variant: str) -> str:

@@ -93,6 +93,7 @@ RECORD = {
     "searched": {"*": {"*": NUMBER}},
     "tries": [str],
     "timed?": {"*": int},
+    "speeds?": {"published": {"*": NUMBER}, "measured": {"*": NUMBER}},
     "sequential?": {
         "maximum": int,
         "looks": [

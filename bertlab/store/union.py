@@ -148,10 +148,12 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
     differences = [*new["differences"], *(each for each in old["differences"] if each["on"] not in known)]
     requests = _requests(old, new)
     looks = [each["sequential"] for each in (old, new) if each.get("sequential")]
+    speeds = [each["speeds"] for each in (new, old) if each.get("speeds", {}).get("measured")]
     return {
         **new,
         # of looks at the same seeds, those that went on
         **({"sequential": max(looks, key=lambda each: (len(each["looks"]), canonical(each)))} if looks else {}),
+        **({"speeds": speeds[0]} if speeds else {}),
         "definition": definition,
         "requests": requests,
         "command": command(requests),

@@ -1,18 +1,20 @@
-"""Variants that train for as long as the baseline: their steps are timed once and kept."""
+"""Variants that train for as long as the baseline, and speeds of variants: timed once, and kept."""
 
 import dataclasses
 
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.estimates import equal_time, measure
-from bertlab.estimates.equal_time import timed
+from bertlab.estimates import measure, timing
 from bertlab.estimates.estimate import work
 from bertlab.estimates.times import Trials
+from bertlab.estimates.timing import timed
 from bertlab.lab import scales, studies
 from bertlab.lab.plan import Request, make
 from bertlab.lab.record import records
 from bertlab.lab.study import RelativeSchedule, Variant
+from bertlab.report import tables
+from bertlab.report.gather import gather
 from bertlab.store import union
 from bertlab.store.runs import Store
 
@@ -34,7 +36,7 @@ def takes(monkeypatch):
         def in_turn(_, jobs):
             return [job.steps * each for job, each in zip(jobs, seconds, strict=True)] if seconds else None
 
-        monkeypatch.setattr(equal_time.Trials, "in_turn", in_turn)
+        monkeypatch.setattr(timing.Trials, "in_turn", in_turn)
 
     return set_to
 
@@ -94,6 +96,33 @@ def test_there_is_a_warning_where_nothing_can_be_timed(store, machine, takes, ca
     cluster = dataclasses.replace(machine, cluster="auto", workers=2)
     assert timed(REQUEST, store, cluster).timed == {}
     assert "cluster" in capsys.readouterr().err
+
+
+def test_speeds_are_multiples_of_one_and_kept(store, machine, takes):
+    sizes = studies.find("depth-and-width")
+    request = dataclasses.replace(REQUEST, studies=(sizes,), only=("BERT base",))
+    takes(1.0, 2.0, 0.5, 1.0, 4.0, 8.0)
+    found = timed(request, store, machine)
+    speeds = {"BERT base": 2, "BERT large": 1, "ALBERT base": 4, "ALBERT large": 2, "ALBERT xlarge": 0.5}
+    assert found.speeds == {sizes.name: {**speeds, "ALBERT xxlarge": 0.25}}
+    store.prepare()
+    union.keep(store, records(make(found, machine)).values())
+    union.keep(store, records(make(request, machine)).values())  # a command that timed nothing
+    takes(1.0, 9.0, 1.0, 1.0, 1.0, 1.0)
+    assert timed(dataclasses.replace(request, seeds=(3,)), store, machine).speeds == found.speeds
+    (evidence,) = gather(store, store.records().values())
+    columns = tables.speeds(evidence).columns, tables.speeds(evidence).rows[0]
+    assert columns == (
+        ("variant", "parameters", "speed", "published speed"),
+        ("BERT base (baseline)", "", "2.0x", "4.7x"),
+    )
+
+
+def test_one_variant_has_the_speed_1():
+    with pytest.raises(BadInput, match="give it, and no other, the speed 1"):
+        dataclasses.replace(STUDY, speeds={"BERT large": 2.0})
+    with pytest.raises(BadInput, match="speeds: unknown variant 'ALBERT'"):
+        dataclasses.replace(STUDY, speeds={"ALBERT": 1.0})
 
 
 def test_each_is_timed_at_its_best_in_turns(store, machine, monkeypatch, tmp_path):
