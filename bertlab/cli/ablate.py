@@ -30,7 +30,7 @@ def ablate(
         "",
         "--budget",
         "TIME|NUMBERruns",
-        "Add seeds in rounds where they decide claims: 90m, 2h, 1d or 40runs in all.",
+        "Add seeds in rounds where they decide claims, four in the first: 90m, 2h, 1d or 40runs in all.",
         rich_help_panel=StudyOptions.panel,
     ),
     until_decided: bool = option(

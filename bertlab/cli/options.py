@@ -134,7 +134,7 @@ class ScaleOptions:
         None,
         "--set",
         "FIELD=VALUE",
-        "Set a field of the preset, such as schedule.steps=500 or finetune.epochs=2; repeatable.",
+        "Set a field, such as schedule.steps=500 or finetune.epochs=2 (`bertlab show STUDY` lists all); repeatable.",
     )
 
     def chosen_scale(self) -> Scale:
@@ -264,7 +264,7 @@ class StudyOptions(TaskOptions, AuditOptions):
         None,
         "--claim-seeds",
         "N|RANGES",
-        "Pre-training seeds of the values that claims compare, if more.",
+        "Pre-training seeds of the values that claims compare, if more than --seeds.",
         show_default="those of the scale, without --seeds",
     )
     random_init: bool = option(False, "--random-init", None, "Add a variant without pre-training.")
