@@ -30,17 +30,14 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "") -> str
     run = store.match(name, lambda run: run.kind in PRETRAINED)
     run.verify()
     own_parts.define(run, study, own_parts.OPTION)
-    from bertlab.model.heads import PretrainingModel
     from bertlab.model.interop import huggingface
     from bertlab.model.interop.architectures import architecture_of
+    from bertlab.training.finetuning import open_pretrained
 
-    recipe = load(Recipe, run.science()["recipe"])
-    tokenizer = recipe.tokenizer.load(run.path / recipe.tokenizer.file)
-    model = PretrainingModel.of(recipe, tokenizer.size)
-    model.load(run.path / "model.safetensors")
-    huggingface.write(directory, model, recipe.model, tokenizer)
+    recipe, opened = load(Recipe, run.science()["recipe"]), open_pretrained(run.path)
+    huggingface.write(directory, opened.model, recipe.model, opened.tokenizer)
     (directory / "README.md").write_text(cards.model(run, recipe, store), encoding="utf-8")
-    architecture, written = architecture_of(recipe.model, recipe.causal, tokenizer.pad)
+    architecture, written = architecture_of(recipe.model, recipe.causal, opened.tokenizer.pad)
     repeated = "" if written == recipe.model.declared else ", with what its layers share repeated in each layer,"
     return f"the {architecture.title} checkpoint of {run.label}{repeated}"
 

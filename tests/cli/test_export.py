@@ -71,6 +71,16 @@ def test_results_keep_why_a_run_has_none(call, finished, tmp_path):
     assert "diverged" in (tmp_path / "out" / "README.md").read_text()
 
 
+def test_results_without_weights_are_no_model(call, finished, tmp_path, capsys):
+    assert call("export", "masking", tmp_path / "results", "--results", "--runs", finished) == 0
+    capsys.readouterr()
+    for command in (("export", RUN, tmp_path / "out"), ("fill-mask", RUN, "the [MASK] sat down")):
+        assert call(*command, "--runs", tmp_path / "results") == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "model.safetensors' does not exist (`export --results` leaves weights out)" in line
+    assert not (tmp_path / "out").exists()
+
+
 def test_transformers_gives_the_ids_and_the_vectors_of_the_run(exported, finished):
     from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
