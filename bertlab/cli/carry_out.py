@@ -146,14 +146,16 @@ def carry_out(
     """Runs the unfinished ones of `jobs`; returns whether all have a result.
 
     Reads all tasks first. Calls `on_training` when the first training begins. Raises `BadInput`, without leaving a new
-    store behind.
+    store behind. Writes nothing if all are finished: the store may be read-only.
     """
+    done = {run.id for run in store.runs()}
+    pending = [job for job in jobs if job.id not in done]
+    if not pending:
+        return True
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # as `ulimit -v` sets it
     if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
         least = f"raise it to at least {LEAST_MEMORY / 1e6:,.0f} MB"
         raise BadInput(f"`ulimit -v` limits this process to {limit / 1e6:,.0f} MB: {least}")
-    done = {run.id for run in store.runs()}
-    pending = [job for job in jobs if job.id not in done]
     used = {each.id for job in jobs for each in (job, *needs(job))}  # a run of `--from` is no job
     read_tasks(pending)
     require_room(pending, store)

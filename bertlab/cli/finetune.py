@@ -58,9 +58,11 @@ def finetune(
     found = [run for cell in plan.cells if (run := store.get(cell.job.id)) is not None]
     given = {"task": task, "from": from_, "adaptation": adaptation, "scale": options.scale, "set": options.set_}
     given |= {"substitute": options.substitute, "intermediate-task": options.intermediate_task}
+    seeds = {"finetune-seeds": options.finetune_seeds, "data": places.data}
+    studied = store.of_studies()  # whose commands are beside their records
     for run in found:
-        seeds = {"finetune-seeds": options.finetune_seeds, "data": places.data}
-        write_run_config(run.path, "finetune", given | seeds)
+        if run.id not in studied:
+            write_run_config(run.path, "finetune", given | seeds)
     if json:
         print_json([{"id": run.id, "path": str(run.path), **run.result()} for run in found])
     counterpart = catalog.find(task).microworld

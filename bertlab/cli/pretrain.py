@@ -71,7 +71,8 @@ def pretrain(
     assert run is not None
     check_name(run)  # another command may have finished it meanwhile
     given = {"scale": options.scale, "set": options.set_, "corpus": options.corpus, "vocab": options.vocab}
-    write_run_config(run.path, "pretrain", {**given, "data": options.data, "seed": seed, "name": name})
+    if run.id not in store.of_studies():  # whose commands are beside their records
+        write_run_config(run.path, "pretrain", {**given, "data": options.data, "seed": seed, "name": name})
     if json:
         print_json({"id": run.id, "path": str(run.path), **run.result()})
         return 0

@@ -421,7 +421,10 @@ class Store:
 
     def write_record(self, stem: str, record: dict[str, Any]) -> None:
         """Writes the record of a study to the file with that stem."""
-        write_sealed(self.root / "studies" / f"{stem}.json", record)
+        path = self.root / "studies" / f"{stem}.json"
+        with writing(path.parent):
+            path.parent.mkdir(parents=True, exist_ok=True)
+        write_sealed(path, record)
 
     def remove(self, runs: list[Run]) -> None:
         """Removes runs. The manifest goes first, so that no half-removed run counts as finished."""
@@ -460,6 +463,10 @@ class Store:
     def addresses(self) -> dict[str, list[str]]:
         """The addresses of runs by id (see `addresses.of_runs`)."""
         return addresses.of_runs(self.records(needed=()).values())
+
+    def of_studies(self) -> set[str]:
+        """The ids of all runs that studies have requested, finished or not."""
+        return set[str]().union(*map(addresses.run_ids, self.records(needed=()).values()))
 
     def _at(self, text: str) -> set[str]:
         """The ids of the runs whose address `text` is; none for a path."""

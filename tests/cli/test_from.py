@@ -298,6 +298,17 @@ def test_features_of_a_run_are_those_of_its_study(finished, call, tmp_path, caps
     assert " f1 " in capsys.readouterr().out
 
 
+def test_what_a_study_has_measured_is_printed_and_nothing_is_written(finished, call, tmp_path, capsys):
+    """Also of results without weights, in a store that may be read-only."""
+    shared = tmp_path / "shared"
+    assert call("export", "masking", shared, "--results", "--runs", finished) == 0
+    before = {path: path.is_file() and path.read_bytes() for path in shared.rglob("*")}
+    from_ = ("--from", "masking/80/10/10/0", "--threads", "1", "--precision", "fp32")
+    assert call("finetune", *from_, "--task", "mnli", "--scale", "smoke", "--runs", shared) == 0
+    assert "validation, fine-tuning seed 0: accuracy " in capsys.readouterr().out
+    assert {path: path.is_file() and path.read_bytes() for path in shared.rglob("*")} == before
+
+
 def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
     runs = tmp_path / "runs"
     command = (

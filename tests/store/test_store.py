@@ -247,6 +247,13 @@ def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
         store.get_verified(run.id)
 
 
+def test_a_record_makes_its_folder(tmp_path, record):
+    """Runs may have been kept without it."""
+    store = Store(tmp_path / "runs")
+    store.write_record("masking", record())
+    assert [*store.records()] == ["masking"]
+
+
 def test_records_that_were_changed_are_not_read(store, record):
     record = record(question="84.2?")
     store.write_record("masking", record)
