@@ -15,7 +15,7 @@ from bertlab.estimates.remaining import Remaining
 from bertlab.estimates.times import Recorded
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
-from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs, read_task
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs, read_task, to_run
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences, timed
 from bertlab.machine import Machine
@@ -149,7 +149,7 @@ def carry_out(
     store behind. Writes nothing if all are finished: the store may be read-only.
     """
     done = {run.id for run in store.runs()}
-    pending = [job for job in jobs if job.id not in done]
+    pending = to_run(jobs, done)
     if not pending:
         return True
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # as `ulimit -v` sets it
@@ -195,8 +195,7 @@ def reason(job: Job, store: Store) -> str:
 
 def unfinished(jobs: Sequence[Job], store: Store) -> list[dict[str, str]]:
     """The jobs without a result, as JSON."""
-    done = {run.id for run in store.runs()}
-    pending = [job for job in jobs if job.id not in done]
+    pending = to_run(jobs, {run.id for run in store.runs()})
     return [
         {"id": job.id, "kind": job.kind, "label": label(job.label), "reason": reason(job, store)} for job in pending
     ]

@@ -66,12 +66,13 @@ class Estimate:
 
 def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds, *, read_tasks: bool = True) -> Estimate:
     """Estimates what a plan costs beyond the finished runs of a store."""
-    pending = plan.pending(store)
-    done = Counter(job.kind for job in plan.jobs)
-    done.subtract(job.kind for job in pending)
+    finished, pending = plan.split(store)
+    counted = {job.id for job in (*finished, *pending)}
+    listed = dict.fromkeys(job.kind for job in plan.jobs if job.id in counted)
+    done = Counter(job.kind for job in finished)
     cost_of = partial(amount, machine=machine, seconds=seconds, read_tasks=read_tasks)
-    by_kind = {kind: cost_of([job for job in pending if job.kind == kind]) for kind in done}
-    return Estimate(done=dict(done), jobs=by_kind, to_do=cost_of(pending))
+    by_kind = {kind: cost_of([job for job in pending if job.kind == kind]) for kind in listed}
+    return Estimate(done={kind: done[kind] for kind in listed}, jobs=by_kind, to_do=cost_of(pending))
 
 
 def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_tasks: bool = True) -> Amount:

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from bertlab.errors import BadInput, warn
 from bertlab.execution.attempt import Ended, Engine, one_line
-from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs
+from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs, to_run
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
@@ -71,7 +71,10 @@ class Scheduler:
     def __init__(self, jobs: Sequence[Job], store: Store, observer: Observer) -> None:
         self.store, self.observer = store, observer
         self.done = {run.id for run in store.runs()}
-        self.todo = [job for job in jobs if job.id not in self.done]
+        self.todo = to_run(jobs, self.done)
+        left = {job.id for job in self.todo}
+        self.unneeded = {job.id: job for job in jobs if job.id not in left | self.done}
+        """Corpora whose pre-trainings are finished, by id."""
         self.planned = {job.id for job in jobs}
         self.total, self.begun = len(self.todo), Counter[str]()
         self.lost: list[Job] = []
@@ -125,7 +128,8 @@ class Scheduler:
             for need in needs(job):  # again too if their runs are gone: damaged ones are set aside before use
                 if self.store.get(need.id) is None and need.id in self.done:
                     self.done.remove(need.id)
-                    self.todo.insert(0, need)
+                    corpora = [self.unneeded.pop(each.id) for each in needs(need) if each.id in self.unneeded]
+                    self.todo[:0] = [*corpora, need]
             self.todo.append(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=True)
         else:

@@ -3,7 +3,7 @@
 `run` fills a working directory of the store and returns the result, which the store then seals.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -344,6 +344,16 @@ def needs(job: Job) -> tuple[Job, ...]:
     if isinstance(job, Measure):
         return (job.pretrain,)
     return (job.corpus,) if isinstance(job, Pretrain) else ()
+
+
+def to_run(jobs: Sequence[Job], done: Collection[str]) -> list[Job]:
+    """Those of `jobs` that are not done, by their ids, without a corpus whose pre-trainings are all done.
+
+    Exported results have no corpora.
+    """
+    left = [job for job in jobs if job.id not in done]
+    unneeded = {need.id for job in jobs for need in needs(job)} - {need.id for job in left for need in needs(job)}
+    return [job for job in left if job.id not in unneeded or not isinstance(job, PrepareCorpus)]
 
 
 def devices_per_pretraining(machine: Machine, jobs: Iterable[Job]) -> int:

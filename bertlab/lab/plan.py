@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bertlab.errors import BadInput, unknown, warn
 from bertlab.lab import scales
-from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, read_task
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, read_task, to_run
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant
 from bertlab.machine import Machine
@@ -134,9 +134,13 @@ class Plan:
         return len(asked), len({run_id for *_, run_id in asked})
 
     def pending(self, store: Store) -> list[Job]:
-        """The jobs of this plan that the store has not finished."""
+        """The jobs of this plan that are left to run."""
+        return self.split(store)[1]
+
+    def split(self, store: Store) -> tuple[list[Job], list[Job]]:
+        """The jobs of this plan that the store has finished, and those that are left to run (see `to_run`)."""
         done = {run.id for run in store.runs()}
-        return [job for job in self.jobs if job.id not in done]
+        return [job for job in self.jobs if job.id in done], to_run(self.jobs, done)
 
 
 def make(request: Request, machine: Machine) -> Plan:

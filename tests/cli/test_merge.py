@@ -286,7 +286,12 @@ def test_results_without_weights_say_so_when_weights_are_needed(call, study, hal
     assert call("export", "own", tmp_path / "results", "--results", "--runs", halves[0]) == 0
     capsys.readouterr()
     study(tmp_path / "results", "2", "--dry-run")  # nothing is left to do
-    assert "weights" not in capsys.readouterr().err
+    printed = capsys.readouterr()
+    assert "pretrain" in printed.out
+    assert "corpus" not in printed.out, "no pre-training needs it"
+    assert "weights" not in printed.err
+    study(tmp_path / "results", "2")
+    assert not (tmp_path / "results" / "corpus").exists()
     study(tmp_path / "results", "2", "--finetune-seeds", "2", "--dry-run")
     assert "4 jobs will fail: they need the weights of 4 runs" in capsys.readouterr().err
     store = Store(tmp_path / "results")

@@ -270,12 +270,29 @@ def test_long_jobs_come_before_short_ones(machine):
     assert sizes == sorted(sizes, reverse=True)
 
 
+def test_a_corpus_whose_pre_trainings_are_finished_is_not_prepared_anew(jobs, store):
+    corpus, *rest = jobs
+    carried_out(jobs, store, Engine(store))
+    measure = next(job for job in rest if isinstance(job, Measure))
+    for gone, begun in (((corpus, measure), [measure]), ((measure.pretrain,), [corpus, measure.pretrain])):
+        store.remove([store.get(job.id) for job in gone])
+        engine, observer = Engine(store), Watching()
+        assert carried_out(jobs, store, engine, observer) == []
+        assert engine.begun == begun
+        assert observer.begun == [(number, len(begun)) for number in range(1, len(begun) + 1)]
+    store.remove([store.get(corpus.id)])
+    engine = Engine(store)
+    assert carried_out([corpus], store, engine) == []
+    assert engine.begun == [corpus], "no pre-training was asked for"
+
+
+@pytest.mark.parametrize("corpus", [True, False])
 @pytest.mark.parametrize("free", [1, 2])
-def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store, free):
+def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store, free, corpus):
     job = next(job for job in jobs if isinstance(job, Measure))
     engine = Engine(store)
     carried_out(jobs, store, engine)
-    store.remove([store.get(job.id)])
+    store.remove([store.get(each) for each in (job.id, *(() if corpus else (jobs[0].id,)))])
 
     class Damaged(Engine):
         def begin(self, begun, progress):
@@ -289,7 +306,9 @@ def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store, f
 
     again = Damaged(store, free)
     assert carried_out(jobs, store, again) == []
-    assert [each.id for each in again.begun] == [job.id, job.pretrain.id, job.id]
+    assert [each.id for each in again.begun] == [
+        job.id, *(() if corpus else (jobs[0].id,)), job.pretrain.id, job.id,
+    ]  # fmt: skip
 
 
 def test_a_damaged_run_that_is_not_of_the_plan_is_not_made_anew(jobs, store):

@@ -101,6 +101,7 @@ def test_a_finished_job_is_not_pending(machine, tmp_path):
     store.finish(job.kind, job.id, job.label)
     assert job not in made.pending(store)
     assert len(made.pending(store)) == len(made.jobs) - 1
+    assert made.split(store) == ([job], list(made.jobs[1:]))
 
 
 def test_anything_that_changes_a_measurement_changes_its_id(machine):
