@@ -148,10 +148,13 @@ class ScaleOptions:
         try:
             return self.chosen_scale()
         except BadInput as error:
-            for path in (each.partition("=")[0] for each in self.set_ or []):
+            paths = [each.partition("=")[0] for each in self.set_ or []]
+            for path in paths:
                 refusals = [found for each in studies if (found := each.refusal(path))]
                 if refusals and str(error).startswith(f"{path} has no effect"):
                     raise BadInput(f"--set {path} has no effect on the scale: {'; '.join(refusals)}") from None
+            for each in studies:  # no other value would do, such as shares that add up to 1
+                each.check_set(paths)
             raise
 
     def request(self, studies: tuple[Study, ...], **more: Any) -> Request:

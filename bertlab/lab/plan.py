@@ -274,10 +274,7 @@ class _Planner:
     def recipes(self, study: Study, base: Recipe) -> list[tuple[Variant, Recipe]]:
         """The chosen variants of a study. Raises `BadInput` for options that do not go with them."""
         request = self.request
-        varied = study.fixed()
-        for path in request.scale.assigned:
-            if path in varied:
-                raise BadInput(f"--set {path}: study '{study.name}' varies it between its variants: leave it out")
+        study.check_set(request.scale.assigned)
         chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
         recipes = self.annotated(study, [(variant, self.recipe(study, variant, base)) for variant in chosen])
         if request.random_init or RANDOM_INIT in request.only:

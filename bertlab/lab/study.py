@@ -6,7 +6,7 @@ A study's file reads like the table in the paper; `ablations/masking.py` is an e
 import dataclasses
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -452,6 +452,13 @@ class Study(Checked, group="study "):
             changes |= {name: getattr(own, name) for name in self.varied_adaptation()[type(own)]}
         arm = type(own or shared or FineTuning())
         return dataclasses.replace(arm.at_scale(scale.finetuning(kind, task), scale.features), **changes)
+
+    def check_set(self, paths: Iterable[str]) -> None:
+        """Raises `BadInput` for a path of `--set` that is `fixed`."""
+        varied = self.fixed()
+        for path in paths:
+            if path in varied:
+                raise BadInput(f"--set {path}: study '{self.name}' varies it between its variants: leave it out")
 
     def refusal(self, path: str) -> str:
         """Why no command sets a field that the scale lacks: the variants that give it; empty if none does."""

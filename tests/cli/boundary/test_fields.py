@@ -58,7 +58,8 @@ def test_numbers_out_of_range(refused, path):
         with pytest.raises(BadInput, match=rf"^{path} is "):
             find("smoke").set([f"{path}={text}"])
     text = WRONG[len(path) % len(WRONG)]
-    refused("ablate", "masking", "--scale", "smoke", "--set", f"{path}={text}", says=rf"bertlab: {path} is ")
+    # of a study that varies no number
+    refused("ablate", "nsp", "--scale", "smoke", "--set", f"{path}={text}", says=rf"bertlab: {path} is ")
 
 
 EDGES = [
@@ -122,7 +123,7 @@ def test_edges(refused, assignment):
     [
         ("model.hidden=33", "multiple of heads"),
         ("model.heads=32", "even head size"),
-        ("masked_lm.corruption.mask=0.5", "add up to 1"),
+        ("masked_lm.corruption.mask=0.5", "varies it between its variants"),
         ("tokenizer.given=abc", "--vocab"),
         ("tokenizer.given=", "--vocab"),
         ("seed=3", "--seed"),
