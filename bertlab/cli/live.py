@@ -1,5 +1,6 @@
 """Shows running jobs: bars on a terminal, elsewhere lines with the time of day."""
 
+import sys
 import time
 from collections.abc import Mapping, Sequence
 
@@ -20,7 +21,9 @@ SECONDS_BETWEEN_LINES = 15.0
 """If the output is not a terminal."""
 SECONDS_BETWEEN_ESTIMATES = 1.0
 """Of the time left."""
-FIXED = 13 + 8 + 4
+COUNTED = 13
+"""Characters of the numbers of a bar; where they are longer, its figures have less room."""
+FIXED = COUNTED + 8 + 4
 """Characters of the numbers of a bar, of its time left, and between its parts."""
 LEAST_OF_A_MEASUREMENT = 5
 """Characters of a measurement that say which one it is, such as `NE…ed`."""
@@ -69,12 +72,13 @@ class Live(Bars):
             if total > 1:  # a stage of one unit, as training a vocabulary, has no speed
                 self.remaining.at(job, done / total)
             self._estimate()
-            texts = shown(figures, "" if stage == "pre-training" else stage)  # the name of the job says that
-            self.update(bar, completed=done, total=total or None, figures=shortened(texts, self.widths[1]))
+            units = f"{done:,}/{total:,}" if total else f"{done:,}"  # the size of a text is not known at first
+            room = self.widths[1] - max(0, len(units) - COUNTED)
+            texts = shown(figures, "" if stage == "pre-training" else stage, room)  # the name of the job says that
+            self.update(bar, completed=done, total=total or None, figures=texts)
             now = time.monotonic()
             if self.disable and (stage != at or now - last >= SECONDS_BETWEEN_LINES):
                 last, at = now, stage
-                units = f"{done:,}/{total:,}" if total else f"{done:,}"  # the size of a text is not known at first
                 left = f"; all jobs: {self.left}" if self.left else ""
                 self._log(f"{name}: {units} {shown(figures, stage)}".rstrip() + left)
 
@@ -165,13 +169,17 @@ def _address(job: Job, known: Mapping[str, Sequence[str]]) -> str:
     return visible(addresses.shown(label(job.label), known.get(job.id, ())))
 
 
-def shown(figures: Mapping[str, float], stage: str) -> str:
-    """Figures beside a bar, such as `loss 2.31 41,200 tokens/s`."""
-    texts = [visible(stage)]
+def shown(figures: Mapping[str, float], stage: str, width: int = sys.maxsize) -> str:
+    """Figures beside a bar, such as `loss 2.310  41,200 tokens/s`: the first ones that fit into `width` characters."""
+    text = shortened(visible(stage), width)
     for name, value in figures.items():
         words = name.replace("_per_second", "/s").replace("_", " ")
-        texts.append(f"{value:,.0f} {words}" if "/s" in words else f"{words} {value:.3f}")
-    return "  ".join(text for text in texts if text)
+        figure = f"{value:,.0f} {words}" if "/s" in words else f"{words} {value:.3f}"
+        longer = f"{text}  {figure}" if text else figure
+        if len(longer) > width:  # part of a number is another number
+            break
+        text = longer
+    return text
 
 
 def shortened(text: str, width: int) -> str:

@@ -7,7 +7,7 @@ import pytest
 from rich.console import Console
 
 from bertlab.cli import live
-from bertlab.cli.live import Live, brief, shortened, title
+from bertlab.cli.live import Live, brief, shortened, shown, title
 from bertlab.estimates.remaining import Remaining
 from bertlab.lab import plan, studies
 from bertlab.lab.jobs import PrepareCorpus, Pretrain
@@ -62,6 +62,35 @@ def test_a_bar_keeps_its_figures(lines, columns, name):
     assert "500/1,000" in job
     assert "loss 6.123" in job
     assert len(job) <= columns
+
+
+@pytest.mark.parametrize(
+    ("columns", "total", "figures"),
+    [
+        (80, 1000, "loss 2.310"),
+        (90, 1000, "loss 2.310  155,000 tokens/s"),
+        (90, 100_000, "loss 2.310"),
+        (120, 1_000_000, "loss 2.310  155,000 tokens/s"),
+    ],
+)
+def test_figures_without_room_are_left_out_whole(lines, columns, total, figures):
+    """Without its first digits, a number is another one."""
+    given = {"loss": 2.31, "tokens_per_second": 155_000.0}
+    _, job = lines((total // 2, total, "pre-training", given), columns=columns)
+    assert f" {total // 2:,}/{total:,} " in job
+    assert re.split(" {2,}", job, maxsplit=2)[2] == figures
+    assert len(job) <= columns
+
+
+def test_a_stage_is_shortened_and_figures_follow_it_where_they_fit():
+    given = {"loss": 2.31, "tokens_per_second": 155_000.0}
+    for width, text in (
+        (37, "reading  loss 2.310  155,000 tokens/s"),
+        (36, "reading  loss 2.310"),
+        (18, "reading"),
+        (6, "rea…ng"),
+    ):
+        assert shown(given, "reading", width) == text
 
 
 def test_no_total_is_shown_before_it_is_known(lines):
