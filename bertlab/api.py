@@ -201,7 +201,9 @@ def report(
 
 
 def results(runs: str | Path | Sequence[str | Path] = "runs") -> pandas.DataFrame:
-    """All measured values in points of a store or several, with the columns of a report's `<study>.csv`.
+    """All measured values of a store or several, with the columns of a report's `<study>.csv`.
+
+    Each is in its `unit`: points, nats for losses, or that of the metric, such as perplexity.
 
     Raises `BadInput` for a store that does not exist or cannot be read.
     """
