@@ -19,6 +19,7 @@ from bertlab.report.gather import gather_all
 from bertlab.report.pages import render
 from bertlab.report.tables import Table, with_details
 from bertlab.store.runs import Run, Store
+from bertlab.tasks import catalog
 from bertlab.tasks.kinds import KINDS
 
 if TYPE_CHECKING:
@@ -47,11 +48,15 @@ def model(run: Run, recipe: Recipe, store: Store) -> str:
     figures |= {f"held out: {name.replace('_', ' ')}": value for name, value in result.get("heldout", {}).items()}
     figures |= {name: result[name] for name in ("checkpoint", "commit", "content", "corpus") if name in result}
     columns = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
-    measurements = sorted(line for each in store.runs() for line in _measurements(each.result(), run.id))
+    measured = [each for each in store.runs() if each.result().get("pretrain_id") == run.id]
+    measurements = sorted(line for each in measured for line in _measurements(each.result()))
+    evidences = [each for each in gather_all(store) if any(cell.pretrain_id == run.id for cell in each.cells)]
     return render(
         "model_card.md.j2",
-        metadata=_metadata(run, recipe, store, architecture),
-        studies=Table(STUDIES, tuple(_in_studies(gather_all(store), run.id)), STUDIES[1:5]),
+        metadata=_metadata(run, recipe, measured, architecture),
+        evidences=evidences,
+        studies=Table(STUDIES, tuple(_in_studies(evidences, run.id)), STUDIES[1:5]),
+        synthetic=any(map(_is_synthetic, measured)),
         run=run,
         recipe=recipe,
         architecture=architecture,
@@ -63,10 +68,8 @@ def model(run: Run, recipe: Recipe, store: Store) -> str:
     )
 
 
-def _measurements(result: dict[str, Any], pretrain_id: str) -> Iterator[tuple[str, ...]]:
-    """A line for each split on which the run of a result evaluates a pre-training."""
-    if result.get("pretrain_id") != pretrain_id:
-        return
+def _measurements(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """A line for each split of the result of a measurement."""
     for split, examples, metrics in _splits(result):
         values = ", ".join(f"{name} {_text(value)}" for name, value in metrics.items())
         method = _method(result) + " (collapsed)" * (result["status"] == "collapsed")
@@ -97,8 +100,8 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _metadata(run: Run, recipe: Recipe, store: Store, architecture: str) -> str:
-    """What the Hub reads of a pre-training, in YAML, with its results in the form of `model-index`."""
+def _metadata(run: Run, recipe: Recipe, measured: Sequence[Run], architecture: str) -> str:
+    """What the Hub reads of a pre-training, in YAML, with what was measured on it in the form of `model-index`."""
     from huggingface_hub import ModelCardData
 
     texts = [Reference.parse(each.name) for each in recipe.corpus.sources if each.content.startswith("hub:")]
@@ -108,7 +111,7 @@ def _metadata(run: Run, recipe: Recipe, store: Store, architecture: str) -> str:
         pipeline_tag=None if recipe.causal else "fill-mask",
         tags=["bertlab", architecture.lower()],
         datasets=[each.repository for each in texts if each] or None,
-        eval_results=[*_heldout(run, recipe), *_evaluated(run, store)] or None,
+        eval_results=[*_heldout(run, recipe), *_evaluated(measured)] or None,
     )
     return data.to_yaml()
 
@@ -131,34 +134,48 @@ def _heldout(run: Run, recipe: Recipe) -> Iterator[EvalResult]:
             )
 
 
-def _evaluated(run: Run, store: Store) -> Iterator[EvalResult]:
+def _evaluated(measured: Sequence[Run]) -> Iterator[EvalResult]:
     """Each metric of each task, split and method at the end of a pre-training: the mean over fine-tuning seeds."""
     from huggingface_hub import EvalResult
 
     found: dict[tuple[str, ...], list[float]] = {}  # what other settings gave is another result
-    for each in store.runs():
+    for each in measured:
         result = each.result()
-        if result.get("pretrain_id") != run.id or result.get("milestone") != 100:
+        if result.get("milestone") != 100:
             continue
         kind = str(each.science().get("task", {}).get("kind", "classification"))
         setting = canonical({name: value for name, value in each.science().items() if name != "finetune_seed"})
         for split, _, metrics in _splits(result):
             for name, value in metrics.items():
-                key = (kind, result["task"], result["dataset"], split, _method(result), name)
+                key = (kind, *_names(each), result["dataset"], split, _method(result), name)
                 found.setdefault((*map(plain, key), setting), []).append(value)
-    for (kind, task, dataset, split, method, name, _), values in sorted(found.items()):
+    for (kind, task, named, dataset, split, method, name, _), values in sorted(found.items()):
         reference = Reference.parse(dataset) or Reference(dataset, task)
         yield EvalResult(
             task_type=KINDS.get(kind, KINDS["classification"]).hub_task,
             task_name=task,
             dataset_type=reference.repository,
-            dataset_name=dataset,
+            dataset_name=named,
             dataset_config=reference.configuration or None,
             dataset_split=split,
             metric_type=name,
             metric_name=f"{name}, {method}" + (f", mean of {len(values)} fine-tuning seeds" if len(values) > 1 else ""),
             metric_value=round(fmean(values), 4),
         )
+
+
+def _names(measured: Run) -> tuple[str, str]:
+    """The names of the task and of its data set for the Hub: those of a synthetic task are no published one's."""
+    task, dataset = measured.result()["task"], measured.result()["dataset"]
+    if not _is_synthetic(measured):
+        return task, dataset
+    name = f"{task} (synthetic{'' if task in catalog.WORLD else ' counterpart'})"
+    return name, name
+
+
+def _is_synthetic(measured: Run) -> bool:
+    """Whether the task of a measurement is one of the synthetic corpus."""
+    return str(measured.science().get("data", "")).startswith("microworld:")
 
 
 def _in_studies(evidences: Sequence[Evidence], pretrain_id: str) -> Iterator[tuple[str, ...]]:

@@ -119,6 +119,16 @@ def test_the_card_has_the_recipe_and_what_was_measured(exported, finished):
     assert len(re.findall(r"\| +microworld \| ", card)) == len(own) + sum("test" in each for each in own)
 
 
+def test_the_card_shows_how_to_use_the_model_and_what_it_has_not_learned(exported):
+    card = (exported / "README.md").read_text(encoding="utf-8")
+    assert "> masking, scale smoke on microworld:2000: 2 of 2 models learned next to nothing in pre-training" in card
+    (code,) = re.findall(r"```python\n(.*?)\n```", card, re.DOTALL)
+    defined = {}
+    exec(code.replace("OWNER/NAME", str(exported)), defined)
+    inputs = defined["tokenizer"](TEXT, return_tensors="pt")
+    assert defined["model"](**inputs).last_hidden_state.shape[:2] == inputs["input_ids"].shape
+
+
 @pytest.mark.parametrize("again", ["as it is", "saved by transformers"])
 def test_what_was_exported_comes_back(again, exported, finished, call, tmp_path):
     """Its weights are those of the run, and so is its recipe, as far as a checkpoint records it."""

@@ -59,6 +59,31 @@ def test_results_of_two_settings_are_no_seeds_of_one(builder):
     assert found == {(50.0, "accuracy, finetune"), (65.0, "accuracy, finetune, mean of 2 fine-tuning seeds")}
 
 
+@pytest.mark.parametrize(
+    ("task", "dataset", "data", "named"),
+    [
+        ("mnli", "microworld", "microworld:3/inference@5", ("mnli (synthetic counterpart)",) * 2),
+        ("inference", "microworld", "microworld:3/inference@5", ("inference (synthetic)",) * 2),
+        ("mnli", "mnli", "sha256:00", ("mnli", "mnli")),
+        ("mnli", "nyu-mll/glue:mnli", "hub:00", ("mnli", "nyu-mll/glue:mnli")),
+    ],
+)
+def test_no_synthetic_task_has_the_name_of_a_published_one(builder, task, dataset, data, named):
+    result = {
+        **{"status": "done", "task": task, "dataset": dataset, "split": "validation", "finetune_seed": 0},
+        **{"metrics": {"accuracy": 50.0}, "rows": {"evaluation": 10}, "milestone": 100, "method": "finetune"},
+        **{"settings": {}, "pretrain_id": builder.pretrain("80/10/10")},
+    }
+    builder.run("finetune", "f000", result, {"data": data})
+    store = Store(builder.root)
+    (run,) = (each for each in store.runs() if each.kind == "pretrain")
+    (run.path / "vocab.txt").write_text("\n".join(SPECIALS))
+    shown_card = model(run, Recipe(), store)
+    (evaluated,) = (each for each in ModelCard(shown_card).data.eval_results if each.dataset_split)
+    assert (evaluated.task_name, evaluated.dataset_name) == named
+    assert ("Tasks on microworld are synthetic" in shown_card) is (dataset == "microworld")
+
+
 def test_metadata_hold_any_name(builder, hostile_names):
     pretrained = builder.pretrain("80/10/10")
     for number, name in enumerate(hostile_names):
