@@ -346,8 +346,7 @@ def speeds(evidence: Evidence) -> Table:
             _parameters(each for each in evidence.of(variant) if not each.untrained),
             *(f"{known[variant]:.1f}x" if variant in known else "" for known in (measured, published)),
         )
-        for variant in evidence.variants
-        if variant in measured
+        for variant in measured
     ]
     return Table(("variant", "parameters", "speed", "published speed"), tuple(rows))
 
