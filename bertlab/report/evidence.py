@@ -2,7 +2,7 @@
 
 import hashlib
 import itertools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
@@ -37,6 +37,8 @@ class Evidence:
     command: str
     baseline: str
     """The variant that the others are compared with."""
+    defined: Mapping[str, Sequence[str]]
+    """The names of all `variants` and `measurements` of the study, run or not."""
     corpus: list[str]
     pretrained: str
     """The run or checkpoint that all variants share, if none of them is pre-trained; else empty."""

@@ -83,6 +83,7 @@ class _Reader:
         return Evidence(
             name=name,
             **{name: record[name] for name in _OF_RECORD},
+            defined={kind: list(record["definition"][kind]) for kind in ("variants", "measurements")},
             synthetic=record["world"],
             medians=record["summary"] == "median",
             deviations=[(each["on"], each["what"]) for each in record["differences"]],

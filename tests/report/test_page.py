@@ -392,6 +392,22 @@ def test_the_index_lists_what_was_decided(claimed: Any, tmp_path: Path) -> None:
     assert lines[0].endswith(", published +0.5, n = 6")
 
 
+def test_parts_of_the_table_that_were_not_run_are_named(
+    builder: Any, fill: Callable[..., None], tmp_path: Path
+) -> None:
+    fill(builder, seeds=(0,), finetune_seeds=1)
+    defined = {
+        "variants": {name: {} for name in ("80/10/10", "100/0/0", "80/20/0, no <NSP>", "0/0/100", "b")},
+        "measurements": {name: {} for name in ("SQuAD 1.1", "MNLI", "NER", "SQuAD 2.0")},
+    }
+    left_out = "Not measured: SQuAD 1.1, SQuAD 2.0. Variants not run: 80/20/0, no &lt;NSP&gt;; b."
+    for partly in (False, True):
+        builder.record(**({"definition": {"baseline": "80/10/10", "code": "", **defined}} if partly else {}))
+        lines = written(builder, tmp_path).splitlines()
+        assert (left_out in lines) is partly
+        assert (f'<p class="notes">{left_out}</p>' in (tmp_path / "index.html").read_text(encoding="utf-8")) is partly
+
+
 def test_nothing_finished(builder: Any, tmp_path: Path) -> None:
     with pytest.raises(BadInput, match="run `bertlab ablate` first"):
         page.write([], tmp_path / "nowhere", tmp_path / "out")
