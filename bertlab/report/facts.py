@@ -11,21 +11,24 @@ from bertlab.tasks.kinds import KINDS
 from bertlab.wording import count, duration
 
 PAPERS = {
+    "Clark et al. 2020": "https://arxiv.org/abs/2003.10555",
     "Devlin et al. 2019": "https://aclanthology.org/N19-1423/",
     "Houlsby et al. 2019": "https://arxiv.org/abs/1902.00751",
     "Howard and Ruder 2018": "https://arxiv.org/abs/1801.06146",
     "Joshi et al. 2020": "https://arxiv.org/abs/1907.10529",
     "Lan et al. 2020": "https://arxiv.org/abs/1909.11942",
     "Liu et al. 2019": "https://arxiv.org/abs/1907.11692",
+    "Shen et al. 2020": "https://arxiv.org/abs/2003.07845",
     "Wettig et al. 2022": "https://arxiv.org/abs/2202.08005",
     "Xiong et al. 2020": "https://arxiv.org/abs/2002.04745",
 }
 """Where the papers are that the shipped studies cite."""
 
 
-def paper(evidence: Evidence) -> str:
-    """The address of the paper that a study cites; empty if it is not known."""
-    return next((address for name, address in PAPERS.items() if evidence.source.startswith(name)), "")
+def cited(evidence: Evidence) -> list[tuple[str, str]]:
+    """The papers that the source of a study cites, as it does, each with its address; empty if that is not known."""
+    parts = filter(None, evidence.source.split("; "))
+    return [(part, next((at for name, at in PAPERS.items() if part.startswith(name)), "")) for part in parts]
 
 
 def progress(evidence: Evidence) -> str:

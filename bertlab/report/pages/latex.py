@@ -38,13 +38,13 @@ def study(chapter: Chapter) -> str:
             ("differences", tables.differences(evidence, n=n), f"{compared}{intervals}{points}", alone),
             ("claims", claims, f"claims{intervals}", f"{measured} {n_of_claims}"),
         )
-        limits = _limits(evidence)
+        source, limits = f"Source: {evidence.source}." * bool(evidence.source), _limits(evidence)
         parts = [
             _table(
                 table,
                 f"{chapter.study} at scale {evidence.scale}: {caption}.",
                 f"tab:{section.stem}:{name}",
-                note=" ".join(f"{section.title}. {evidence.source}. {about} {limits}".split()),
+                note=" ".join(f"{section.title}. {source} {about} {limits}".split()),
             )
             for name, table, caption, about in every
             if table.rows

@@ -194,6 +194,37 @@ def test_of_a_checkpoint_it_stands_at_the_verdicts(claimed: Any, tmp_path: Path,
         assert alone in (tmp_path / "out" / name).read_text(encoding="utf-8")
 
 
+@pytest.mark.parametrize(
+    ("source", "shown", "linked"),
+    [
+        ("Devlin et al. 2019, Table 8", "Source: Devlin et al. 2019, Table 8.", {"Devlin et al. 2019, Table 8"}),
+        (
+            "Xiong et al. 2020; Another 2021; Shen et al. 2020",
+            "Source: Xiong et al. 2020; Another 2021; Shen et al. 2020.",
+            {"Xiong et al. 2020", "Shen et al. 2020"},
+        ),
+        ("mine", "Source: mine.", set()),
+        ("", "Not the paper's setting", set()),
+    ],
+)
+def test_each_cited_paper_has_its_own_link(
+    builder: Any, tmp_path: Path, source: str, shown: str, linked: set[str]
+) -> None:
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    builder.record(source=source)
+    page.write([], builder.root, tmp_path / "out")
+    markdown = MarkdownIt("gfm-like").render((tmp_path / "out" / "masking.md").read_text(encoding="utf-8"))
+    for text in ((tmp_path / "out" / "index.html").read_text(encoding="utf-8"), markdown):
+        found = Elements(text)
+        (line,) = (each["text"] for each in found.all("p") if "the paper's setting" in each["text"])
+        assert re.sub(r" (?=[;.])", "", line).startswith(shown)
+        links = {each["text"]: each["href"] for each in found.all("a") if each["href"] in facts.PAPERS.values()}
+        assert links.keys() == linked
+        assert all(
+            text.startswith(name) for text, at in links.items() for name in facts.PAPERS if facts.PAPERS[name] == at
+        )
+
+
 def test_what_is_missing_is_noted(builder: Any, tmp_path: Path) -> None:
     run_id = builder.pretrain("80/10/10")
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id)

@@ -70,7 +70,10 @@ def test_captions_are_short_and_limits_stand_below(written):
         r"masking at scale tiny: differences to the baseline with 95 \% intervals, in points.",
         r"masking at scale tiny: claims with 95 \% intervals.",
     ]
-    start, limits = "Scale tiny on microworld. Devlin et al. 2019, Table 8. ", "Not the paper's setting: directions"
+    start, limits = (
+        "Scale tiny on microworld. Source: Devlin et al. 2019, Table 8. ",
+        "Not the paper's setting: directions",
+    )
     results, differences, claims = below(written)
     assert results.startswith(
         f"{start}n = 6x2 (pre-training x fine-tuning seeds) where a cell shows no other. {limits}"
