@@ -46,7 +46,7 @@ def test_a_whole_study(builder: Any, fill: Callable[..., None], tmp_path: Path) 
         "68 s: 9 pre-trainings 14 s, 36 measurements 54 s",
         "bc5cdr in place of conll2003",
         "Positions are rotary",
-        "microworld, an invented world",
+        "from the synthetic corpus microworld: its tasks",
         "n is small: 3 pre-training seeds",
         "95 % interval over pre-training seeds and examples",
         "Majority guess: MNLI 33.30, NER 0.00",
@@ -111,7 +111,7 @@ def test_scales_are_sections_of_their_own(builder: Any, tmp_path: Path) -> None:
     assert "| 70.0<br>" in mini
     assert "| 50.0<br>" not in mini
     assert "| 50.0<br>" in tiny
-    assert "invented world" not in mini
+    assert "synthetic corpus" not in mini
     assert len(list((tmp_path / "out" / "figures").glob("*-points.svg"))) == 2
     assert len((tmp_path / "out" / "masking.csv").read_text().splitlines()) == 3
 
