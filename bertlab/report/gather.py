@@ -68,7 +68,7 @@ class _Reader:
         self.store = store
         self.runs = {run.id: run for run in store.runs()}
         self.damaged = {
-            run.id: f"{path.relative_to(run.path)} has changed on disk: the same `bertlab ablate` repeats the run"
+            run.id: f"{path.relative_to(run.path)} has changed on disk: the same bertlab ablate repeats the run"
             for run, path in store.damaged()
         }
         self.predictions = Predictions(self.runs, machine)

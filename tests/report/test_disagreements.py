@@ -12,6 +12,7 @@ from bertlab import synthetic as microworld
 from bertlab.machine import Machine
 from bertlab.report import disagreements
 from bertlab.report.gather import gather
+from bertlab.report.pages import notes
 from bertlab.report.predictions import Predictions
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog
@@ -39,7 +40,9 @@ def test_the_examples_that_differ_most_are_shown(builder: Any) -> None:
         predicted(builder, "100/0/0", seed, [0.5, 0.45, 0.5, 0.5])
         predicted(builder, "0/0/100", seed, [0.5, 0.1 + 0.1 * seed, 0.50001, 0.75])
     predicted(builder, "0/0/100", 7, [0.01, 0.01, 0.01, 0.01])  # not a seed of the baseline
-    found = disagreements.table(gather(Store(builder.root), [builder.record()])[0])
+    evidence = gather(Store(builder.root), [builder.record()])[0]
+    assert "`" not in "".join(notes("disagreements", evidence)), "pages escape it"
+    found = disagreements.table(evidence)
     assert found.columns == ("on", "variant", "example", "baseline", "variant's", "difference")
     assert found.rows == (
         ("MNLI", "0/0/100", "1", "50.00", "15.00", "-35.00"),
