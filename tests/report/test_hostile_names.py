@@ -127,9 +127,12 @@ def of_html(evidence: Evidence, alt: str) -> str:
 
 
 def html_tags(page: Page) -> list[tuple[str, list[tuple[str, str | None]]]]:
-    """Labels hold names, and are text."""
-    named = ("aria-label", "data-label")
-    return [(tag, [each for each in attributes if each[0] not in named]) for tag, attributes in page.tags]
+    """Labels hold names, and are text; long names make a table one of many columns."""
+    named, many = ("aria-label", "data-label"), ("class", "results many")
+    return [
+        (tag, [("class", "results") if each == many else each for each in attributes if each[0] not in named])
+        for tag, attributes in page.tags
+    ]
 
 
 def latex_structure(text: str) -> list[str]:

@@ -122,7 +122,7 @@ def _environment(*, html: bool) -> Any:
     )
     known = {"facts": facts, "findings": findings, "noise": noise, "tables": tables, "disagreements": disagreements}
     templates.globals |= {**known, "notes": notes, "SCRIPT": markupsafe.Markup(script), "SCRIPT_HASH": digest}
-    templates.globals |= {each.__name__: each for each in (count, clusters, failures, floors_by_kind)}
+    templates.globals |= {each.__name__: each for each in (count, clusters, failures, floors_by_kind, narrow)}
     # with fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread
     templates.globals |= {"FEW": 6, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
     templates.filters |= {"md": escape.paragraph, "words": escape.markdown, "inline": _inline, "nats": "{:.3f}".format}
@@ -141,6 +141,12 @@ def _inline(svg: bytes, label: str) -> markupsafe.Markup:
     opening = re.sub(r' (xmlns|width|height)="[^"]*"', "", opening)  # as wide as there is room
     label = markupsafe.escape(plain(label))
     return markupsafe.Markup(f'{opening} role="img" aria-label="{label}">{drawing}')
+
+
+def narrow(columns: Sequence[tables.Column]) -> bool:
+    """Whether a small screen, of 400 pixels, holds these columns side by side with unbroken words as headings."""
+    words = [max(map(len, re.split(r"[\s-]", each.measurement))) for each in columns]
+    return len(columns) <= 4 and sum(words) <= 28  # letters of at most 9 pixels beside the names of variants
 
 
 def clusters(evidence: Evidence) -> list[str]:

@@ -126,6 +126,34 @@ def test_verdicts_and_differences_are_on_a_small_screen(opened):
     assert outside == 0
 
 
+@pytest.mark.parametrize("names", [("MNLI", "SST-2", "MRPC", "SQuAD 1.1"), ("w" * 90, "v" * 90)])
+def test_words_of_headings_break_only_on_a_page_without_room(builder, browser, tmp_path, names):
+    for seed in (0, 1):
+        run = builder.pretrain("full fine-tuning", seed)
+        for name in names:
+            task, value = ("NER", 9.0) if name == names[-1] else ("MNLI", 50.0)
+            builder.cell("full fine-tuning", task, value + seed / 5, seed, pretrain_id=run)
+            builder.cells[-1]["measurement"] = name
+    builder.record(baseline="full fine-tuning")
+    page.write([], builder.root, tmp_path, ["html"])
+    tab = browser.new_page(viewport={"width": 400, "height": 900})
+    tab.goto((tmp_path / "index.html").as_uri())
+    broken, outside = tab.evaluate(
+        """[[...document.querySelectorAll('.results thead th')].filter(each => each.checkVisibility()).flatMap(each =>
+             [...each.firstChild.data.matchAll(/\\w+/g)].filter(word => {
+               const range = document.createRange()
+               range.setStart(each.firstChild, word.index)
+               range.setEnd(each.firstChild, word.index + word[0].length)
+               return range.getClientRects().length > 1
+             }).map(word => word[0])),
+            [...document.querySelectorAll('.results, .results td')]
+              .filter(each => each.getBoundingClientRect().right > 400).length]"""
+    )
+    scrolled = tab.evaluate("document.documentElement.scrollWidth")
+    tab.close()
+    assert (broken, outside, scrolled) == ([], 0, 400)
+
+
 @pytest.fixture(scope="module")
 def after_rounds(tmp_path_factory):
     """Where the page of a study is whose seeds were added in rounds, which the first test writes."""
