@@ -28,18 +28,27 @@ def test_the_result_of_a_study_without_claims(builder: Any, capsys: pytest.Captu
         assert expected in words
 
 
-@pytest.mark.parametrize("loss", [4.4, 5.8])
+@pytest.mark.parametrize(
+    ("loss", "scales", "warning"),
+    [
+        (4.4, ("tiny", "tiny"), ""),
+        (5.8, ("tiny", "tiny"), "Warning: No model here learned more than how frequent words are"),
+        (5.8, ("tiny", "smoke"), "Warning: No model here learned more than how frequent words are"),
+        (5.8, ("smoke", "smoke"), "Warning: Expected at scale smoke, which only tests the program"),
+        (4.4, ("smoke", "smoke"), ""),
+    ],
+)
 def test_several_studies_say_first_that_no_model_of_them_learned_anything(
-    builder: Any, capsys: pytest.CaptureFixture[str], loss: float
+    builder: Any, capsys: pytest.CaptureFixture[str], loss: float, scales: tuple[str, str], warning: str
 ) -> None:
     records = []
-    for study, run, own in (("masking", "aa", 5.8), ("own", "bb", loss)):
-        one = type(builder)(builder.root, study=study)
+    for study, run, own, scale in zip(("masking", "own"), ("aa", "bb"), (5.8, loss), scales, strict=True):
+        one = type(builder)(builder.root, study=study, scale=scale)
         one.cell("80/10/10", "MNLI", 50.0, pretrain_id=one.pretrain("80/10/10", loss=own, run_id=run), run_id=f"{run}0")
         records.append(one.record(study))
     print_results(gather(Store(builder.root), records))
     first = capsys.readouterr().out.splitlines()[0]
-    assert first.startswith("Warning: No model here learned more than how frequent words are") is (loss == 5.8)
+    assert first.startswith(warning or "Claims by verdict")
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
