@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import json
 from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from bertlab.lab.study import GUESS, Claim
-from bertlab.report import findings
+from bertlab.report import findings, page
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
 from bertlab.report.predictions import LIKELIHOOD
@@ -289,7 +290,7 @@ def test_seeds_are_evaluated_by_all_comparisons_of_the_study(writer: Writer) -> 
     assert (together.spread.sampling, together.mean) == (known[0].sampling, alone[0].mean)  # type: ignore[union-attr]
 
 
-def test_a_claim_has_a_second_verdict_by_likelihood(writer: Writer) -> None:
+def test_a_claim_has_a_second_verdict_by_likelihood(writer: Writer, tmp_path: Path) -> None:
     """Accuracy is the same, the right answers are likelier: only the likelihood decides; margins have none."""
     for seed in range(6):
         for variant, sure in ((BASELINE, 0.9), (OTHER, 0.6)):
@@ -304,6 +305,16 @@ def test_a_claim_has_a_second_verdict_by_likelihood(writer: Writer) -> None:
     assert better.likely is not None
     assert better.likely.pair.published is None
     assert equal.likely is None
+    page.write([], writer.builder.root, tmp_path)
+    said = (
+        "Of 2 claims, none is reproduced, none is contradicted, 2 are undecided. By the second test, the probability "
+        "that the models give to the right answers: of 1 claim, 1 is reproduced, none is contradicted, none "
+        "is undecided."
+    )
+    assert f"**{said}**" in (tmp_path / "index.md").read_text(encoding="utf-8")
+    html = (tmp_path / "index.html").read_text(encoding="utf-8")
+    assert f'{said} <small><a href="#verdicts-masking">' in html
+    assert '<div class="notes" id="verdicts-masking">' in html
 
 
 def test_the_likelihood_of_a_number_is_that_of_a_normal_distribution_with_one_width() -> None:

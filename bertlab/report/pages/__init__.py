@@ -40,6 +40,11 @@ class Section:
     pictures: tuple[Picture, ...]
     spreads: tuple[Spread, ...]
 
+    @property
+    def likely(self) -> bool:
+        """Whether a claim has a second verdict, by likelihood."""
+        return any(each.likely for each in self.findings)
+
     def figure(self, picture: Picture) -> str:
         """The file of a picture of the section, relative to the directory of the report."""
         return f"figures/{self.stem}-{picture.kind}.svg"
@@ -81,7 +86,10 @@ def summary(chapters: Iterable[Chapter]) -> str:
     lines = []
     for outcomes, by in (
         ([each.outcome for each in found], "Of"),
-        ([each.likely_outcome for each in found if each.likely], "By likelihood, of"),
+        (
+            [each.likely_outcome for each in found if each.likely],
+            "By the second test, the probability that the models give to the right answers: of",
+        ),
     ):
         counts = {"reproduced": 0, "contradicted": 0, "undecided": 0} | Counter(outcomes)
         parts = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
