@@ -239,9 +239,10 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
     if pair.effect is not None and seeds <= pair.effect.n:
         return f"these {what} would have decided an effect of {signed(true)}: the measured one is too small"
     if math.isinf(seeds):
-        return f"if the effect is {signed(true)}, no number of {what} decides on these examples"
+        return f"if the true effect is {signed(true)}, no number of {what} would decide on these examples"
     needed = math.ceil(seeds)
-    return f"if the effect is {signed(true)}, about {needed:,} {what} decide{_cost(evidence, trial.claim, needed)}"
+    cost = _cost(evidence, trial.claim, needed)
+    return f"if the true effect is {signed(true)}, about {needed:,} {what} would decide{cost}"
 
 
 def _missing(trial: Trial) -> list[tuple[str, int]]:

@@ -85,8 +85,8 @@ class Looked:
         if not self.looks:
             return "not looked at yet: rounds with --until-decided look at it"
         if self.exhausted:
-            fixed = "the number was declared before the first look, and a larger budget does not change it"
-            return f"all {self.maximum} seeds are used ({fixed})"
+            fixed = f"the {self.maximum} seeds fixed before the first look are used up"
+            return f"{fixed}; a larger budget does not change that"
         chance = f"{100 * self.looks[-1].power:.0f} %"
         if self.futile:
             return f"no more seeds: even with all {self.maximum} planned, a verdict has a chance of {chance}"

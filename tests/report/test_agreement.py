@@ -188,6 +188,9 @@ def test_halves_of_the_seeds() -> None:
     found = Agreement((pair, compared(1.0, 1.0), compared(1.0), compared(1.0, -1.0, endpoint=LIKELIHOOD)))
     assert (found.halves[METRIC], found.halves[LIKELIHOOD]) == (Halves(2, 0.5, 0.75), Halves(1, 0.0, 0.5))
     assert [row[-2:] for row in overall(found).rows] == [("50 %", "75 %"), ("0 %", "50 %")]
+    heads = overall(found).columns[-2:]
+    assert heads == ("two halves of the seeds agree", "half of the seeds agrees with the paper")
+    assert all(f"{head.capitalize()}: " in " ".join(notes(found)) for head in heads), "a note explains each"
     known = {"pairs": 2, "with_each_other": 0.5, "with_published": 0.75}
     assert found.figures()["overall"][METRIC]["halves"] == known
     alone = Agreement((compared(1.0),))
@@ -209,7 +212,9 @@ def test_one_study_with_one_seed_has_no_interval(builder: Any) -> None:
     assert interval([compared(1.0), compared(-1.0)]) is None
     found = agreement([measured(builder, {name: {"MNLI": each["MNLI"][:1]} for name, each in POINTS.items()})])
     assert summary(found).startswith("2 of 3 measured differences have the published sign, 1 is zero: ")
-    assert summary(found).endswith("67 % (over 1 seed of one study; an interval needs 4 of each pair).")
+    assert summary(found).endswith(
+        "67 % (over 1 seed of one study; no interval: some variants have fewer than 4 seeds)."
+    )
     assert "More seeds (--seeds 4) or a second study" in notes(found)[-1]
 
 
@@ -300,7 +305,7 @@ def test_the_curve_is_of_the_same_pairs_at_all_milestones(milestones: Evidence) 
 def test_the_page_and_its_data(builder: Any, milestones: Evidence, tmp_path: Path) -> None:
     out = tmp_path / "out"
     written = page.write([], builder.root, out, page.FORMATS)
-    sentence = "2 of 3 measured differences have the published sign: 67 % (over 1 seed of one study; an interval"
+    sentence = "2 of 3 measured differences have the published sign: 67 % (over 1 seed of one study; no interval:"
     for name in ("index", "agreement"):
         for form in ("md", "html"):
             assert sentence in (out / f"{name}.{form}").read_text(encoding="utf-8")

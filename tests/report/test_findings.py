@@ -156,7 +156,7 @@ def test_fine_tuning_seeds_on_a_run_of_the_store_decide_for_it(builder):
 
 def test_sizes_elsewhere_are_estimated_from_what_was_measured(outcomes):
     (verdict,), _ = outcomes(6, NONE)
-    assert verdict.startswith("undecided: if the effect is ")
+    assert verdict.startswith("undecided: if the true effect is ")
     assert "+0.50" not in verdict  # as in the paper
 
 

@@ -125,7 +125,8 @@ def test_the_prospect_says_what_a_user_can_do() -> None:
         0.996: "with 12 seeds a verdict is almost certain",
         0.04: "no more seeds: even with all 12 planned, a verdict has a chance of 4 %",
     }
-    assert "a larger budget does not change it" in Looked(4, (Look(4, 0.2, True, 0.0),)).prospect
+    used_up = "the 4 seeds fixed before the first look are used up; a larger budget does not change that"
+    assert Looked(4, (Look(4, 0.2, True, 0.0),)).prospect == used_up
 
 
 def test_a_look_at_all_seeds_has_no_chance_left_to_show(builder: Any) -> None:

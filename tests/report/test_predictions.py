@@ -242,7 +242,7 @@ def test_a_share_of_held_out_pairs_is_in_points_and_compares_with_a_guess(builde
     assert solved.pair.effect.mean == pytest.approx(86.5 - 51)
     assert (solved.outcome, other.outcome) == ("reproduced", "undecided")
     known = findings.findings(dataclasses.replace(evidence, claims=tuple(claims)))
-    assert "seeds decide" in known[1].hint, "a guess takes no time"
+    assert "seeds would decide" in known[1].hint, "a guess takes no time"
     helps = Claim("It helps", better=OTHER, worse=BASELINE, on="MNLI")
     learned = Claim("It is learned", better=OTHER, worse=GUESS, on="MNLI")
     assert dataclasses.replace(evidence, claims=[learned, helps]).likely_claims == [helps], "a guess has none"

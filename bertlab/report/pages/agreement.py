@@ -35,7 +35,8 @@ def summary(found: Agreement) -> str:
     else:
         over = f"over {found.studies} studies"
         over += f" and {seeds}" if most > 1 else " with one seed each"
-    known = f"{_ends(ends)} {over}" if ends else f"{over}; an interval needs {VERDICT_MIN_SEEDS} of each pair"
+    none = f"no interval: some variants have fewer than {VERDICT_MIN_SEEDS} seeds"
+    known = f"{_ends(ends)} {over}" if ends else f"{over}; {none}"
     pairs = count(share.pairs, "measured difference")
     have = "has" if share.pairs == 1 else "have"
     zero = f", {share.tied:,} {'is' if share.tied == 1 else 'are'} zero" if share.tied else ""
@@ -68,10 +69,10 @@ def notes(found: Agreement) -> list[str]:
         )
     if any(found.halves.values()):
         lines.append(
-            "Halves alike: the share of the pairs (with two seeds or more) in which half of the seeds has the sign of "
-            "the other half, averaged over all ways to halve. Half as published: in which half of the seeds has the "
-            "published sign. Two halves differ by noise alone, so a paper cannot be expected to agree with one much "
-            "more often."
+            "Two halves of the seeds agree: the share of the pairs (with two seeds or more) in which half of the seeds "
+            "has the sign of the other half, averaged over all ways to halve. Half of the seeds agrees with the paper: "
+            "in which half of the seeds has the published sign. Two halves differ by noise alone, so a paper cannot be "
+            "expected to agree with one much more often."
         )
     if any(ends for _, ends in found.overall.values()):
         lines.append(
@@ -105,7 +106,8 @@ def overall(found: Agreement) -> Table:
             noise = [f"{100 * each:.0f} %" for each in signs] or ["", ""]
             rows.append((text, *numbers, _percent(share), _ends(ends) or "none", *noise))
     columns = ("endpoint", "pairs", "agree", "measured as zero", "share", "95 % interval")
-    return Table((*columns, "halves alike", "half as published"), tuple(rows))
+    halved = ("two halves of the seeds agree", "half of the seeds agrees with the paper")
+    return Table((*columns, *halved), tuple(rows))
 
 
 def groups(found: Agreement) -> list[Table]:
