@@ -179,21 +179,25 @@ def _centre(evidence: Evidence, summary: Summary, digits: int) -> dict[str, str]
     }
 
 
-def common_n(evidence: Evidence) -> str:
-    """The n that most means of a section have, as `Entry.n`; empty without a mean."""
-    known = Counter(each.n for column in columns(evidence) for each in column.entries if each.n)
-    return known.most_common(1)[0][0] if known else ""
+def common_n(evidence: Evidence) -> tuple[str, str]:
+    """The n that most means with an sd have, and that of most without, as `Entry.n`; empty if there are none."""
+    known: tuple[Counter[str], Counter[str]] = Counter(), Counter()
+    for entry in (each for column in columns(evidence) for each in column.entries if each.n):
+        known[not entry.sd][entry.n] += 1
+    with_sd, without = (max(found, key=found.__getitem__, default="") for found in known)
+    return with_sd, without
 
 
-def results(evidence: Evidence, *, short: bool = False, n: str = "") -> Table:
+def results(evidence: Evidence, *, short: bool = False, n: tuple[str, str] = ("", "")) -> Table:
     """A line for each variant: on each measurement the mean (sd, n) next to the published value.
 
-    If `short`, without n and without floors. The n of `common_n` can be left out of the cells that have it.
+    If `short`, without n and without floors. Those of `common_n` can be left out of the cells that have them.
     """
-    usual = {"", n, n.partition("x")[0]}  # averages count pre-training seeds alone
 
     def measured(entry: Entry) -> str:
-        text = with_details(entry.value, entry.sd, "" if short or entry.n in usual else f"n = {entry.n}")
+        usual = n[not entry.sd]
+        said = short or entry.n in (usual, usual.partition("x")[0])  # averages count pre-training seeds alone
+        text = with_details(entry.value, entry.sd, f"n = {entry.n}" if entry.n and not said else "")
         if not entry.n:
             return with_details(text, entry.note)
         return f"{text}; {entry.note}" if entry.note else text
@@ -202,18 +206,17 @@ def results(evidence: Evidence, *, short: bool = False, n: str = "") -> Table:
     return replace(table, rows=table.rows[: len(evidence.variants)]) if short else table
 
 
-def differences(evidence: Evidence, *, short: bool = False, n: str = "") -> Table:
+def differences(evidence: Evidence, *, short: bool = False, n: bool = True) -> Table:
     """A line for each variant but the baseline: on each measurement the difference measured, and the published one.
 
-    With the 95 % interval of the difference; if `short`, with half the width of it. Where there is none, n stands in
-    its place, but for that of `common_n`, if it is given.
+    With the 95 % interval of the difference; if `short`, with half the width of it. Where there is none, n can stand in
+    its place.
     """
-    usual = f"n = {n.partition('x')[0]}"
 
     def difference(entry: Entry) -> str:
         if short:
             return f"{entry.difference} {entry.half}".strip()
-        return with_details(entry.difference, "" if entry.interval == usual else entry.interval)
+        return with_details(entry.difference, entry.interval if n or entry.half else "")
 
     published = attrgetter("published_difference")
     table = _across("variant minus baseline", columns(evidence), difference, published, short=short)

@@ -31,11 +31,12 @@ def study(chapter: Chapter) -> str:
         mean = ("median" if evidence.medians else "mean") + " (sd)" * any(each.sd for each in entries)
         n, less = tables.common_n(evidence), tables.direction(evidence)
         claims, n_of_claims = _claims(section.findings)
-        compared, alone = "differences to the baseline", less if intervals else f"{less} One seed has no interval."
+        alone = any(each.difference and not each.half for each in entries)
+        compared, single = "differences to the baseline", f"{less} {'One seed has no interval.' * alone}"
         measured = "Measured: the first variant minus the other, reversed where less is better."
         every = (
             ("results", tables.results(evidence, n=n), f"{mean}{points}", f"{_n(evidence, n)} {less}"),
-            ("differences", tables.differences(evidence, n=n), f"{compared}{intervals}{points}", alone),
+            ("differences", tables.differences(evidence, n=False), f"{compared}{intervals}{points}", single),
             ("claims", claims, f"claims{intervals}", f"{measured} {n_of_claims}"),
         )
         source, limits = f"Source: {evidence.source}." * bool(evidence.source), _limits(evidence)
@@ -53,13 +54,17 @@ def study(chapter: Chapter) -> str:
     return "\n".join(found)
 
 
-def _n(evidence: Evidence, n: str) -> str:
-    """What n counts, with that of all cells that show none."""
-    if not n:
+def _n(evidence: Evidence, n: tuple[str, str]) -> str:
+    """What n counts, with those of all cells that show none."""
+    if not any(n):
         return ""
+    with_sd, without = n
     cells = " ".join(cell for row in tables.results(evidence, n=n).rows for cell in row[1:])
     others = " where a cell shows no other" if "n = " in cells else ""
-    return f"n = {n} ({'fine-tuning' if evidence.pretrained else 'pre-training x fine-tuning'} seeds){others}."
+    if with_sd and without not in ("", with_sd):
+        others += f"; {without} where no sd is shown"
+    counted = "fine-tuning" if evidence.pretrained else "pre-training x fine-tuning"
+    return f"n = {with_sd or without} ({counted} seeds){others}."
 
 
 def _limits(evidence: Evidence) -> str:

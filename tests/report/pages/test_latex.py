@@ -70,10 +70,8 @@ def test_captions_are_short_and_limits_stand_below(written):
         r"masking at scale tiny: differences to the baseline with 95 \% intervals, in points.",
         r"masking at scale tiny: claims with 95 \% intervals.",
     ]
-    start, limits = (
-        "Scale tiny on microworld. Source: Devlin et al. 2019, Table 8. ",
-        "Not the paper's setting: directions",
-    )
+    start = "Scale tiny on microworld. Source: Devlin et al. 2019, Table 8. "
+    limits = "Not the paper's setting: directions"
     results, differences, claims = below(written)
     assert results.startswith(
         f"{start}n = 6x2 (pre-training x fine-tuning seeds) where a cell shows no other. {limits}"
@@ -110,6 +108,24 @@ def test_a_note_says_what_the_page_does(builder, tmp_path):
     assert said in below(text)[0]
     assert "Less is better: MNLI. One seed has no interval. Not the paper's" in below(text)[1]
     assert text.count("n = ") == 1, "not in every cell, neither of the means nor of the differences"
+
+
+def test_n_is_said_once_where_only_claimed_values_have_several_seeds(builder, tmp_path):
+    for variant in ("80/10/10", "100/0/0"):
+        for seed in range(4):
+            run = builder.pretrain(variant, seed)
+            builder.cell(variant, "MNLI", 50.0 + seed, seed, pretrain_id=run)
+            if seed == 0:
+                builder.cell(variant, "NER", 90.0, seed, pretrain_id=run)
+    builder.record()
+    page.write([], builder.root, tmp_path / "out", ["latex"])
+    text = (tmp_path / "out" / "masking.tex").read_text(encoding="utf-8")
+    assert cells(text, "masking:results")[1][1:4:2] == ["51.50 (1.29)", "90.00"]
+    said = "n = 4x1 (pre-training x fine-tuning seeds); 1x1 where no sd is shown. Not the paper's"
+    assert said in below(text)[0]
+    assert cells(text, "masking:differences")[0][3] == "+0.00"
+    assert "One seed has no interval." in below(text)[1]
+    assert text.count("n = ") == 1
 
 
 def test_names_are_text(builder, tmp_path):
