@@ -10,6 +10,8 @@ from bertlab.names import plain
 
 LEFT_WIDTH = 24
 """Characters that a column of text keeps before other columns move to a part of the table below."""
+SLIM = 16
+"""Characters that it keeps where no column then has to move."""
 NARROWEST = 4
 """Characters of a column of text on a terminal that is too narrow for its longest word."""
 GAP = 2
@@ -45,8 +47,13 @@ def print_table(
             groups[-1].append(place)
         else:
             groups.append([place])
-    kept = sum(GAP + min(natural[place], max(LEFT_WIDTH, least[place])) for place in again)
-    for number, part in enumerate(_parts(groups, least, console().width - kept)):
+    slim, kept = (
+        sum(GAP + min(natural[place], max(width, least[place])) for place in again) for width in (SLIM, LEFT_WIDTH)
+    )
+    parts = [*_parts(groups, least, console().width - slim)]
+    if len(parts) > 1:
+        parts = [*_parts(groups, least, console().width - kept)]
+    for number, part in enumerate(parts):
         if number:
             say("")
         places = [*again, *part]

@@ -64,6 +64,13 @@ def test_what_fits_is_one_table(printed):
     assert [line.split()[-1] for line in printed(150) if line.startswith("80/10/10")] == ["61.2"]
 
 
+def test_names_are_wrapped_before_a_column_moves(on_terminal):
+    columns, rows = ("variant", "a", "b"), [("80/10/10 (baseline)", "1" * 20, "2" * 20)]
+    found = {width: on_terminal(width, table.print_table, columns, rows) for width in (59, 62, 64)}
+    assert [len(lines) for lines in found.values()] == [7, 4, 3]
+    assert [line.split()[0] for line in found[62]][2:] == ["80/10/10", "(baseline)"]
+
+
 def test_a_published_value_stays_beside_its_own(printed):
     heads = [line.split() for line in printed(60) if line.startswith("variant")]
     assert len(heads) > 2
