@@ -57,10 +57,7 @@ def report(
         say(summary(written.agreement))
     if written.changes:
         say(f"Since {written.changes.since}: {written.changes.summary}")
-    many = len({each.study for each in written.evidence}) > 1
-    first = [path for path in written.pages if path.stem == "index"] if many else written.pages
-    for path in first:
-        say(f"wrote {path}")
-    rest = [count(len(written.pages) - len(first), "page")] if len(first) < len(written.pages) else []
-    say(f"also wrote {' and '.join([*rest, count(len(written.tables), 'CSV file')])} to {out}")
+    first, *rest = written.pages
+    more = [count(len(rest), "more page")] if rest else []
+    say(f"wrote {first}, {' and '.join([*more, count(len(written.tables), 'CSV file')])}")
     return 1 if failing(written.evidence, fail_on) else 0

@@ -85,7 +85,7 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
 
     With `differences`, and for a study without claims, prints the differences to the baseline too. On a terminal, where
     this would fill screens, it leaves them out beside claims, and of more than `MOST_CLAIMS` it prints those with a
-    verdict.
+    verdict; with `differences` it then leaves out the details of verdicts too, which the pages of `report` have.
     """
     from bertlab.report import findings, tables
     from bertlab.report.pages import notes
@@ -103,7 +103,7 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
     if found:
         say("")
     if shown:
-        claims = findings.brief(shown)
+        claims = findings.brief(shown, details=not (differences and terminal))
         print_table(claims.columns, claims.rows, left=2)
     if left_out := Counter(each.outcome for each in found if brief and each.outcome not in DECIDED):
         named = " and ".join(f"{count(number, 'claim')} {outcome}" for outcome, number in left_out.items())

@@ -145,15 +145,18 @@ def _judged(evidence: Evidence, trial: Trial, outcome: str) -> list[str]:
     return [max((pair.better, pair.worse), key=lambda variant: order.get(variant, -1)) for pair in pairs]
 
 
-def brief(found: Sequence[Finding]) -> Table:
-    """The claims and verdicts for a console: the effect and half the width of its 95 % interval; below, the details."""
+def brief(found: Sequence[Finding], *, details: bool = True) -> Table:
+    """The claims and verdicts for a console: the effect and half the width of its 95 % interval.
+
+    With `details`, these stand below the claims that have them.
+    """
     rows = []
-    for details, group in itertools.groupby(found, key=lambda each: each.details):
+    for known, group in itertools.groupby(found, key=lambda each: each.details if details else ""):
         alike = [*group]
         rows += [(each.outcome, each.claim, f"{each.effect} {each.half}".strip(), each.published) for each in alike]
-        if details:
+        if known:
             which = {1: "", 2: "both: "}.get(len(alike), f"these {len(alike)}: ")
-            rows.append(("", f"- {which}{details}", "", ""))
+            rows.append(("", f"- {which}{known}", "", ""))
     width = 4 if any(each.published for each in found) else 3  # a study of the user's own has no published differences
     return Table(("verdict", "claim", "measured", "paper")[:width], tuple(row[:width] for row in rows), ("claim",))
 

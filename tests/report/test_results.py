@@ -107,10 +107,9 @@ def test_the_command(call: Any, builder: Any, tmp_path: Any, capsys: pytest.Capt
     builder.record()
     assert call("report", "masking", "--runs", builder.root, "--out", tmp_path / "out") == 0
     printed = capsys.readouterr().out
-    assert f"wrote {tmp_path / 'out' / 'masking.md'}" in printed
     files = len([*(tmp_path / "out").glob("*.csv")])
     assert files > 3
-    assert printed.endswith(f"{files} CSV files to {tmp_path / 'out'}\n")
+    assert printed.endswith(f"\nwrote {tmp_path / 'out' / 'index.html'}, 2 more pages and {files} CSV files\n")
     assert call("report", "markings", "--runs", builder.root, "--out", tmp_path / "out") == 2
     assert capsys.readouterr().err == "bertlab: unknown study 'markings': did you mean 'masking'?\n"
 
@@ -143,6 +142,21 @@ def test_a_terminal_shows_of_many_claims_those_with_a_verdict(
     assert "another claim" in printed
     assert ("claim 0" in printed) == ("variant minus baseline" in printed) == (not terminal)
     assert (f"{MOST_CLAIMS} claims undecided: the page" in printed) == terminal
+
+
+@pytest.mark.parametrize(("terminal", "reported"), [(True, True), (True, False), (False, True)])
+def test_a_terminal_shows_no_reasons_that_the_written_pages_have(
+    builder: Any, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, terminal: bool, reported: bool
+) -> None:
+    for variant in ("80/10/10", "100/0/0"):
+        builder.cell(variant, "MNLI", 50.0, pretrain_id=builder.pretrain(variant))
+    claim = {"text": "one claim", "better": "80/10/10", "worse": "100/0/0", "on": "MNLI"}
+    (evidence,) = gather(Store(builder.root), [builder.record(claims=[claim])])
+    monkeypatch.setattr(results, "console", lambda: SimpleNamespace(is_terminal=terminal))
+    print_result(evidence, differences=reported)
+    printed = capsys.readouterr().out
+    assert "one claim" in printed
+    assert ("needs at least 4 seeds" in printed) is not (terminal and reported)
 
 
 def test_what_holds_for_several_claims_is_said_once(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
