@@ -103,7 +103,7 @@ ALBERT = [each.name for each in studies.chosen(["all"]) if each.averages and eac
 def test_the_printed_averages_of_albert_are_means_of_the_printed_columns(study: str) -> None:
     found, text = studies.find(study), (ROOT / f"{study.replace('-', '_')}.py").read_text()
     (average,) = found.averages
-    rows = re.findall(r"^\|.*?((?: *[\d.]+/[\d.]+ \|){2}(?: +[\d.]+ \|){4})$", text, re.MULTILINE)
+    rows = re.findall(r"^\|.*?((?: *[\d.]+/[\d.]+ \|){2}(?: +[\d.]+ \|){4})(?: +[\d.]+x? \|)?$", text, re.MULTILINE)
     assert len(rows) == len(found.variants)
     for row in rows:
         *parts, printed = ([float(number) for number in cell.split("/")] for cell in row.strip(" |").split("|"))
