@@ -56,7 +56,8 @@ def timed(
         jobs = _jobs(plan, study, [study.baseline, *alike, *compared])
         if seconds := _seconds(study, jobs, store, machine, tell):
             if alike:
-                steps[study.name] = {name: _steps(jobs[name], seconds[name], seconds[study.baseline]) for name in alike}
+                given = seconds[study.baseline]
+                steps[study.name] = {name: _steps(jobs[name], seconds[name], given) for name in alike if name in jobs}
             if compared:
                 speeds[study.name] = _speeds(study, jobs, seconds)
     return dataclasses.replace(request, timed=steps, speeds=speeds)

@@ -12,7 +12,9 @@ from bertlab.estimates.timing import timed
 from bertlab.lab import scales, studies
 from bertlab.lab.plan import Request, make
 from bertlab.lab.record import records
-from bertlab.lab.study import RelativeSchedule, Variant
+from bertlab.lab.study import Measurement, RelativeSchedule, Variant
+from bertlab.objectives import MaskedLM
+from bertlab.objectives.selection import Entities
 from bertlab.report import tables
 from bertlab.report.gather import gather
 from bertlab.store import union
@@ -96,6 +98,21 @@ def test_there_is_a_warning_where_nothing_can_be_timed(store, machine, takes, ca
     cluster = dataclasses.replace(machine, cluster="auto", workers=2)
     assert timed(REQUEST, store, cluster).timed == {}
     assert "cluster" in capsys.readouterr().err
+
+
+def test_a_variant_that_the_text_cannot_train_is_not_timed(store, machine, takes, tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text("Anna saw the mice. She fed them to the cat.\n\nBob slept. The end.\n")
+    marked = Variant(
+        "entities", objective=(MaskedLM(selection=Entities()),), relative=RelativeSchedule(equal_time=True)
+    )
+    perplexity = Measurement("perplexity", metric="perplexity")
+    study = dataclasses.replace(
+        STUDY, variants=[*STUDY.variants, marked], measurements=[*STUDY.measurements, perplexity]
+    )
+    takes(0.5, 2.0)
+    request = Request(studies=(study,), scale=scales.find("smoke"), measure=("perplexity",), corpora=(str(text),))
+    assert timed(request, store, machine).timed[study.name].keys() == {SLOW}
 
 
 def test_speeds_are_multiples_of_one_and_kept(store, machine, takes):
