@@ -26,7 +26,7 @@ def write(directory: Path, vocabulary: int = VOCABULARY, documents: int = 20_000
     lengths = np.maximum(1, draw.gamma(2, 12, sizes.sum()).astype(np.int64))
     sentences = np.cumsum([0, *lengths])
     draw.integers(5, vocabulary, sentences[-1]).astype(np.uint16).tofile(directory / "tokens.bin")
-    # two fifths of the tokens are in spans, of 2.7 tokens on average, as many as noun phrases have
+    # two fifths of the tokens are in spans, of 1.3 tokens on average
     marks = draw.choice(np.array([0, CONTINUES, BEGINS], dtype=np.uint8), sentences[-1], p=[0.6, 0.25, 0.15])
     (marks << 2 * ENTITIES | marks << 2 * NOUN_PHRASES).tofile(directory / "marks.bin")
     np.savez(directory / "offsets.npz", sentences=sentences, documents=np.cumsum([0, *sizes]))
