@@ -23,8 +23,7 @@ Adam's bias."""
 ONE_TEXT = {"model.segments": "1"}
 """The model of RoBERTa: without a sentence task, all tokens have the same segment embedding, also in pairs of texts."""
 ONE_SEPARATOR = "Pairs of texts have one separator between them, where RoBERTa has two."
-"""What its fine-tuning has of its own."""
-
+"""What fine-tuning here has of its own, for `notes`."""
 
 ROBERTA_SPANS = {"span.bias_correction": "true", "tasks.squad_v2.answerability": "true"}
 """RoBERTa's SQuAD, section 3.3: Adam as above, and a classifier of whether a question has an answer."""

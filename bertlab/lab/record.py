@@ -87,7 +87,7 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
         request_options["file"] = union.mark(file.sources)
     if request.measure:
         request_options["measure"] = list(request.measure)
-    measured_speeds = dict(request.speeds.get(study.name, {}))
+    speeds = {"published": dict(study.speeds), "measured": dict(request.speeds.get(study.name, {}))}
     return {
         "study": study.name,
         "setting": _setting(plan, study),
@@ -127,7 +127,7 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
         "intermediate_task": {job.data.name: job.intermediate_task.name for job in measured if job.intermediate_task},
         "tries": list(request.tries),
         **({"timed": dict(request.timed[study.name])} if study.name in request.timed else {}),
-        **({"speeds": {"published": dict(study.speeds), "measured": measured_speeds}} if study.speeds else {}),
+        **({"speeds": speeds} if study.speeds else {}),
         "searched": {task: dict(changes) for task, changes in request.searched.items()},
         "rows": [
             {
