@@ -189,7 +189,7 @@ def test_halves_of_the_seeds() -> None:
     assert (found.halves[METRIC], found.halves[LIKELIHOOD]) == (Halves(2, 0.5, 0.75), Halves(1, 0.0, 0.5))
     assert [row[-2:] for row in overall(found).rows] == [("50 %", "75 %"), ("0 %", "50 %")]
     heads = overall(found).columns[-2:]
-    assert heads == ("two halves of the seeds agree", "half of the seeds agrees with the paper")
+    assert heads == ("halves agree", "half agrees with the paper")
     assert all(f"{head.capitalize()}: " in " ".join(notes(found)) for head in heads), "a note explains each"
     known = {"pairs": 2, "with_each_other": 0.5, "with_published": 0.75}
     assert found.figures()["overall"][METRIC]["halves"] == known

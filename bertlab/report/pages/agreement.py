@@ -69,8 +69,8 @@ def notes(found: Agreement) -> list[str]:
         )
     if any(found.halves.values()):
         lines.append(
-            "Two halves of the seeds agree: the share of the pairs (with two seeds or more) in which half of the seeds "
-            "has the sign of the other half, averaged over all ways to halve. Half of the seeds agrees with the paper: "
+            "Halves agree: the share of the pairs (with two seeds or more) in which half of the seeds "
+            "has the sign of the other half, averaged over all ways to halve. Half agrees with the paper: "
             "in which half of the seeds has the published sign. Two halves differ by noise alone, so a paper cannot be "
             "expected to agree with one much more often."
         )
@@ -106,7 +106,7 @@ def overall(found: Agreement) -> Table:
             noise = [f"{100 * each:.0f} %" for each in signs] or ["", ""]
             rows.append((text, *numbers, _percent(share), _ends(ends) or "none", *noise))
     columns = ("endpoint", "pairs", "agree", "measured as zero", "share", "95 % interval")
-    halved = ("two halves of the seeds agree", "half of the seeds agrees with the paper")
+    halved = ("halves agree", "half agrees with the paper")
     return Table((*columns, *halved), tuple(rows))
 
 
