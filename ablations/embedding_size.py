@@ -18,7 +18,7 @@ it: `bertlab ablate embedding-size`.
 """
 
 from bertlab import Claim, Model, Size, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_TASKS, ALBERT_UNLIKE
+from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_TASKS
 
 SQUAD, SQUAD_2, MNLI, SST2, RACE, _ = ALBERT_COLUMNS
 
@@ -68,7 +68,6 @@ study = Study(
         ),
     ],
     at_paper=ALBERT | ALBERT_LOSSES,
-    unlike=ALBERT_UNLIKE,
     notes=[
         "The paper judges by the average of its columns. With all parameters shared, its own figures of MNLI and SST-2 "
         "are higher at E = 768 than at 128, so these two have no claim.",

@@ -18,7 +18,6 @@ from bertlab.lab.papers import (
     ALBERT_LOSSES,
     ALBERT_MODEL,
     ALBERT_TASKS,
-    ALBERT_UNLIKE,
 )
 
 MLM = "MLM accuracy"
@@ -57,7 +56,6 @@ study = Study(
     unlike=[
         "a tenth of the text stands for Wikipedia and books, and the rest is of the same kind (paper: news, web pages, "
         "stories, which are far from SQuAD's Wikipedia)",
-        *ALBERT_UNLIKE,
     ],
     notes=[
         "Less text in as many steps is more passes over it: where the steps do not get through a tenth of the text, as "

@@ -11,7 +11,7 @@ masks too. Run it: `bertlab ablate ngrams`.
 """
 
 from bertlab import MaskedLM, NGrams, SentenceOrder, Study, Tokens, Variant
-from bertlab.lab.papers import ALBERT, ALBERT_MODEL, ALBERT_TASKS, ALBERT_UNLIKE
+from bertlab.lab.papers import ALBERT, ALBERT_MODEL, ALBERT_TASKS
 
 study = Study(
     name="ngrams",
@@ -24,7 +24,6 @@ study = Study(
     ],
     measurements=ALBERT_TASKS,
     at_paper=ALBERT | ALBERT_MODEL,
-    unlike=ALBERT_UNLIKE,
     notes=[
         "The paper makes no claim about n-grams and prints no figures for single tokens: nothing here is compared with it.",
         'The paper\'s n-grams are "of complete words". What is shown is drawn token by token, as in its released code; '

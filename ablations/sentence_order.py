@@ -13,7 +13,7 @@ pairs of the other too, where chance is 50. SQuAD is F1/EM: the columns here are
 """
 
 from bertlab import Claim, MaskedLM, Measurement, NextSentence, SentenceOrder, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_MODEL, ALBERT_TASKS, ALBERT_UNLIKE
+from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_MODEL, ALBERT_TASKS
 
 MLM = "MLM"
 NSP = "NSP"
@@ -52,7 +52,6 @@ study = Study(
         ),
     ],
     at_paper=ALBERT | ALBERT_MODEL,
-    unlike=ALBERT_UNLIKE,
     notes=[
         '"none" keeps BERT\'s segment pairs, half of them with random text, as "no NSP" of the study nsp does: it differs '
         'from NSP in the loss alone. The paper calls its own "XLNet- and RoBERTa-style" (section 4.6), and says no more.',

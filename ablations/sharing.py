@@ -19,7 +19,7 @@ ablate sharing`.
 """
 
 from bertlab import Claim, Model, Size, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_TASKS, ALBERT_UNLIKE
+from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_TASKS
 
 MNLI = "MNLI"
 RACE = "RACE"
@@ -76,7 +76,6 @@ study = Study(
         ),
     ],
     at_paper=ALBERT | ALBERT_LOSSES,
-    unlike=ALBERT_UNLIKE,
     notes=[
         "The paper judges by the average of its columns (-2.5 points with all parameters shared at E = 768, -1.5 at 128). "
         "That the drop is less severe at 128 compares two differences and is no claim here.",

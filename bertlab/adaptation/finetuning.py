@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Self, cast
 from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
 from bertlab.recipe import cost
-from bertlab.recipe.ranges import Range
+from bertlab.recipe.ranges import DROPOUT, Range
 from bertlab.recipe.transformer import Transformer
+from bertlab.tasks.kinds.base import TaskKind
 
 if TYPE_CHECKING:
     from torch import nn
@@ -35,6 +36,9 @@ class FineTuning(Adaptation):
     answerability: bool = False
     """Spans only: a jointly trained binary classifier decides whether a question has an answer (RoBERTa section 3.3),
     instead of a threshold on the score of the best span."""
+    head_dropout: Annotated[float, DROPOUT] = 0.0
+    """Probability of dropout above the encoder; 0 for that of `dropout`. ALBERT has 0.1 under the classifier of tasks
+    whose encoder has none (appendix A.4)."""
     head_lr: Annotated[float, Range(0, 1000, above=True)] = 1.0
     """The learning rate of what is above the encoder as a multiple of `peak_lr`."""
     layer_decay: Annotated[float, Range(0, 1, above=True)] = 1.0
@@ -50,6 +54,18 @@ class FineTuning(Adaptation):
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
         """The scale's setting for the task."""
         return cls(**{each.name: getattr(finetuning, each.name) for each in dataclasses.fields(FineTuning)})
+
+    def prepare(
+        self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
+    ) -> nn.Module:
+        """The encoder under the head of the task, each with its dropout."""
+        from bertlab.model.layers import set_dropout
+
+        made = super().prepare(model, kind, labels, key)
+        if self.head_dropout:
+            set_dropout(made, self.head_dropout)
+            set_dropout(model.encoder, self.dropout)
+        return made
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
         """The encoder, under a BiLSTM if there is one."""

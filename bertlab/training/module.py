@@ -14,6 +14,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from bertlab import keyed, recipe
 from bertlab.errors import ArmFailed, RunFailed
 from bertlab.model import power_norm
+from bertlab.model.layers import StackedLinear
 from bertlab.names import shown
 
 CURVE_POINTS = 100
@@ -147,14 +148,16 @@ def build(
     `lr_multipliers` has the parameters that are not trained at the common learning rate. The `lr` of a group is its
     multiple of the common one: a `LambdaLR` multiplies it.
     """
+    stacked = {each.weight: each.count for each in module.modules() if isinstance(each, StackedLinear)}
     trained = [value for value in module.parameters() if value.requires_grad]
     multipliers = [(lr_multipliers or {}).get(value, 1.0) for value in trained]
     groups = []
     for multiplier in dict.fromkeys(multipliers):
         values = [value for value, each in zip(trained, multipliers, strict=True) if each == multiplier]
         decayed, plain = [each for each in values if each.dim() >= 2], [each for each in values if each.dim() < 2]
-        groups.append({"params": decayed, "weight_decay": settings.weight_decay, "lr": multiplier})
-        groups.append({"params": plain, "weight_decay": 0.0, "lr": multiplier})
+        for own, decay in ((decayed, settings.weight_decay), (plain, 0.0)):
+            matrices = [stacked.get(each, int(each.dim() >= 2)) for each in own]
+            groups.append({"params": own, "matrices": matrices, "weight_decay": decay, "lr": multiplier})
     built: Optimizer = settings.build([group for group in groups if group["params"]])
     return built
 

@@ -133,6 +133,7 @@ def test_tasks_of_albert_are_fine_tuned_as_in_its_appendix(task, kind, examples,
         ours = scales.find("paper").following(study.at_paper).finetuning(kind, task)
         steps = ours.steps(examples)
         assert (ours.peak_lr, ours.batch_size, ours.dropout, steps, round(ours.warmup * steps), ours.length) == row
+        assert (ours.head_dropout or ours.dropout) == 0.1  # the same of the classifier for all tasks
 
 
 @pytest.mark.parametrize(

@@ -14,6 +14,7 @@ from torch.nn import functional
 
 from bertlab.adaptation import Adaptation, FineTuning, base
 from bertlab.errors import ArmFailed, BadInput, RunFailed
+from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import MaskedLM
 from bertlab.progress import Interrupted, signals_as_flags, silent
 from bertlab.tasks.data import sampled
@@ -71,6 +72,23 @@ def test_the_rate_its_warm_up_and_the_decay_are_those_of_the_setting(pretrained)
     assert [module.schedule.learning_rate(step) for step in (0, 1, 5)] == pytest.approx([0.25, 0.5, 0.25])
     groups = module.configure_optimizers()["optimizer"].param_groups
     assert {each["weight_decay"] for each in groups if each["params"][0].dim() > 1} == {0.3}
+
+
+def test_a_dropout_of_the_head_leaves_that_of_the_encoder(pretrained):
+    def prepared(**fields):
+        setting = FineTuning(dropout=0.2, **fields)
+        return setting.prepare(open_pretrained(pretrained).model, KINDS["classification"], ("a", "b"), ("head",))
+
+    for model, head in (
+        (prepared(), 0.2),
+        (prepared(head_dropout=0.3), 0.3),
+        (prepared(head_dropout=0.3, bilstm=True), 0.3),
+    ):
+        encoder = model.encoder.encoder if isinstance(model.encoder, RecurrentEncoder) else model.encoder
+        below = {each.p for each in encoder.modules() if isinstance(each, torch.nn.Dropout)}
+        inside = set(encoder.modules())
+        above = {each.p for each in model.modules() if isinstance(each, torch.nn.Dropout) and each not in inside}
+        assert (below, above) == ({0.2}, {head})
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import pytorch_optimizer
 import torch
 from torch.optim.lr_scheduler import LambdaLR
 
@@ -17,6 +18,7 @@ from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
+from bertlab.model.layers import SelfAttention
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.optimizers import LAMB, Adafactor, AdamW
@@ -485,6 +487,32 @@ def test_lamb_is_algorithm_2(corrected):
         bias = bias - 0.1 * adam("bias", step, g[0])
         np.testing.assert_allclose(module.weight.detach(), x, rtol=1e-12)
         np.testing.assert_allclose(module.bias.detach(), bias, rtol=1e-12)
+
+
+def test_lamb_is_the_one_of_pytorch_optimizer():
+    """Five steps of attention, without bias correction; queries, keys and values are three matrices there."""
+    attention = SelfAttention(Model(hidden=8, heads=2)).double()
+    ours = optimization.build(attention, LAMB(weight_decay=0.1, bias_correction=False))
+    fused = attention.qkv_proj.weight
+    parts = [*fused.detach().clone().split(8), attention.out_proj.weight.detach().clone()]
+    vectors = [attention.qkv_proj.bias.detach().clone(), attention.out_proj.bias.detach().clone()]
+    theirs = pytorch_optimizer.Lamb(
+        [{"params": parts}, {"params": vectors, "weight_decay": 0.0, "adam": True}],
+        lr=0.1, weight_decay=0.1, weight_decouple=False, adam_debias=True,
+    )  # fmt: skip
+    draws = torch.Generator().manual_seed(0)
+    for _ in range(5):
+        for each in attention.parameters():
+            each.grad = torch.randn(each.shape, generator=draws, dtype=each.dtype)
+        for each, own in zip(parts, [*fused.grad.split(8), attention.out_proj.weight.grad], strict=True):
+            each.grad = own
+        for each, own in zip(vectors, (attention.qkv_proj.bias, attention.out_proj.bias), strict=True):
+            each.grad = own.grad
+        update(ours, 0.1, 1e9)
+        theirs.step()
+    torch.testing.assert_close(fused.detach(), torch.cat(parts[:3]), rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(attention.out_proj.weight.detach(), parts[3], rtol=1e-5, atol=1e-6)
+    torch.testing.assert_close(attention.qkv_proj.bias.detach(), vectors[0])
 
 
 def test_the_trust_ratio_of_a_matrix_of_zeros_is_1():

@@ -9,15 +9,16 @@ from torch.optim import Optimizer
 
 
 class LAMB(Optimizer):
-    """LAMB with the identity as its scaling function, one trust ratio for each parameter of two dimensions or more.
+    """LAMB with the identity as its scaling function, and one trust ratio for each matrix.
 
-    Torch has none. Waits for no device, and like torch's fused optimisers changes no parameter while `found_inf` is 1.
+    Torch has none; that of pytorch-optimizer corrects the bias of one moment only, and bounds the norms of weights.
+    Waits for no device, and like torch's fused optimisers changes no parameter while `found_inf` is 1.
     """
 
     def __init__(
         self, groups: Iterable[dict[str, Any]], beta1: float, beta2: float, epsilon: float, bias_correction: bool
     ) -> None:
-        """Each group has its `params`, `lr` and `weight_decay`."""
+        """Groups as those of `bertlab.recipe.Optimizer.build`."""
         super().__init__(groups, {})
         self.beta1, self.beta2, self.epsilon, self.bias_correction = beta1, beta2, epsilon, bias_correction
         self.found_inf: Tensor | None = None
@@ -30,13 +31,13 @@ class LAMB(Optimizer):
             with torch.enable_grad():
                 loss = closure()
         for group in self.param_groups:
-            for x in group["params"]:
+            for x, matrices in zip(group["params"], group["matrices"], strict=True):
                 if x.grad is not None:
-                    change = group["lr"] * self._direction(x, group["weight_decay"])
+                    change = group["lr"] * self._direction(x, group["weight_decay"], matrices)
                     x.sub_(change if self.found_inf is None else change.where(self.found_inf == 0, 0.0))
         return loss
 
-    def _direction(self, x: Tensor, weight_decay: float) -> Tensor:
+    def _direction(self, x: Tensor, weight_decay: float, matrices: int) -> Tensor:
         """The update of a parameter at a learning rate of 1."""
         state = self.state[x]
         if not state:
@@ -49,7 +50,9 @@ class LAMB(Optimizer):
         direction: Tensor = m / (v.sqrt() + self.epsilon)
         if weight_decay:
             direction.add_(x, alpha=weight_decay)
-        if x.dim() < 2:
+        if not matrices:
             return direction
-        norms: Tensor = torch.linalg.vector_norm(x) / torch.linalg.vector_norm(direction)
-        return direction * norms.where(norms.isfinite() & (norms > 0), 1.0)
+        one, other = (torch.linalg.vector_norm(each.reshape(matrices, -1), dim=1) for each in (x, direction))
+        ratios: Tensor = one / other
+        ratios = ratios.where(ratios.isfinite() & (ratios > 0), 1.0)
+        return (direction.view(matrices, -1) * ratios[:, None]).view_as(direction)

@@ -46,7 +46,7 @@ FLOATS = [
         for group in (*TUNED, "features")
         for path in below(group, "epochs", "peak_lr", "warmup", "dropout", "weight_decay")
     ),
-    *(path for group in TUNED for path in below(group, "layer_decay", "head_lr")),
+    *(path for group in TUNED for path in below(group, "layer_decay", "head_lr", "head_dropout")),
 ]
 WRONG = ("nan", "inf", "-inf", "-1", "1e30", "1e400", "abc", "")
 """No number of a recipe can be any of these."""
