@@ -67,7 +67,8 @@ study = Study(
     at_paper=ALBERT | ALBERT_LOSSES,
     unlike=ALBERT_XXLARGE_UNLIKE,
     notes=[
-        "The paper prints 235 million parameters for xxlarge in its table and 233 in its text.",
+        "The paper prints 235 million parameters for xxlarge in its table and 233 in its text; the shape that it prints has 223 "
+        "million here, and xlarge 59 in place of 60.",
         "By Table 13, the values of xxlarge in this table are those of 24 layers; those of 12 layers are in Table 6, and differ by "
         "at most 0.2 points.",
         "One peak learning rate serves all sizes, as in the paper. At small scales, wide models may need a lower one.",

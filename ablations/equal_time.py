@@ -54,6 +54,8 @@ study = Study(
     },
     unlike=ALBERT_XXLARGE_UNLIKE,
     notes=[
+        "The warm-up is the same share of the steps of both, 3,125 of 125,000 as in the paper's other experiments; it does not "
+        "print BERT large's.",
         "The paper's BERT large processes 3.17 times as much data in the same time as its ALBERT xxlarge.",
         "One peak learning rate serves both, as in the paper. At small scales, wide models may need a lower one.",
         "At a scale of two layers, as micro is, ALBERT xxlarge has one, so that no layers share parameters.",

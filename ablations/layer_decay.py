@@ -31,6 +31,7 @@ study = Study(
         Measurement("MRPC", task="mrpc"),
         Measurement("SQuAD 1.1", task="squad", metric="f1"),
     ],
+    unlike=["BERT with BERT's fine-tuning (papers: an LSTM; ELECTRA, with rates of its own)"],
     notes=[
         "No claims: no published comparison of these rates was at hand.",
         "Rates fall from layer to layer: the embeddings of a model of 12 layers have 0.05 of the peak at 0.8, those of a "

@@ -195,7 +195,7 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
     if claim.on in evidence.repeats:
         return f"the same runs as on {evidence.repeats[claim.on]}"
     if not evidence.testable(claim):
-        return "the margin is stated for the paper's scale and data, and not tested here"
+        return "margins are tested only at the paper's scale and on its data"
     compared = [zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs]
     sides = dict.fromkeys(itertools.chain(*compared))
     originals = evidence.originals(claim.on)

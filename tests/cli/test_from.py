@@ -207,7 +207,9 @@ def test_a_bare_encoder_is_measured_and_predicts_no_words(checkpoint, call, tmp_
     BertModel.from_pretrained(checkpoint).save_pretrained(bare)
     shutil.copy(checkpoint / "vocab.txt", bare)
     assert call(*FEATURES, "--only", "last", "--from", bare, "--runs", runs) == 0
-    assert sum(run.kind == "features" for run in Store(runs).runs()) == 1
+    smoke = ("--task", "inference", "--scale", "smoke", "--threads", "1")
+    assert call("finetune", "--from", bare, *smoke, "--runs", runs) == 0
+    assert sorted(run.kind for run in Store(runs).runs() if run.kind != "import") == ["features", "finetune"]
     capsys.readouterr()
     for model in ("bare", bare):
         assert call("fill-mask", model, "the [MASK] sat down", "--runs", runs) == 2

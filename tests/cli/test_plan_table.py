@@ -123,6 +123,26 @@ def test_the_models_of_dropout_are_alberts_largest(machine):
     assert line.endswith("4,096 sequences, 1,000,000 steps of 512 tokens")
 
 
+def test_robertas_studies_have_its_batches_and_steps(machine):
+    """RoBERTa large has 355 million parameters, base 110 with BERT's vocabulary."""
+    large = "24 layers, 1024 wide, 16 heads: 355M parameters; 8,192 sequences"
+    assert lines(machine, "data-and-steps") == [
+        f"{count} x {large}, {steps} steps of 512 tokens"
+        for count, steps in ((2, "100,000"), (1, "300,000"), (1, "500,000"))
+    ]
+    assert lines(machine, "batch-size") == [
+        f"1 x {BASE} parameters; {batch} steps of 512 tokens"
+        for batch in ("256 sequences, 1,000,000", "2,048 sequences, 125,000", "8,192 sequences, 31,250")
+    ]
+
+
+def test_norms_are_compared_in_berts_model_with_berts_steps(machine):
+    assert lines(machine, "norm") == [
+        f"{count} x {BASE.replace(': 110M', f'{norm}: 110M')} {EACH}"
+        for count, norm in ((4, ""), (4, ", pre-norm"), (1, ", PowerNorm"), (1, ", pre-norm, PowerNorm"))
+    ]
+
+
 def test_equal_time_has_the_steps_of_table_6(machine):
     assert lines(machine, "equal-time") == [
         f"1 x 24 layers, 1024 wide, 16 heads: 336M parameters; {ALBERT.replace('125,000', '400,000')}",

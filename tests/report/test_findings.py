@@ -78,7 +78,7 @@ def test_few_seeds_give_no_verdict(outcomes, seeds):
 
 def test_margins_are_decided_at_the_papers_scale_and_data_alone(outcomes):
     (here,), read = outcomes(6, ALIKE)
-    assert here.startswith("undecided: the margin is stated")
+    assert here.startswith("undecided: margins are tested only")
     assert "directions only" in read
 
 

@@ -57,11 +57,20 @@ def test_rows_that_changed_while_the_documents_did_not_have_a_version_of_their_o
     assert locate(catalog.find("mrpc"), machine=machine, world=True).content == "microworld:1/paraphrase@3"
 
 
-def test_a_set_without_training_examples_is_trained_on_squad(tmp_path, write):
+@pytest.mark.parametrize(
+    ("task", "file"),
+    [
+        ("squadshifts-reddit", "squadshifts/reddit.jsonl"),
+        ("squadshifts-amazon", "squadshifts/amazon.jsonl"),
+        ("squadshifts-wikipedia", "squadshifts/new_wiki.jsonl"),
+        ("nq_short", "nq_short/validation.jsonl"),
+    ],
+)
+def test_a_set_without_training_examples_is_trained_on_squad(tmp_path, write, task, file):
     row = {"question": "Who rose?", "context": "She rose.", "answers": {"text": ["She"], "answer_start": [0]}}
-    task, machine = catalog.find("squadshifts-reddit"), Machine(data=tmp_path, cache=tmp_path / "cache")
-    write(tmp_path / "squadshifts" / "reddit.jsonl", [row | {"question": "Who won?"}])
-    assert message(task, machine).startswith(f"{tmp_path / 'squadshifts'} has no ../squad/train.jsonl")
+    task, machine = catalog.find(task), Machine(data=tmp_path, cache=tmp_path / "cache")
+    write(tmp_path / file, [row | {"question": "Who won?"}])
+    assert message(task, machine).startswith(f"{(tmp_path / file).parent} has no ../squad/train.jsonl")
     write(tmp_path / "squad" / "train.jsonl", [row, row])
     found = data.load(task, machine=machine, world=False)
     assert (found.train.text[0], found.evaluation.text[0]) == (["Who rose?"] * 2, ["Who won?"])

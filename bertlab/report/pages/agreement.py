@@ -56,6 +56,7 @@ def notes(found: Agreement) -> list[str]:
         "whether or not the difference is certain; a mean of exactly zero does not agree. Seeds are "
         "pre-training seeds, on one checkpoint (--from) fine-tuning seeds. Pairs of a study share variants, "
         "so they are not independent; a pair that several settings of a study measure with the same runs counts once. "
+        "Averages of columns are not counted, only measured columns. "
         "Counted are also pairs that verdicts refuse: with collapsed, diverged or missing "
         "runs, or of models that learned next to nothing.",
         "For reference: guessing gives 50 %. Magnusson et al. (2025, DataDecide) find the sign of a difference at 1B "
