@@ -154,9 +154,9 @@ def build(
     groups = []
     for multiplier in dict.fromkeys(multipliers):
         values = [value for value, each in zip(trained, multipliers, strict=True) if each == multiplier]
-        decayed, plain = [each for each in values if each.dim() >= 2], [each for each in values if each.dim() < 2]
-        for own, decay in ((decayed, settings.weight_decay), (plain, 0.0)):
-            matrices = [stacked.get(each, int(each.dim() >= 2)) for each in own]
+        for matrix, decay in ((1, settings.weight_decay), (0, 0.0)):
+            own = [each for each in values if (each.dim() >= 2) == matrix]
+            matrices = [stacked.get(each, matrix) for each in own]
             groups.append({"params": own, "matrices": matrices, "weight_decay": decay, "lr": multiplier})
     built: Optimizer = settings.build([group for group in groups if group["params"]])
     return built
