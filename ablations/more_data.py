@@ -11,14 +11,7 @@ first row has a tenth of the documents of the corpus, the second has all. Run it
 """
 
 from bertlab import Claim, Inputs, Measurement, Study, Variant, table
-from bertlab.lab.papers import (
-    ALBERT,
-    ALBERT_AVERAGE,
-    ALBERT_COLUMNS,
-    ALBERT_LOSSES,
-    ALBERT_MODEL,
-    ALBERT_TASKS,
-)
+from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_MODEL, ALBERT_TASKS
 
 MLM = "MLM accuracy"
 SQUAD, SQUAD_2, MNLI, SST2, RACE, _ = ALBERT_COLUMNS

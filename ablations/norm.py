@@ -78,10 +78,10 @@ study = Study(
     notes=[
         "The table has no figures of the two papers. Xiong et al. plot those of BERT and print one: a validation loss of 1.69, "
         "reached by pre-norm 40 % sooner, with 500,000 updates in place of 700,000 (their text has the two the other way "
-        "round). In translation (IWSLT14), they print a BLEU of 8.45 for post-norm without warm-up and of about 34 with it, and, with "
-        "a warm-up of 500 updates, of 31.16 at a rate of 5e-4 and 2.77 at 1e-3; pre-norm reaches about 34 without. Shen et al. print gains of PowerNorm over LayerNorm of 0.4 and 0.6 "
-        "points of BLEU in translation (IWSLT14, WMT14), and of 5.6 and 3.0 in the perplexity of left-to-right models (PTB, "
-        "WikiText-103).",
+        "round). In translation (IWSLT14), they print a BLEU of 8.45 for post-norm without warm-up and of about 34 with it, and, "
+        "with a warm-up of 500 updates, of 31.16 at a rate of 5e-4 and 2.77 at 1e-3; pre-norm reaches about 34 without. Shen et "
+        "al. print gains of PowerNorm over LayerNorm of 0.4 and 0.6 points of BLEU in translation (IWSLT14, WMT14), and of 5.6 "
+        "and 3.0 in the perplexity of left-to-right models (PTB, WikiText-103).",
         "Perplexity is that of the masked LM on held-out text: lower is better. A training that diverges has none: its "
         "claims stay undecided, and the table says how many seeds diverged.",
         "The papers give no number for comparable, and half of the steps for less time is ours, as are MNLI beside MRPC and "
