@@ -18,7 +18,8 @@ from typing import Any
 import script
 from blocks import Found, Settings, found
 
-from bertlab.store.runs import Run, Store
+from bertlab.store.run import Run
+from bertlab.store.runs import Store
 
 SCALE = "tiny"
 

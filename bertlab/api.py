@@ -17,7 +17,8 @@ from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus, Recipe
 from bertlab.store.files import read_json, write_json
-from bertlab.store.runs import PRETRAINED, Store
+from bertlab.store.run import PRETRAINED
+from bertlab.store.runs import Store
 
 if TYPE_CHECKING:
     import pandas

@@ -27,7 +27,8 @@ def fill_mask(
     from bertlab.lab import own_parts
     from bertlab.lab.jobs import run_or_checkpoint
     from bertlab.machine import Machine
-    from bertlab.store.runs import Run, Store
+    from bertlab.store.run import Run
+    from bertlab.store.runs import Store
 
     found = run_or_checkpoint(run, Store(runs), Machine(), "RUN")
     if study and not isinstance(found, Run):

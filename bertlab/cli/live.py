@@ -14,7 +14,7 @@ from bertlab.lab.jobs import Job, Measure
 from bertlab.names import label, visible
 from bertlab.progress import Progress
 from bertlab.store import addresses
-from bertlab.store.runs import Run
+from bertlab.store.run import Run
 from bertlab.wording import duration
 
 SECONDS_BETWEEN_LINES = 15.0

@@ -33,7 +33,8 @@ def pretrain(
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.store import addresses
     from bertlab.store.config import write_run_config
-    from bertlab.store.runs import Run, Store
+    from bertlab.store.run import Run
+    from bertlab.store.runs import Store
 
     scales.recipe_only(options.set_ or ())
     one = Study(

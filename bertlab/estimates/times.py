@@ -19,7 +19,8 @@ from bertlab.machine import Machine, processor
 from bertlab.progress import silent
 from bertlab.recipe import Corpus, Recipe, Schedule, Tokenizer
 from bertlab.recipe.identity import canonical, load
-from bertlab.store.runs import Run, Store
+from bertlab.store.run import Run
+from bertlab.store.runs import Store
 from bertlab.text import sources, tokens
 from bertlab.text.tokens import TokenisedCorpus
 

@@ -13,7 +13,8 @@ from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import cost
 from bertlab.store import locks
-from bertlab.store.runs import Run, Store
+from bertlab.store.run import Run
+from bertlab.store.runs import Store
 
 TRIES = 2
 """A job that fails is tried once more."""

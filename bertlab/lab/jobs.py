@@ -20,7 +20,8 @@ from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recipe.identity import identity, load, science
 from bertlab.store.files import kind, read_json, write, write_json
 from bertlab.store.predictions import PREDICTIONS, packed
-from bertlab.store.runs import PRETRAINED, Run, Store
+from bertlab.store.run import PRETRAINED, Run
+from bertlab.store.runs import Store
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back, read, sampled
 from bertlab.tasks.locate import LocatedTask, content_of

@@ -8,7 +8,7 @@ from bertlab.lab import studies
 from bertlab.lab.study_file import StudyFile
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
-from bertlab.store.runs import Run
+from bertlab.store.run import Run
 
 OPTION = "--study "
 """How a command takes the file."""

@@ -18,7 +18,8 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import render
 from bertlab.report.tables import Table, with_details
-from bertlab.store.runs import Run, Store
+from bertlab.store.run import Run
+from bertlab.store.runs import Store
 from bertlab.tasks import catalog
 from bertlab.tasks.kinds import KINDS
 

@@ -16,7 +16,8 @@ from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
 from bertlab.store import predictions, union
 from bertlab.store.files import digest, read_json, write_json, write_sealed
-from bertlab.store.runs import PRETRAINED, Store
+from bertlab.store.run import PRETRAINED
+from bertlab.store.runs import Store
 
 if TYPE_CHECKING:
     import pandas

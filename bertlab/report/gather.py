@@ -21,7 +21,8 @@ from bertlab.report.looks import Looks
 from bertlab.report.predictions import Predictions
 from bertlab.report.units import is_loss, is_share
 from bertlab.store import union
-from bertlab.store.runs import Run, Store
+from bertlab.store.run import Run
+from bertlab.store.runs import Store
 
 _OF_RECORD = (
     *("study", "scale", "question", "source", "command", "baseline", "corpus", "pretrained"),

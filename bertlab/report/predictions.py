@@ -13,7 +13,7 @@ from bertlab.report.cells import Cell
 from bertlab.report.statistics.effects import Effect, effect
 from bertlab.report.statistics.noise import Contributions
 from bertlab.store import predictions
-from bertlab.store.runs import Run
+from bertlab.store.run import Run
 from bertlab.tasks.data import local_texts, synthetic_texts
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import LIKELIHOOD as LIKELIHOOD

@@ -16,7 +16,8 @@ from bertlab.errors import BadInput, writing
 from bertlab.store import union
 from bertlab.store.files import sync
 from bertlab.store.predictions import PREDICTIONS, equal
-from bertlab.store.runs import ANSWERS, KINDS, Run, Store
+from bertlab.store.run import ANSWERS, KINDS, Run
+from bertlab.store.runs import Store
 from bertlab.store.union import Record
 from bertlab.wording import count
 

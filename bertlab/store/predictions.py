@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
-from bertlab.store.runs import ANSWERS, Run
+from bertlab.store.run import ANSWERS, Run
 
 RIGHT = ("label", "sentence", "group")
 """Arrays of the right answers and of the group of each example; those of a test split begin with `test_`."""

@@ -3,7 +3,8 @@
 import shutil
 
 from bertlab.store import addresses, locks
-from bertlab.store.runs import CHECKPOINT, KINDS, Store
+from bertlab.store.run import KINDS
+from bertlab.store.runs import CHECKPOINT, Store
 
 
 def prune(store: Store) -> tuple[int, int]:

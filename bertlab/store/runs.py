@@ -15,7 +15,6 @@ runs/.locks/store               locked by a command that joins records or remove
 """
 
 import errno
-import math
 import os
 import secrets
 import shutil
@@ -23,8 +22,6 @@ import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -32,133 +29,16 @@ from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, unusable, 
 from bertlab.names import label
 from bertlab.progress import stop_if_asked
 from bertlab.store import addresses, forms, locks
-from bertlab.store.files import digest, read_json, read_lines, read_sealed, sync, write_json, write_sealed
+from bertlab.store.files import digest, read_sealed, sync, write_json, write_sealed
 from bertlab.store.files import kind as kind_of
+from bertlab.store.run import KINDS, Run
 
-PRETRAINED = ("pretrain", "import")
-"""Kinds of runs that hold a pre-trained model."""
-KINDS = ("corpus", *PRETRAINED, "finetune", "features")
-"""Kinds of runs, each a folder of the store."""
 CHECKPOINT = "checkpoint"
 """The folder of a working directory from which a run resumes. It is removed after everything else is sealed: a run that
 is killed while its weights are hashed then resumes there."""
-ANSWERS = "answers.npz"
-"""Right answers, of runs from exported results."""
 SECONDS_TO_BE_SEEN = 60.0
 """How long a network file system may show an old list of a directory."""
 SECONDS_BETWEEN_LOOKS = 0.5
-LARGE = (".safetensors", ".bin", ".npy")
-"""Weights and arrays, which are hashed before they are used; all other files whenever a command reads the run."""
-
-
-@dataclass(frozen=True)
-class Run:
-    """A finished run: a directory that no process changes."""
-
-    id: str
-    kind: str
-    label: str
-    path: Path
-
-    def science(self) -> dict[str, Any]:
-        """The definition of the run, from which its id follows."""
-        science: dict[str, Any] = self._read("recipe.json")["science"]
-        return science
-
-    def result(self) -> dict[str, Any]:
-        """The result."""
-        return self._read("result.json")
-
-    def environment(self) -> dict[str, Any]:
-        """Numerics and machine of the run."""
-        return self._read("environment.json")
-
-    @property
-    def bare(self) -> bool:
-        """Whether it has neither weights nor text: of a pre-training or a corpus, a result as exports have it."""
-        return not any(path.suffix in LARGE for path in self.path.rglob("*"))
-
-    def manifest(self) -> dict[str, Any]:
-        """Size and SHA-256 of each other file, by its path in the run."""
-        return self._read("manifest.json")
-
-    def file(self, name: str) -> Path:
-        """A file that the manifest lists: in the directory of the run, or one that it shares with others."""
-        own = self.path / name
-        shared = name == ANSWERS and not own.exists()
-        return self.path.parents[1] / "answers" / f"{self.manifest()[name]['sha256']}.npz" if shared else own
-
-    def metrics(self) -> list[dict[str, Any]]:
-        """Curves: one record per logged step, without times."""
-        return read_lines(self.path / "metrics.jsonl")
-
-    def timing(self) -> list[dict[str, Any]]:
-        """Seconds by stage."""
-        return read_lines(self.path / "timing.jsonl")
-
-    def seconds(self) -> float:
-        """The time of the run, over all its attempts."""
-        return math.fsum(float(line.get("seconds", 0.0)) for line in self.timing())
-
-    def damage(self, *, large: bool = True) -> Path | None:
-        """The first file that differs from the manifest; without `large`, weights and arrays are compared by size only.
-
-        Each process hashes a file once, and again if its size or time changes. Raises `Unusable` for unreadable files.
-        """
-        try:
-            files = sorted((*self.path.rglob("*"), *self.path.parents[1].glob("answers/*")))
-            state = [(each, each.stat()) for each in files if each.is_file()]
-        except FileNotFoundError:  # another command removes the run
-            return self.path / "manifest.json"
-        except OSError as error:
-            raise unusable(error, "file") from error
-        times = tuple((each, facts.st_size, (facts.st_mtime_ns, facts.st_ctime_ns)) for each, facts in state)
-        return _damage(self, large, times)
-
-    def verify(self) -> None:
-        """Raises `BadInput` if a file differs from the manifest in size or SHA-256."""
-        damaged = self.damage()
-        if damaged is not None:
-            raise _damaged(self, damaged)
-
-    def _read(self, name: str) -> dict[str, Any]:
-        data: dict[str, Any] = read_json(self.path / name, forms.RUN[name])
-        return data
-
-
-@cache
-def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, tuple[int, int]], ...]) -> Path | None:
-    sizes = {path: size for path, size, _ in state}
-    read = run.path / "manifest.json"
-    try:
-        sealed = run.manifest()
-        if not {"recipe.json", "result.json"} <= sealed.keys():  # every finished run has these
-            return read
-        for name, facts in sealed.items():
-            read = run.file(name)
-            if sizes.get(read) != facts["bytes"]:
-                kind_of(read, "file")  # raises `Unusable` where the system denies access
-                return read
-            if (large or read.suffix not in LARGE) and digest(read) != facts["sha256"]:
-                return read
-        for name in [each for each in forms.RUN if each in sealed]:
-            read = run.path / name
-            data = run._read(name)
-            if (data.get("id", run.id), data.get("kind", run.kind)) != (run.id, run.kind):
-                return read  # another run's file
-    except OSError as error:
-        raise unusable(error, "file", read) from error
-    except Unusable:
-        if read.exists():
-            raise
-        return read
-    except BadInput:
-        return read
-    return None
-
-
-def _damaged(run: Run, path: Path) -> BadInput:
-    return BadInput(f"'{path}' is damaged: remove it with `bertlab runs --remove {run.id}` and run the command again")
 
 
 class Store:
@@ -448,7 +328,7 @@ class Store:
         there = self._at(text)
         for run, path in self.damaged():
             if among(run) and (run.id in there or _names(text, run, whole=to_remove)):
-                raise _damaged(run, path)
+                raise run.damaged_by(path)
         if self.matches(text, lambda run: True, to_remove=to_remove):
             raise BadInput(f"'{text}' is a measurement, not a pre-training: name the pre-training that it measures")
         advice = "`bertlab runs` lists them as STUDY/VARIANT/SEED, and --runs names another store"

@@ -17,7 +17,8 @@ from bertlab.store import locks
 from bertlab.store.files import append_line, digest, read_lines, sweep, write, write_json
 from bertlab.store.forms import misfit
 from bertlab.store.prune import prune
-from bertlab.store.runs import CHECKPOINT, Run, Store
+from bertlab.store.run import Run
+from bertlab.store.runs import CHECKPOINT, Store
 
 
 @pytest.fixture
