@@ -7,7 +7,7 @@ its sequences, and gradients and losses are summed over them.
 
 import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import torch
 from lightning.pytorch.strategies import Strategy
 from torch import Tensor
 
-from bertlab.errors import BadInput, RunFailed
+from bertlab.errors import ArmFailed, BadInput, RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel, TensorBatch
@@ -33,6 +33,7 @@ from bertlab.training.loggers import CurveLogger, JsonLinesLogger, ThroughputMet
 from bertlab.training.module import TrainingModule, require_finite, require_gradient, require_scalar
 from bertlab.training.process_group import SINGLE, ProcessGroup
 from bertlab.training.trainer import quiet, trainer
+from bertlab.wording import listed
 
 SECONDS_BETWEEN_SPEEDS = 5.0
 """Of the tokens per second that progress shows."""
@@ -142,8 +143,12 @@ class PretrainingModule(TrainingModule):
     def validation_step(self, batch: TensorBatch, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Adds up what the evaluation number `dataloader_idx` counts; every process takes its own batches."""
         if batch_idx % self.trainer.world_size == self.trainer.global_rank:
-            for name, value in self._data.evaluations[dataloader_idx].sums(self.model, batch).items():
-                self._totals[dataloader_idx][name] += float(value)
+            totals, sums = self._totals[dataloader_idx], self._data.evaluations[dataloader_idx].sums(self.model, batch)
+            if sums.keys() != totals.keys():
+                has, gives = (listed(sorted(each)) for each in (totals, sums))
+                raise ArmFailed(f"an Evaluation with the names {has} has sums of {gives}: name what sums returns")
+            for name, value in sums.items():
+                totals[name] += float(value)
 
     def on_validation_epoch_end(self) -> None:
         """Logs the held-out losses and metrics of all processes together."""
@@ -213,6 +218,7 @@ def pretrain(
         began = time.monotonic()
         made.loggers = []  # what follows is the result, no point of the curve
         made.validate(module, data, verbose=False)
+    _check_figures(recipe, module.heldout)
     result = _result(recipe, corpus, module, data.batches)
     if group.first:
         module.model.save(work / "model.safetensors")
@@ -222,6 +228,14 @@ def pretrain(
     for logger in loggers:
         logger.log_result(steps, result["heldout"])
     return result
+
+
+def _check_figures(recipe: Recipe, heldout: Mapping[str, float]) -> None:
+    """Raises `ArmFailed` if the final evaluation lacks a loss by which reports compare models."""
+    for loss in recipe.objective:
+        if loss.judged_by and loss.judged_by not in heldout:
+            found = f"the figures {listed(sorted(heldout))}" if heldout else "no figures"
+            raise ArmFailed.of(loss, "evaluations", f"gives {found}: give {loss.judged_by}, which judged_by names")
 
 
 def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, batches: Batches) -> dict[str, Any]:

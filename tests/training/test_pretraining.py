@@ -391,6 +391,30 @@ def test_what_a_loss_of_a_study_file_returns_is_checked(corpus, machine, tmp_pat
         pretrain(recipe, corpus, tmp_path, machine, (50, 100), silent)
 
 
+def evaluations(**changes):
+    """The evaluation of a masked LM with other fields."""
+    usual = MaskedLM.evaluations
+    return lambda *given: [dataclasses.replace(each, **changes) for each in usual(*given)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"judged_by": "my_loss"}, r"gives the figures .*masked_lm_loss.*: give my_loss, which judged_by names"),
+        ({"evaluations": evaluations(figures=lambda total: {})}, "gives no figures: give masked_lm_loss"),
+        ({"evaluations": evaluations(names=("loss",))}, "the names loss has sums of .*: name what sums"),
+    ],
+)
+def test_held_out_figures_that_a_loss_declares_and_lacks_are_a_mistake_of_it(
+    corpus, machine, tmp_path, monkeypatch, changes, says
+):
+    recipe = dataclasses.replace(SMOKE, objective=ALONE)
+    for name, value in changes.items():
+        monkeypatch.setattr(MaskedLM, name, value)
+    with pytest.raises(ArmFailed, match=says):
+        pretrain(recipe, corpus, tmp_path, machine, (50, 100), silent)
+
+
 def update(optimizer, rate, max_norm):
     """One update at a learning rate, as a Trainer makes it."""
     optimization.clip(optimizer, max_norm, torch.zeros(()))
