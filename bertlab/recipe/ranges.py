@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import importlib
+import inspect
 import math
 import types
 import typing
@@ -218,6 +219,11 @@ def _problem_of_arm(axis: type[Arm], kind: type[Arm]) -> str:
         return f"{name} has no kind of its own: set kind: ClassVar[str] in the class"
     if missing:
         return f"{name} is no dataclass: write @dataclass(frozen=True, kw_only=True) above the class"
+    for method, own in vars(kind).items():
+        usual = inspect.getattr_static(axis, method, None)
+        for decorator, word in ((classmethod, "class method"), (property, "property")):
+            if isinstance(usual, decorator) and inspect.isfunction(own):
+                return f"{name}.{method} has to be a {word}: write @{decorator.__name__} above it"
     other = arms(axis)[kind.kind]
     if other.__name__ == name:
         return ""

@@ -190,3 +190,39 @@ def test_a_wrong_assignment_says_what_to_do(path, text, message):
 
 def test_the_fields_of_all_arms_have_paths():
     assert {"shapes", "circle.border.width", "square.side", "ground", "ground.side"} <= {*field_paths(Drawing)}
+
+
+class Tool(Arm):
+    """An axis with methods of all sorts."""
+
+    @classmethod
+    def made(cls):
+        """A tool."""
+        return cls()
+
+    @property
+    def weight(self):
+        """Its weight."""
+        return 1.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Box(Checked, group="box"):
+    """Holds one tool."""
+
+    tool: Tool
+
+
+@pytest.mark.parametrize(
+    ("method", "says"),
+    [
+        ("made", "Bare.made has to be a class method: write @classmethod above it"),
+        ("weight", "Bare.weight has to be a property: write @property above it"),
+    ],
+)
+def test_an_arm_whose_method_lacks_the_decorator_of_its_axis_is_refused(method, says):
+    bare = dataclass(frozen=True, kw_only=True)(type("Bare", (Tool,), {"kind": "bare", method: lambda self: 2.0}))
+    with pytest.raises(BadInput, match=f"tool is .*: {says}"):
+        Box(tool=bare())
+    constant = dataclass(frozen=True, kw_only=True)(type("Constant", (Tool,), {"kind": "constant", "weight": 2.0}))
+    assert Box(tool=constant()).tool.weight == 2.0
