@@ -345,6 +345,8 @@ class Study(Checked, group="study "):
         for claim in self.claims:
             if not claim.pairs:
                 raise BadInput(f"claim '{claim.text}' of {where} compares nothing: give better and worse, or rising")
+            if not claim.since and (itself := next((high for high, low in claim.pairs if high == low), "")):
+                raise BadInput(f"claim '{claim.text}' of {where} compares '{itself}' with itself: name another variant")
             for variant_name in itertools.chain(*claim.pairs):
                 if variant_name != GUESS:
                     self._find("variant", variant_name, self.variants, f"claim '{claim.text}': ")

@@ -187,6 +187,7 @@ def test_a_variant_may_go_back_to_the_default_of_a_field_that_others_change():
             "at_paper of study 'mine': .* did you mean 'inputs.short_seq_prob'",
         ),
         ({"published": {("a", "MNLI", 3): 1.0}}, "published of .* names 3 % .* measured at 100 %"),
+        ({"claims": [Claim("x", better="a", worse=("b", "a"), on="MNLI")]}, "compares 'a' with itself: name another"),
         ({"claims": [Claim("x", better="a", worse="b", on="MNLI", at=20)]}, "names 20 % of the steps"),
         ({"claims": [Claim("x", better="a", on="MNLI", since=50)]}, "names 50 % of the steps"),
         ({"claims": [Claim("x", better="a", on="MNLI", since=100)]}, "since replaces worse and rising"),
