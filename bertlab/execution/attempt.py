@@ -125,7 +125,7 @@ def attempt(
         if diverged:
             return Ended("diverged", text or name, traceback.format_exc(), final=True)
         place, reason = place_of(error), text or name
-        if place:
+        if place and not isinstance(error, ArmFailed):  # which names its place
             reason = f"{f'{name}: {text}' if text else name} ({place})"
         final = isinstance(error, ArmFailed) or (bool(place) and isinstance(error, MISTAKES))
         return Ended("failed", reason, traceback.format_exc(), final=final)
