@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from bertlab import keyed
-from bertlab.errors import BadInput
+from bertlab.errors import ArmFailed, BadInput
 from bertlab.inputs.collator import Batch, Collator, Numbers, joined
 from bertlab.inputs.formats import Layout, segment_pairs, single_segments
-from bertlab.recipe import Loss, Recipe
+from bertlab.names import shown
+from bertlab.recipe import Format, Loss, Recipe
 from bertlab.recipe.cost import phases, tokens
 from bertlab.recipe.objective import pairing
 from bertlab.text.tokens import Part, TokenisedCorpus, by_hash, first_corpora, share_of
@@ -81,10 +82,20 @@ def _passes(recipe: Recipe, text: Part) -> float:
     """How often the steps of a recipe pass over a text."""
     passes, form = 0.0, recipe.inputs.format
     for length, steps in phases(recipe):
-        layout = form.lay_out(text, recipe, length, copy=0)
+        layout = _laid_out(form, text, recipe, length, copy=0)
         size = layout.lengths.sum() if form.token_matched_to else len(layout)
         passes += steps * _weight(recipe, text, length) / size
     return passes
+
+
+def _laid_out(form: Format, text: Part, recipe: Recipe, length: int, copy: int) -> Layout:
+    """What a format lays out; that of a study file raises `ArmFailed` for what is no `Layout` of `length` at most."""
+    layout = form.lay_out(text, recipe, length, copy)
+    if not isinstance(layout, Layout):
+        raise ArmFailed.of(form, "lay_out", f"returns {shown(layout)}: return a Layout, as base.consecutive makes it")
+    if form._own and len(layout) and (longest := int(layout.lengths.max())) > length:
+        raise ArmFailed.of(form, "lay_out", f"makes a sequence of {longest} tokens with its specials: at most {length}")
+    return layout
 
 
 def _weight(recipe: Recipe, text: Part, length: int) -> int:
@@ -93,7 +104,7 @@ def _weight(recipe: Recipe, text: Part, length: int) -> int:
     size, matched = recipe.schedule.batch_size, recipe.inputs.format.token_matched_to
     if not matched:
         return size
-    mean = float(matched.lay_out(text, recipe, length, copy=0).lengths.mean())
+    mean = float(_laid_out(matched, text, recipe, length, copy=0).lengths.mean())
     return max(length, round(size * mean))  # no batch is empty
 
 
@@ -107,7 +118,7 @@ class _Phase:
         self._trimmed = trimmed and form.trimmed
         self._copies = recipe.inputs.copies
         self._collator = Collator(recipe.objective, corpus.tokenizer, text, length, recipe.seed)
-        make: Callable[[int], Layout] = functools.partial(form.lay_out, text, recipe, length)
+        make: Callable[[int], Layout] = functools.partial(_laid_out, form, text, recipe, length)
         self._layout = functools.lru_cache(max(1, _KEPT // len(text.tokens)))(make)
         self._sizes = functools.cache(self._measure)
         self._order = functools.lru_cache(2)(self._draw_order)

@@ -197,6 +197,8 @@ def _problem(loss: Loss, arrays: Any, tokens: Integers, vocabulary: int) -> str:
             return "makes no positions: give those at which it reads the model, (B, K), or define positions"
         bounds.append(("positions", arrays["positions"], tokens.shape[1]))
     for name, values, end in bounds:
+        if values.dtype.kind not in "iu":
+            return f"makes {name} of {values.dtype}: give whole numbers, as int32"
         if values.size and not 0 <= values.min() <= values.max() < end:
             return f"makes {name} from {values.min()} to {values.max()}: give 0 to {end - 1}"
     return ""

@@ -1,11 +1,12 @@
 """A study with an input format of its own: its recipes and batches, a pre-training, the report."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 
-from bertlab.errors import BadInput
+from bertlab.errors import ArmFailed, BadInput
 from bertlab.inputs.audit import audit
 from bertlab.inputs.batches import Batches
 from bertlab.lab import scales, studies
@@ -97,3 +98,23 @@ def test_its_batches_are_of_the_tokens_of_the_other_format_and_are_audited(corpu
     (audited,) = audit(recipes[2], corpus, most=100_000)
     assert all(check.holds is not False for check in audited.checks)
     assert {"a segment's text", "tokens of the text in an epoch"} <= {check.figure for check in audited.checks}
+
+
+@pytest.mark.parametrize(
+    ("changed", "says"),
+    [
+        (lambda layout: None, "returns None: return a Layout, as base.consecutive makes it"),
+        (
+            lambda layout: dataclasses.replace(layout, first_length=layout.first_length + 90),
+            "makes a sequence of .* tokens with its specials: at most 32",
+        ),
+    ],
+)
+def test_what_it_lays_out_is_checked(corpus, path, monkeypatch, changed, says):
+    study = studies.find(str(path))
+    recipe = study.recipe(study.variant("one"), scales.find("smoke").recipe)
+    form = type(recipe.inputs.format)
+    usual = form.lay_out
+    monkeypatch.setattr(form, "lay_out", lambda *given: changed(usual(*given)))
+    with pytest.raises(ArmFailed, match=rf"^Sentences\.lay_out \(test_own_format\.py, line \d+\) {says}"):
+        Batches(recipe, corpus).batch(0)

@@ -380,6 +380,11 @@ def misled(arrays, sequences):
             made(lambda arrays, _: {**arrays, "positions": arrays["positions"] + 99}),
             "makes positions from 99 to .*: give 0 to 31",
         ),
+        (
+            "prepare",
+            made(lambda arrays, _: {**arrays, "positions": arrays["positions"].astype(np.float32)}),
+            "makes positions of float32: give whole numbers, as int32",
+        ),
         ("prepare", made(misled), "makes tokens from 1000000 to 1000000: give 0 to "),
     ],
 )
