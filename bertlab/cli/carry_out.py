@@ -8,6 +8,7 @@ from itertools import compress
 
 from bertlab.cli.console import complain, debugging, say
 from bertlab.cli.live import Live, title
+from bertlab.cli.options import in_store
 from bertlab.cli.table import print_table
 from bertlab.errors import BadInput, warn
 from bertlab.estimates.estimate import Estimate, disk_bytes, estimate, text_bytes
@@ -179,9 +180,10 @@ def carry_out(
         raise
     if lost:
         have = "has" if len(lost) == 1 else "have"
-        complain(f"{len(lost)} of {len(jobs)} jobs {have} no result (see `bertlab runs`):")
+        complain(f"{len(lost)} of {len(jobs)} jobs {have} no result (see `bertlab runs{in_store(store.root)}`):")
+        known = live.addresses or store.addresses()  # no training began if all that is left diverged before
     for job in lost:
-        complain(f"  {title(job, live.addresses)}: {reason(job, store)}")
+        complain(f"  {title(job, known)}: {reason(job, store)}")
         if debugging() and (failure := store.failure(job.id)):
             complain(failure["log"])
     return not lost

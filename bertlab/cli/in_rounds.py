@@ -84,11 +84,12 @@ def _say_end(rounds: Rounds, states: dict[str, State]) -> None:
     """Why rounds end: missing results, a budget that pays for no more seeds, or neither."""
     lost, waiting = (len(rounds.unfinished(states, failed=failed)) for failed in (True, False))
     left = sum(not judged or still_open(judged) or unbegun(judged[0]) for _, judged in rounds.trials(states))
+    place = in_store(rounds.store.root)
     if lost:
-        say(f"{count(lost, 'measurement')} {'has' if lost == 1 else 'have'} no result: see `bertlab runs`.")
+        say(f"{count(lost, 'measurement')} {'has' if lost == 1 else 'have'} no result: see `bertlab runs{place}`.")
     if left:
         why = "rounds go on once all measurements have a result" if waiting else "the budget pays for no more seeds"
         say(f"{count(left, 'claim')} {'stays' if left == 1 else 'stay'} open: {why}.")
     elif not lost:
         say("No claim needs more seeds.")
-    say(f"Next: `bertlab report{in_store(rounds.store.root)}` writes tables and plots.")
+    say(f"Next: `bertlab report{place}` writes tables and plots.")

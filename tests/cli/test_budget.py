@@ -158,7 +158,7 @@ def test_the_end_says_that_results_are_missing_and_not_that_the_budget_is_used(
     monkeypatch.setattr("bertlab.cli.in_rounds.carry_out", lambda *given, **named: False)
     assert call(*command, "--runs", runs, "--budget", "11runs") == 1
     printed = capsys.readouterr().out
-    assert "1 measurement has no result: see `bertlab runs`." in printed
+    assert f"1 measurement has no result: see `bertlab runs --runs {runs}`." in printed
     assert "budget pays" not in printed
     assert "No claim needs" not in printed
 
@@ -167,10 +167,13 @@ def test_the_end_says_that_results_are_missing_and_not_that_the_budget_is_used(
     ("statuses", "said"),
     [
         ((), "2 claims stay open: the budget pays for no more seeds."),
-        (("diverged",), "1 measurement has no result: see `bertlab runs`.\n2 claims stay open: the budget pays"),
+        (
+            ("diverged",),
+            "1 measurement has no result: see `bertlab runs --runs STORE`.\n2 claims stay open: the budget pays",
+        ),
         (
             ("pending", "pending"),
-            "2 measurements have no result: see `bertlab runs`.\n2 claims stay open: rounds go on",
+            "2 measurements have no result: see `bertlab runs --runs STORE`.\n2 claims stay open: rounds go on",
         ),
     ],
 )
@@ -188,8 +191,9 @@ def test_the_end_says_why_claims_stay_open(rounds, capsys, monkeypatch, statuses
     decided = dataclasses.replace(open_, outcome="reproduced")
     judged = [(None, [each]) for each in (open_, few, decided)]
     monkeypatch.setattr(Rounds, "trials", lambda self, states: iter(judged))
-    _say_end(rounds(Budget(runs=40)), states)
-    assert capsys.readouterr().out.startswith(said)
+    made = rounds(Budget(runs=40))
+    _say_end(made, states)
+    assert capsys.readouterr().out.startswith(said.replace("STORE", str(made.store.root)))
 
 
 def test_a_claim_ends_with_the_papers_metric_or_with_both_endpoints():

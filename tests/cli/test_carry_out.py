@@ -28,6 +28,17 @@ def test_failures_of_the_jobs_are_forgotten_with_retry_alone(made, machine, tmp_
     assert found == [kept]
 
 
+def test_a_job_that_diverged_before_is_named_as_its_store_lists_it(made, machine, tmp_path, monkeypatch, capsys):
+    store = Store(tmp_path / "runs")
+    job = next(job for job in made.jobs if isinstance(job, Pretrain))
+    monkeypatch.setattr(carry_out, "execute", lambda *given: [job])
+    monkeypatch.setattr(Store, "addresses", lambda self: {job.id: ("masking/80/10/10/0",)})
+    assert not carry_out.carry_out(made.jobs, store, machine)
+    printed = capsys.readouterr().err
+    assert f"has no result (see `bertlab runs --runs {store.root}`):" in printed
+    assert "  pretrain masking/80/10/10/0: a job that it needs has failed" in printed
+
+
 def test_a_plan_has_times_if_all_of_them_are_known(made, machine, tmp_path, capsys):
     store = Store(tmp_path / "runs")
     for known in (Pretrain, object):
