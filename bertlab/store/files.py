@@ -46,7 +46,7 @@ def kind(path: Path, what: str) -> Literal["file", "folder"] | None:
     if stat.S_ISDIR(mode):
         return "folder"
     if not stat.S_ISREG(mode):
-        raise _irregular(path, what)
+        raise BadInput(f"{what} '{path}' is neither a file nor a folder, but a pipe, device or socket: name another")
     return "file"
 
 

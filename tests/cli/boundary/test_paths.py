@@ -50,6 +50,10 @@ def test_stores(refused, hostile, command, path):
     refused(*command, "--runs", path, says="--runs|store .* is a file|cannot be")
 
 
+def test_a_store_in_place_of_a_device_is_not_said_to_be_a_file(refused):
+    refused("runs", "--runs", "/dev/null", says="--runs '/dev/null' is neither a file nor a folder, but a pipe, dev")
+
+
 @pytest.mark.parametrize("path", [*NOWHERE, "folder.txt", "file", "/dev/null", "nosuch/dir/x"])
 def test_checkpoints(refused, hostile, path):
     refused("ablate", "masking", *SMOKE, "--from", path, says="--from|directory|config")
@@ -108,4 +112,4 @@ def test_checkpoints_with_a_pipe_or_device(refused, place, name, kind):
 )
 def test_where_to_export(refused, hostile, target):
     (hostile / "runs").mkdir()
-    refused("export", "nosuch", target, says="exists|cannot be|no finished run|regular|link")
+    refused("export", "nosuch", target, says="exists|cannot be|no finished run|neither a file|link")
