@@ -116,7 +116,8 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
         say(f"{what}: {centre} (sd), {tables.seeds(evidence)}; differences ± half of a 95 % CI.")
     else:
         tuned = len({cell.finetune_seed for cell in measured}) > 1
-        of = f": {centre} (sd over fine-tuning seeds)" if tuned else ", each of one fine-tuning seed"
+        once = "" if all(cell.of_pretraining for cell in measured) else ", each of one fine-tuning seed"
+        of = f": {centre} (sd over fine-tuning seeds)" if tuned else once
         say(f"{what}{of}. One {evidence.unit} has no interval and decides nothing.")
     if direction := tables.direction(evidence):
         say(f"{direction} Claims are measured with the sign reversed there." if found else direction)

@@ -66,6 +66,16 @@ def test_a_deviation_is_explained_only_where_there_is_one(
     assert ("on one checkpoint" in printed) == imported
 
 
+def test_figures_of_the_pre_training_have_no_fine_tuning_seed(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    loss = {"measurement": "LM", "method": "pretraining", "metric": "perplexity"}
+    for cells in ([*builder.cells, {**builder.cells[0], **loss}], [{**builder.cells[0], **loss}]):
+        (evidence,) = gather(Store(builder.root), [builder.record(cells=cells)])
+        print_result(evidence)
+        of = ", each of one fine-tuning seed" if len(cells) > 1 else ""
+        assert f"Values{of}. One pre-training seed has no interval" in capsys.readouterr().out
+
+
 def test_the_unit_the_direction_and_the_measured_seeds_are_named(
     builder: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:
