@@ -54,6 +54,11 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     meaning: ClassVar[str] = ""
     """How a report explains these figures, in whole sentences."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.head:
+            raise BadInput(f"loss {type(self).__name__} has no head: set head: ClassVar[str], its name in the model")
+
     @property
     def annotated(self) -> bool:
         """Whether it reads the linguistic spans of the text: `marks` of the `Sequences`."""

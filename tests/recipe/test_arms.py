@@ -226,3 +226,9 @@ def test_an_arm_whose_method_lacks_the_decorator_of_its_axis_is_refused(method, 
         Box(tool=bare())
     constant = dataclass(frozen=True, kw_only=True)(type("Constant", (Tool,), {"kind": "constant", "weight": 2.0}))
     assert Box(tool=constant()).tool.weight == 2.0
+
+
+def test_a_loss_without_the_name_of_its_head_is_refused(monkeypatch):
+    monkeypatch.setattr(MaskedLM, "head", "")
+    with pytest.raises(BadInput, match=r"loss MaskedLM has no head: set head: ClassVar\[str\], its name in the model"):
+        MaskedLM()
