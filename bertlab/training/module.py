@@ -158,7 +158,13 @@ def build(
             own = [each for each in values if (each.dim() >= 2) == matrix]
             matrices = [stacked.get(each, matrix) for each in own]
             groups.append({"params": own, "matrices": matrices, "weight_decay": decay, "lr": multiplier})
-    built: Optimizer = settings.build([group for group in groups if group["params"]])
+    built = settings.build([group for group in groups if group["params"]])
+    if not isinstance(built, Optimizer):
+        raise ArmFailed.of(settings, "build", f"returns {shown(built)}: return a torch.optim.Optimizer")
+    if not built.defaults.get("fused", True):  # it refuses the `found_inf` that `clip` sets
+        raise ArmFailed.of(
+            settings, "build", f"returns a torch.optim.{type(built).__name__} without fused=True: set it"
+        )
     return built
 
 

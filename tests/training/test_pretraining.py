@@ -420,6 +420,19 @@ def test_held_out_figures_that_a_loss_declares_and_lacks_are_a_mistake_of_it(
         pretrain(recipe, corpus, tmp_path, machine, (50, 100), silent)
 
 
+@pytest.mark.parametrize(
+    ("made", "says"),
+    [
+        (lambda groups: None, "returns None: return a torch.optim.Optimizer"),
+        (torch.optim.SGD, "returns a torch.optim.SGD without fused=True: set it"),
+    ],
+)
+def test_what_an_optimiser_of_a_study_file_builds_is_checked(monkeypatch, made, says):
+    monkeypatch.setattr(AdamW, "build", lambda self, groups: made(groups))
+    with pytest.raises(ArmFailed, match=rf"AdamW\.build \(test_pretraining\.py, line \d+\) {says}"):
+        optimization.build(torch.nn.Linear(2, 2), AdamW())
+
+
 def update(optimizer, rate, max_norm):
     """One update at a learning rate, as a Trainer makes it."""
     optimization.clip(optimizer, max_norm, torch.zeros(()))
