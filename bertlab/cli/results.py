@@ -118,7 +118,8 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
         tuned = len({cell.finetune_seed for cell in measured}) > 1
         once = "" if all(cell.of_pretraining for cell in measured) else ", each of one fine-tuning seed"
         of = f": {centre} (sd over fine-tuning seeds)" if tuned else once
-        say(f"{what}{of}. One {evidence.unit} has no interval and decides nothing.")
+        numbers = f"{what}{of}. " if what + of != "Values" else ""
+        say(f"{numbers}One {evidence.unit} has no interval and decides nothing.")
     if direction := tables.direction(evidence):
         say(f"{direction} Claims are measured with the sign reversed there." if found else direction)
     if any(cell.status == "collapsed" and cell.value is not None for cell in evidence.cells):

@@ -72,8 +72,8 @@ def test_figures_of_the_pre_training_have_no_fine_tuning_seed(builder: Any, caps
     for cells in ([*builder.cells, {**builder.cells[0], **loss}], [{**builder.cells[0], **loss}]):
         (evidence,) = gather(Store(builder.root), [builder.record(cells=cells)])
         print_result(evidence)
-        of = ", each of one fine-tuning seed" if len(cells) > 1 else ""
-        assert f"Values{of}. One pre-training seed has no interval" in capsys.readouterr().out
+        said = "Values, each of one fine-tuning seed. " if len(cells) > 1 else ""
+        assert f"\n{said}One pre-training seed has no interval" in capsys.readouterr().out
 
 
 def test_the_unit_the_direction_and_the_measured_seeds_are_named(
