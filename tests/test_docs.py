@@ -1,5 +1,6 @@
 """The README, CONTRIBUTING.md, the documentation and the notebook show code that works."""
 
+import dataclasses
 import importlib.util
 import json
 import pkgutil
@@ -186,6 +187,15 @@ def test_the_adaptation_of_the_pages_trains_biases(tmp_path, finished):
     found = biases.at_scale(setting, scales.find("smoke").features)
     assert (type(found), found.peak_lr) == (type(biases), 10 * setting.peak_lr)
     assert (found.max_steps, found.max_train_examples) == (setting.max_steps, setting.max_train_examples)
+
+
+def test_a_token_sees_only_those_nearby_in_the_encoder_of_the_pages(tmp_path):
+    local = dataclasses.replace(shown("Model", tmp_path).variant("local").model, layers=1, hidden=16, heads=2, window=4)
+    model = PretrainingModel(local, 50, 16, 0).eval()
+    tokens = torch.arange(5, 17)[None]
+    changed = torch.cat((tokens[:, :-1], tokens[:, :1]), 1)
+    first, second = (model.encoder(each, torch.zeros_like(each)) for each in (tokens, changed))
+    assert (first != second).any(-1)[0].tolist() == [False] * 9 + [True] * 3
 
 
 def test_the_tokenizer_of_the_pages_splits_characters(tmp_path):

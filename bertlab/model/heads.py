@@ -19,12 +19,13 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.errors import BadInput
+from bertlab.errors import ArmFailed, BadInput
 from bertlab.keyed import key
 from bertlab.model.encoder import Stack
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import APPROXIMATE, eager_on_cpu, gather, set_dropout
 from bertlab.model.recurrent import Backbone
+from bertlab.names import shown
 from bertlab.recipe.objective import bert
 
 MANY_LOGITS = 2**22
@@ -150,6 +151,10 @@ class PretrainingModel(nn.Module):
         self.objective = tuple(objective) or bert()
         causal = any(loss.causal for loss in self.objective)
         self.encoder: Stack = model.new_encoder(vocabulary, positions, causal)
+        if not isinstance(self.encoder, Stack):
+            raise ArmFailed.of(
+                model, "new_encoder", f"returns {shown(self.encoder)}: return a bertlab.model.encoder.Stack"
+            )
         for loss in self.objective:
             if not hasattr(self, loss.head):
                 self.add_module(loss.head, loss.new_head(model, vocabulary))

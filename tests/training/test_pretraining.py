@@ -433,6 +433,15 @@ def test_what_an_optimiser_of_a_study_file_builds_is_checked(monkeypatch, made, 
         optimization.build(torch.nn.Linear(2, 2), AdamW())
 
 
+def test_what_the_encoder_of_a_study_file_is_is_checked(monkeypatch):
+    monkeypatch.setattr(Model, "new_encoder", lambda *given: None)
+    says = (
+        r"Model\.new_encoder \(test_pretraining\.py, line \d+\) returns None: return a bertlab\.model\.encoder\.Stack"
+    )
+    with pytest.raises(ArmFailed, match=says):
+        PretrainingModel(Model(layers=1, hidden=8, heads=2), 20, 16, 0)
+
+
 def update(optimizer, rate, max_norm):
     """One update at a learning rate, as a Trainer makes it."""
     optimization.clip(optimizer, max_norm, torch.zeros(()))
