@@ -12,6 +12,7 @@ import pytest
 
 from bertlab import keyed
 from bertlab.inputs.audit import Audited, audit, same_batches
+from bertlab.inputs.audit.checks import always
 from bertlab.inputs.audit.sample import elsewhere
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.collator import Batch
@@ -539,3 +540,16 @@ def _tokenizer(corpus: Any, ordinary: Any) -> Any:
 def _chosen(layout: Layout, chosen: Any) -> Layout:
     arrays = {name: array[chosen] for name, array in vars(layout).items() if name != "breaks"}
     return Layout(**arrays, breaks=layout.breaks)
+
+
+@pytest.mark.parametrize(
+    ("found", "wrong", "says"),
+    [
+        ("always", [False], "always"),
+        ("always", [False, True], "wrong in 1"),
+        ("never", [True], "wrong in 1"),
+        ("15%", [True], "15%, wrong in 1"),
+    ],
+)
+def test_a_property_is_either_always_there_or_wrong_in_some(found: str, wrong: list[bool], says: str) -> None:
+    assert always("figure", "rule", np.array(wrong), str, found).found == says

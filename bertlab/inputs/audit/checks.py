@@ -42,7 +42,8 @@ def always(
 ) -> Check:
     """A property of each of N things: `wrong` (N,) flags those without it, and `where` names one by its number."""
     count = int(wrong.sum())
-    found = f"{found}, but not in {count:,}" if count else found
+    if count:
+        found = f"wrong in {count:,}" if found in ("always", "never") else f"{found}, wrong in {count:,}"
     first = where(int(wrong.argmax())) if count else ""
     return Check(figure, found, expected, f"exact, {len(wrong):,} {of}", not count, first)
 
