@@ -30,9 +30,9 @@ _UNREAD = ("classifier.", "qa_outputs.", "sequence_summary.", "embeddings.positi
 def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, PretrainingModel, TrainedTokenizer]:
     """The model and tokenizer of a published checkpoint directory, and the recipe, as far as they determine it.
 
-    Heads that the checkpoint lacks have their initial values; with `fresh`, everything. Entries of the token table
-    beyond the vocabulary, which pad some checkpoints, are left out. Raises `BadInput` for a file that is missing or
-    damaged, and for a model that is not one of ours.
+    An LM head that the checkpoint lacks has its initial values; with `fresh`, everything. The losses are those whose
+    heads it has, and the LM's. Entries of the token table beyond the vocabulary, which pad some checkpoints, are left
+    out. Raises `BadInput` for a file that is missing or damaged, and for a model that is not one of ours.
     """
     config = tokenizers.load_object(directory / "config.json")
     architecture, model = _model(config, directory)
@@ -52,6 +52,9 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
     with torch.device("meta"):  # allocates nothing: first, the weights have to fit config.json
         shapes = PretrainingModel(model, vocabulary, positions, 0, objective)
     state = _state(directory / _WEIGHTS, shapes, architecture, model.heads)
+    # A pooler that is not in it would pass for a pre-trained one: adapters would freeze it, and seeds share its draw.
+    first, *others = objective
+    objective = (first, *(loss for loss in others if any(name.startswith(f"{loss.head}.") for name in state)))
     ours = PretrainingModel(model, tokenizer.size, positions, 0, objective)
     if not fresh:
         for name in state.keys() & {"encoder.embeddings.tokens.weight", "lm_head.bias"}:

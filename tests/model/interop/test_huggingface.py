@@ -10,7 +10,7 @@ from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel, TensorBatch
 from bertlab.model.interop import huggingface
-from bertlab.objectives import CausalLM
+from bertlab.objectives import CausalLM, MaskedLM, NextSentence
 from bertlab.text.tokenizers import ByteLevelBPE, WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 from random_weights import perturbed
@@ -152,6 +152,21 @@ def test_a_bare_encoder_and_the_names_of_tensorflow_are_understood(tmp_path, tok
     _, again, _ = huggingface.read(tmp_path / "out")
     tokens, segments, lengths = inputs()
     assert torch.equal(again.eval().encoder(tokens, segments, lengths), ours.eval().encoder(tokens, segments, lengths))
+
+
+@pytest.mark.parametrize(("without", "pairs"), [(("cls.seq_relationship.",), True), (("cls.", "bert.pooler."), False)])
+def test_the_losses_are_those_whose_heads_a_checkpoint_has(without, pairs, tmp_path, tokenizer):
+    """A masked LM of `transformers` has no pooler: it gets a new one for each seed, which adapters train."""
+    from safetensors.torch import load_file, save_file
+
+    ours = published(tmp_path / "out", tokenizer)
+    path = ours / "model.safetensors"
+    save_file({name: value for name, value in load_file(path).items() if not name.startswith(without)}, path)
+    for fresh in (False, True):
+        found, again, _ = huggingface.read(ours, fresh=fresh)
+        assert found.objective == again.objective == ((MaskedLM(), NextSentence()) if pairs else (MaskedLM(),))
+        first, again.pooler_seed = again.pooler.dense.weight, 1
+        assert torch.equal(first, again.pooler.dense.weight) == pairs
 
 
 def published(directory, tokenizer):
