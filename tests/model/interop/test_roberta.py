@@ -100,7 +100,7 @@ def test_ours_is_written_with_its_logits_and_read_back_whole(norm_position, name
 @pytest.mark.parametrize(
     ("fields", "name"),
     [
-        ({}, "BertForPreTraining"),
+        ({}, "BertForMaskedLM"),
         ({"norm_position": "pre", "segments": 2}, "RobertaPreLayerNormForMaskedLM"),
         ({"norm_position": "pre", "sharing": "all"}, "RobertaPreLayerNormForMaskedLM"),
     ],

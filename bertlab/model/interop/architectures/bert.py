@@ -58,8 +58,10 @@ class Bert(Architecture[recipe.Model]):
         return (model.norm, model.norm_position) == ("layer", self.norm_position)
 
     def name(self, model: PretrainingModel) -> str:
-        """With both heads, or left to right."""
-        return "BertLMHeadModel" if model.encoder.causal else "BertForPreTraining"
+        """Left to right, or with a sentence task, or without."""
+        if model.encoder.causal:
+            return "BertLMHeadModel"
+        return "BertForPreTraining" if hasattr(model, "nsp_head") else "BertForMaskedLM"
 
     def config(self, model: recipe.Model) -> dict[str, Any]:
         """None."""
