@@ -16,6 +16,8 @@ from bertlab.wording import count
 
 Rows = Iterator[dict[str, Any]]
 """The value of each column by its name."""
+LONGEST_CELL = 2**31 - 1
+"""Characters of a cell of a table; Python's own limit, 131,072, is less than a long document has."""
 
 
 def read(path: Path, column: str = "") -> Rows:
@@ -74,6 +76,7 @@ def _json(path: Path, stream: IO[bytes]) -> Rows:
 
 def _cells(path: Path, stream: IO[bytes]) -> Rows:
     form: Any = {} if ".csv" in path.name else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+    csv.field_size_limit(LONGEST_CELL)
     try:
         with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, strict=True, **form)

@@ -37,6 +37,13 @@ def test_empty_lines_of_tables_are_no_rows(tmp_path):
     assert [*rows.read(tmp_path / "train.csv")] == [{"sentence": "a", "label": "0"}, {"sentence": "b", "label": "1"}]
 
 
+@pytest.mark.parametrize(("suffix", "mark"), [("csv", ","), ("tsv", "\t")])
+def test_a_cell_may_be_a_long_document(tmp_path, suffix, mark):
+    passage = "word " * 50_000
+    (tmp_path / f"train.{suffix}").write_text(f"passage{mark}label\n{passage}{mark}1\n")
+    assert [*rows.read(tmp_path / f"train.{suffix}")] == [{"passage": passage, "label": "1"}]
+
+
 def test_a_cell_is_a_number_if_it_can_be():
     assert [rows.number(cell) for cell in ("2", "0.5", "one", "")] == [2, 0.5, "one", ""]
 
