@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Self, cast
+from typing import TYPE_CHECKING, Annotated, Self
 
 from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
@@ -79,7 +79,11 @@ class FineTuning(Adaptation):
         """`head_lr` above the encoder; `layer_decay` for its last layer, its powers below (Clark et al. 2020, appendix
         A). Parameters that layers share have the rate of the last layer.
         """
-        levels = cast("Backbone", model.encoder).levels
+        from bertlab.model import recurrent
+
+        # By its class, as a head of a study file may name it otherwise; with a BiLSTM, that comes first.
+        encoder = next((each for each in model.modules() if isinstance(each, recurrent.Backbone)), None)
+        levels = [] if encoder is None else encoder.levels
         return dict.fromkeys(model.parameters(), self.head_lr) | {
             value: self.layer_decay ** (len(levels) - place)
             for place, level in enumerate(levels)

@@ -490,6 +490,15 @@ def test_what_is_above_the_encoder_has_a_rate_of_its_own():
     assert found == {"encoder": 1.0, "pooler": 10.0, "output": 10.0}
 
 
+def test_a_head_of_a_study_file_may_name_the_encoder_as_it_likes():
+    encoder = Encoder(Model(layers=2, hidden=8, heads=2), 20, 16)
+    model = torch.nn.ModuleDict({"output": torch.nn.Linear(8, 2), "body": encoder})
+    rates = FineTuning(layer_decay=0.5).lr_multipliers(model)
+    assert {rates[value] for value in encoder.layers[1].parameters()} == {0.5}
+    assert {rates[value] for value in encoder.embeddings.parameters()} == {0.5**3}
+    assert {rates[value] for value in model.output.parameters()} == {1.0}
+
+
 def test_parameters_that_layers_share_have_the_rate_of_the_last_layer():
     model = ClassificationModel(
         Encoder(Model(layers=3, hidden=8, heads=2, sharing="all"), 20, 16), Pooler(8), 2, 0.0, 0
