@@ -122,7 +122,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         encoder, seed = self.encoder(model, key), keyed.key(*key, "head")
         if not isinstance(encoder, nn.Module):
             raise ArmFailed.of(self, "encoder", f"returns {shown(encoder)}: return the encoder, a module")
-        return kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
+        made = kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
+        if not isinstance(made, nn.Module):
+            raise ArmFailed.of(kind, "head", f"returns {shown(made)}: return the encoder with a head, a module")
+        return made
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
         """The encoder with what the adaptation adds to it and freezes."""
@@ -134,7 +137,12 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     def logits(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
         """The logits of the targets of a batch, as `TaskKind.logits`."""
-        return kind.logits(model, batch)
+        from torch import Tensor
+
+        found = kind.logits(model, batch)
+        if not isinstance(found, Tensor):
+            raise ArmFailed.of(kind, "logits", f"returns {shown(found)}: return a tensor")
+        return found
 
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
         """The learning rates of parameters of a prepared model that differ from `peak_lr`, as multiples of it."""

@@ -278,7 +278,10 @@ def encode(
             f"positions: set the length to {pretrained.positions} at most"
         )
     kind = kinds.find(data.kind)
-    return kind.encode(raw, pretrained.tokenizer, length, training=training, options=settings.options(kind))
+    found = kind.encode(raw, pretrained.tokenizer, length, training=training, options=settings.options(kind))
+    if not isinstance(found, Examples):
+        raise ArmFailed.of(kind, "encode", f"returns {shown(found)}: return Examples")
+    return found
 
 
 def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:

@@ -102,6 +102,9 @@ def test_a_dropout_of_the_head_leaves_that_of_the_encoder(pretrained):
             lambda *given: Adaptation.prepare(*given).requires_grad_(False),
             "returns a module without a parameter to train",
         ),
+        (Classification, "head", lambda *given: None, "returns None: return the encoder with a head, a module"),
+        (Classification, "encode", lambda *given, **named: None, "returns None: return Examples"),
+        (Classification, "logits", lambda *given: None, "returns None: return a tensor"),
         (
             Classification,
             "loss",
