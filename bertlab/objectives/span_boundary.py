@@ -17,7 +17,7 @@ from bertlab.inputs.collator import Sequences
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.recipe import Recipe, Transformer
 from bertlab.recipe.objective import Arrays, Loss
-from bertlab.recipe.ranges import Range
+from bertlab.recipe.ranges import Range, arms
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import TokenisedCorpus
 
@@ -169,5 +169,5 @@ class SpanBoundary(Loss):
 
     def _masked(self, arrays: Mapping[str, Arrays]) -> Arrays:
         """The arrays of the masked LM before it, of those of all losses in their order."""
-        before = itertools.takewhile(lambda kind: kind != self.kind, arrays)
-        return [arrays[kind] for kind in before if "positions" in arrays[kind]][-1]
+        before, known = itertools.takewhile(lambda kind: kind != self.kind, arrays), arms(Loss)
+        return [arrays[kind] for kind in before if issubclass(known[kind], MaskedLM)][-1]

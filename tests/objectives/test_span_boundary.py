@@ -29,14 +29,15 @@ def recipe_of(objective: Any = SPANS, **inputs: Any) -> Recipe:
     )
 
 
-def examples(positions: list[list[int]], width: int = 16) -> Any:
-    """The arrays of a masked LM that masked these positions, 0 for an empty slot, whose ids are 100 more."""
+def examples(positions: list[list[int]], width: int = 16, **others: Any) -> Any:
+    """The arrays of a masked LM that masked these positions, 0 for an empty slot, whose ids are 100 more; `others` are
+    those of losses between the two."""
     given = np.array(positions, dtype=np.int32)
     used = given > 0
     masked = {"positions": given, "targets": (given + 100) * used, "weights": used.astype(np.float32)}
     tokens = np.zeros((len(given), width), dtype=np.int32)
     return SpanBoundary().prepare(SimpleNamespace(), width, 0)(
-        SimpleNamespace(tokens=tokens, arrays={"masked_lm": masked})
+        SimpleNamespace(tokens=tokens, arrays={"masked_lm": masked, **others})
     )
 
 
@@ -59,6 +60,11 @@ def test_spans_by_hand() -> None:
 def test_spans_beside_one_token_share_it() -> None:
     found = examples([[1, 2, 4]])
     assert (found["left"][0, :2].tolist(), found["right"][0, :2].tolist()) == ([0, 3], [3, 5])
+
+
+def test_a_loss_between_it_and_the_masked_lm_may_read_other_positions() -> None:
+    found, alone = (examples([[1, 2, 4]], **between) for between in ({"causal_lm": {"positions": np.array([[9]])}}, {}))
+    assert all((array == alone[name]).all() for name, array in found.items())
 
 
 @pytest.mark.parametrize("selection", [GeometricSpans(), NGrams(), Tokens()])
