@@ -128,6 +128,7 @@ def test_the_older_config_of_published_checkpoints_is_read(checkpoint, tmp_path)
         ({"local_attention": 1}, r"model\.window is 1"),
         ({"layer_types": None, "global_attn_every_n_layers": 0}, r"model\.global_every is 0"),
         ({"num_hidden_layers": "5"}, r"model\.layers is '5'"),
+        ({"num_hidden_layers": 10**12, "layer_types": None}, r"model\.layers is 1000000000000"),
         ({"num_hidden_layers": 4, "layer_types": None}, r"no place for model\.layers\.4\."),
         ({"is_decoder": True}, "is_decoder True"),
         ({"tie_word_embeddings": False}, "tie_word_embeddings False"),

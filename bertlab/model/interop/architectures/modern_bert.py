@@ -17,6 +17,9 @@ from bertlab.recipe.ranges import arm
 if TYPE_CHECKING:
     from bertlab.model.heads import PretrainingModel
 
+_TOO_MANY = 1_000
+"""Layers of no model: their list might not fit into memory. The recipe refuses their number."""
+
 
 class ModernBert(Architecture[recipe.ModernBert]):
     """Warner et al. 2024."""
@@ -94,7 +97,7 @@ class ModernBert(Architecture[recipe.ModernBert]):
         """No biases but the output's, one probability of dropout, unscaled rotary positions, layers in turn."""
         layers, every = config.get("num_hidden_layers"), _global_every(config)
         kinds = config.get("layer_types")
-        if isinstance(layers, int) and isinstance(every, int) and every > 0:
+        if isinstance(layers, int) and layers < _TOO_MANY and isinstance(every, int) and every > 0:
             kinds = _layer_types(layers, every)
         return {
             **_biases(config["hidden_act"]),
