@@ -18,8 +18,6 @@ Rows = Iterator[dict[str, Any]]
 """The value of each column by its name."""
 LONGEST_CELL = 2**31 - 1
 """Characters of a cell of a table; Python's own limit, 131,072, is less than a long document has."""
-_SURROGATE = rb"\ud"
-"""How JSON writes a half of a surrogate pair. One without the other is no character, and becomes a question mark."""
 
 
 def read(path: Path, column: str = "") -> Rows:
@@ -69,8 +67,6 @@ def _json(path: Path, stream: IO[bytes]) -> Rows:
             continue
         try:
             row = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_object)
-            if _SURROGATE in line.lower():
-                row = json.loads(json.dumps(row, ensure_ascii=False).encode("utf-8", "replace"))
         except (ValueError, RecursionError) as error:
             raise BadInput(f"{path} line {number} is not JSON ({error}): give one object per line") from None
         if not isinstance(row, dict):

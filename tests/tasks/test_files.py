@@ -37,14 +37,6 @@ def test_empty_lines_of_tables_are_no_rows(tmp_path):
     assert [*rows.read(tmp_path / "train.csv")] == [{"sentence": "a", "label": "0"}, {"sentence": "b", "label": "1"}]
 
 
-def test_half_of_a_surrogate_pair_is_a_question_mark(tmp_path):
-    """UTF-8 cannot hold it: floors and keys, which hash texts, would fail after the training."""
-    line = r'{"words": ["a\ud800b", "\uDFFF"], "text": "\ud83d\ude00 é", "number": 1.5, "escaped": "\\ud800"}'
-    (tmp_path / "train.jsonl").write_text(line, encoding="utf-8")
-    (row,) = rows.read(tmp_path / "train.jsonl")
-    assert row == {"words": ["a?b", "?"], "text": "\U0001f600 é", "number": 1.5, "escaped": r"\ud800"}
-
-
 @pytest.mark.parametrize(("suffix", "mark"), [("csv", ","), ("tsv", "\t")])
 def test_a_cell_may_be_a_long_document(tmp_path, suffix, mark):
     passage = "word " * 50_000
