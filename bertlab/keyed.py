@@ -24,7 +24,7 @@ _SHIFT_1, _SHIFT_2, _SHIFT_3 = np.uint64(30), np.uint64(27), np.uint64(31)
 def key(*parts: int | str) -> int:
     """A 64-bit key from numbers and strings; different sequences of parts give unrelated keys."""
     text = "\0".join(f"{type(part).__name__}:{len(str(part))}:{part}" for part in parts)
-    return int.from_bytes(hashlib.sha256(text.encode("utf-8")).digest()[:8], "little")
+    return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "little")
 
 
 def bits(key: Key, *counters: Counter) -> Words:

@@ -30,7 +30,7 @@ _WORD = re.compile(r"\w+(?:[-']\w+)*|[^\w\s]")
 
 @lru_cache(maxsize=100_000)
 def _hash(word: str) -> int:
-    return zlib.crc32(word.encode())
+    return zlib.crc32(word.encode("utf-8", "surrogatepass"))
 
 
 def words(text: str) -> list[str]:

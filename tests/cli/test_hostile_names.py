@@ -1,4 +1,5 @@
-"""A user's study whose folders, columns, classes and variants have names that look like paths, markup or formulas."""
+"""A user's study whose folders, columns, classes and variants have names that look like paths, markup or formulas, and
+whose texts are not valid Unicode."""
 
 import csv
 import json
@@ -30,7 +31,7 @@ def place(tmp_path, monkeypatch, text_file):
     for folder in ("data", "corpus"):
         (tmp_path / folder / EVIL).mkdir(parents=True)
     (tmp_path / "corpus" / EVIL / "train.jsonl").write_text(text_file.read_text())
-    rows = [{EVIL: f"word {number}", "=1": CLASSES[number % 3]} for number in range(12)]
+    rows = [{EVIL: f"word {number} \ud800", "=1": CLASSES[number % 3]} for number in range(12)]
     for split in ("train", "validation"):
         (tmp_path / "data" / EVIL / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     return tmp_path
