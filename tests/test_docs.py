@@ -17,7 +17,7 @@ import torch
 import typer
 
 import bertlab
-from bertlab import FullSentences, Inputs, MaskedLM
+from bertlab import CausalLM, FullSentences, Inputs, MaskedLM
 from bertlab.cli.main import app
 from bertlab.inputs.audit import audit
 from bertlab.inputs.batches import Batches
@@ -189,13 +189,26 @@ def test_the_adaptation_of_the_pages_trains_biases(tmp_path, finished):
     assert (found.max_steps, found.max_train_examples) == (setting.max_steps, setting.max_train_examples)
 
 
-def test_a_token_sees_only_those_nearby_in_the_encoder_of_the_pages(tmp_path):
+@pytest.mark.parametrize("short", [1000, 0], ids=["products", "fused"])
+@pytest.mark.parametrize("objective", [(MaskedLM(),), (CausalLM(),)], ids=["both ways", "causal"])
+def test_a_token_sees_only_those_nearby_in_the_encoder_of_the_pages(tmp_path, monkeypatch, objective, short):
+    """Sequences of 160 and 90 tokens, whole and read at positions: the 50th token is seen by those up to 2 away."""
+    monkeypatch.setattr("bertlab.model.kernels.attention.SHORT", short)
     local = dataclasses.replace(shown("Model", tmp_path).variant("local").model, layers=1, hidden=16, heads=2, window=4)
-    model = PretrainingModel(local, 50, 16, 0).eval()
-    tokens = torch.arange(5, 17)[None]
-    changed = torch.cat((tokens[:, :-1], tokens[:, :1]), 1)
-    first, second = (model.encoder(each, torch.zeros_like(each)) for each in (tokens, changed))
-    assert (first != second).any(-1)[0].tolist() == [False] * 9 + [True] * 3
+    encoder = PretrainingModel(local, 50, 160, 0, objective).eval().encoder
+    tokens = torch.randint(5, 50, (2, 160), generator=torch.Generator().manual_seed(0))
+    changed = tokens.clone()
+    changed[:, 50] = 3
+    padding = torch.tensor([160, 90])
+    first, second = (encoder(shown, torch.zeros_like(shown), padding) for shown in (tokens, changed))
+    for before, after in zip(first, second, strict=True):
+        assert (before != after).any(-1).nonzero()[:, 0].tolist() == [*range(50 if encoder.causal else 48, 53)]
+    positions = torch.tensor([[0, 50, 159, 53], [89, 48, 53, 0]])
+    read = encoder(tokens, torch.zeros_like(tokens), padding, positions)
+    expected = torch.stack([row[places] for row, places in zip(first, positions, strict=True)])
+    torch.testing.assert_close(read, expected, rtol=0, atol=1e-6)
+    alone = encoder(tokens[1:, :90], torch.zeros_like(tokens[1:, :90]))
+    torch.testing.assert_close(first[1, :90], alone[0], rtol=0, atol=1e-6)
 
 
 def test_the_tokenizer_of_the_pages_splits_characters(tmp_path):

@@ -18,7 +18,6 @@ from bertlab.model.layers import (
     PreNormLayer,
     Rotary,
     Rotation,
-    causal_bias,
     gather,
     new_norm,
     padding_bias,
@@ -27,14 +26,14 @@ from bertlab.model.layers import (
 from bertlab.model.sharing import share
 
 AttentionInputs = tuple[Tensor | None, Rotation | None]
-"""The bias of a layer's attention scores, and the rotary angles of its positions."""
+"""The bias of a layer's attention scores, (B or 1, heads or 1, T or 1, T), and the rotary angles of its positions."""
 
 
 class Stack(nn.Module, ABC):
     """Embeddings under layers: the protocol of an encoder of at most `positions` tokens, and what all have in common.
 
     A subclass sets `embeddings`, `layers` and `final_norm`, if there is one. With `causal`, each token sees only itself
-    and those before it.
+    and those before it, whatever the bias of a layer is.
     """
 
     embeddings: Embeddings
@@ -52,6 +51,10 @@ class Stack(nn.Module, ABC):
     @abstractmethod
     def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
         """The attention bias and rotary angles of each layer, for the embeddings `x` (B, T, D)."""
+
+    def padding(self, x: Tensor, lengths: Tensor | None) -> Tensor | None:
+        """The bias (B, 1, 1, T) that masks padding; None if `causal`: padding is at the end, which no token sees."""
+        return None if self.causal else padding_bias(lengths, x.shape[1], x.dtype)
 
     @property
     def levels(self) -> list[nn.Module]:
@@ -88,8 +91,8 @@ class Stack(nn.Module, ABC):
             positions, later = None, positions
         *lower, last = self.layers
         for layer, own in zip(lower, below, strict=True):
-            x = layer(x, *own, None, real)
-        x = last(x, *of_last, positions, real)
+            x = layer(x, *own, None, real, causal=self.causal)
+        x = last(x, *of_last, positions, real, causal=self.causal)
         if self.final_norm is not None:
             x = self.final_norm(x, real)
         return x if later is None else gather(x, later)
@@ -99,7 +102,7 @@ class Stack(nn.Module, ABC):
         x = self.embeddings(tokens, segments)
         states = [x]
         for layer, own in zip(self.layers, self.attention_inputs(x, lengths), strict=True):
-            states.append(layer(states[-1], *own))
+            states.append(layer(states[-1], *own, causal=self.causal))
         if self.final_norm is not None:
             states[-1] = self.final_norm(states[-1])
         return states
@@ -119,9 +122,7 @@ class Encoder(Stack):
         self.rotary = Rotary(positions, model.hidden // model.heads) if model.positions == "rotary" else None
 
     def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
-        """The same in all layers: a bias for padding, or causal, and the rotation."""
+        """The same in all layers: the bias of padding, and the rotation."""
         tokens = x.shape[1]
         rotation = None if self.rotary is None else (self.rotary.cosine[:tokens], self.rotary.sine[:tokens])
-        # Padding is at the end, which no token of a causal encoder sees.
-        bias = causal_bias(tokens, x) if self.causal else padding_bias(lengths, tokens, x.dtype)
-        return [(bias, rotation)] * self.num_layers
+        return [(self.padding(x, lengths), rotation)] * self.num_layers

@@ -96,14 +96,17 @@ class Layer(nn.Module):
         rotation: Rotation | None,
         positions: Tensor | None = None,
         real: Tensor | None = None,
+        *,
+        causal: bool = False,
     ) -> Tensor:
         """(B, T, D) -> (B, T, D), or (B, K, D) only at the `positions` (B, K).
 
-        `bias` masks padding, (B, 1, 1, T), or later tokens, (1, 1, T, T). `real` (B, T) are the tokens that are no
-        padding, for the normalisation; None if all are.
+        `bias` (B or 1, H or 1, T or 1, T) is added to the scores of attention; with `causal`, each token also sees
+        only itself and those before it. `real` (B, T) are the tokens that are no padding, for the normalisation; None
+        if all are.
         """
         read = x if positions is None else gather(x, positions)
-        attended = self.dropout(self.attention(read, x, bias, rotation, positions))
+        attended = self.dropout(self.attention(read, x, bias, rotation, positions, causal=causal))
         x = self.attention_norm(read + self.attention_output(attended), real)
         out: Tensor = self.mlp_norm(x + self.mlp_output(self.dropout(self.mlp(x))), real)
         return out
@@ -119,11 +122,13 @@ class PreNormLayer(Layer):
         rotation: Rotation | None,
         positions: Tensor | None = None,
         real: Tensor | None = None,
+        *,
+        causal: bool = False,
     ) -> Tensor:
         """As `Layer.forward`."""
         normed = self.attention_norm(x, real)
         read = normed if positions is None else gather(normed, positions)
-        attended = self.dropout(self.attention(read, normed, bias, rotation, positions))
+        attended = self.dropout(self.attention(read, normed, bias, rotation, positions, causal=causal))
         x = (x if positions is None else gather(x, positions)) + self.attention_output(attended)
         out: Tensor = x + self.mlp_output(self.dropout(self.mlp(self.mlp_norm(x, real))))
         return out
@@ -148,10 +153,16 @@ class SelfAttention(nn.Module):
         self.dropout = nn.Dropout(model.dropout)  # of attention probabilities
 
     def forward(
-        self, read: Tensor, x: Tensor, bias: Tensor | None, rotation: Rotation | None, positions: Tensor | None = None
+        self,
+        read: Tensor,
+        x: Tensor,
+        bias: Tensor | None,
+        rotation: Rotation | None,
+        positions: Tensor | None = None,
+        *,
+        causal: bool = False,
     ) -> Tensor:
         """Attention from `read` to `x` (B, T, D), in the shape of `read`: `x`, or its vectors at `positions` (B, K)."""
-        causal = bias is not None and bias.shape[-2] > 1
         of_query = rotation
         if positions is None:
             query, key, value = split_heads(self.qkv_proj(x), 3, self.heads)
@@ -162,8 +173,7 @@ class SelfAttention(nn.Module):
             if rotation is not None:
                 cosine, sine = (F.embedding(positions, table).unsqueeze(1) for table in rotation)  # (B, 1, K, d/2)
                 of_query = cosine, sine
-            if bias is not None and causal:
-                bias, causal = F.embedding(positions, bias[0, 0]).unsqueeze(1), False  # (B, 1, K, T)
+            bias, causal = bias_at(positions, bias, causal, x), False
         if rotation is not None and of_query is not None:
             query, key = rotate(query, of_query), rotate(key, rotation)
         dropout = self.dropout.p if self.training else 0.0
@@ -228,9 +238,21 @@ def padding_bias(lengths: Tensor | None, tokens: int, dtype: torch.dtype) -> Ten
     return bias.masked_fill_(padding, -torch.inf)[:, None, None, :]
 
 
-def causal_bias(tokens: int, like: Tensor) -> Tensor:
-    """(1, 1, T, T): minus infinity on the tokens after each token, 0 elsewhere; type and device of `like`."""
-    return like.new_full((tokens, tokens), -torch.inf).triu_(1)[None, None]
+def bias_at(positions: Tensor, bias: Tensor | None, causal: bool, x: Tensor) -> Tensor | None:
+    """The rows of a bias (B or 1, H or 1, T or 1, T) at `positions` (B, K): (B or 1, H or 1, K or 1, T).
+
+    With `causal`, they also mask the tokens of `x` (B, T, D) after each position.
+    """
+    if bias is not None and bias.shape[-2] > 1:
+        batch, heads, rows, tokens = bias.shape
+        table = bias.transpose(1, 2).reshape(batch, rows, heads * tokens)
+        of_query = F.embedding(positions, table[0]) if batch == 1 else gather(table, positions)  # (B, K, H T)
+        bias = of_query.view(*positions.shape, heads, tokens).transpose(1, 2)
+    if not causal:
+        return bias
+    later = torch.arange(x.shape[1], device=x.device) > positions[..., None]  # (B, K, T)
+    masked = x.new_zeros(later.shape).masked_fill_(later, -torch.inf).unsqueeze(1)
+    return masked if bias is None else bias + masked
 
 
 def gather(x: Tensor, positions: Tensor) -> Tensor:

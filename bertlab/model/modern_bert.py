@@ -19,9 +19,8 @@ from bertlab.model.layers import (
     Embeddings,
     LayerNorm,
     Rotation,
-    causal_bias,
+    bias_at,
     gather,
-    padding_bias,
     rotate,
     split_heads,
 )
@@ -43,7 +42,7 @@ class ModernEncoder(Stack):
     def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
         """All tokens for the first of every `global_every` layers, a window for the others."""
         tokens = x.shape[1]
-        everywhere = causal_bias(tokens, x) if self.causal else padding_bias(lengths, tokens, x.dtype)
+        everywhere = self.padding(x, lengths)
         nearby = everywhere if tokens <= self.reach + 1 else window_bias(everywhere, self.reach, x)
         of_global: AttentionInputs = everywhere, self.global_rotary(tokens)
         of_local: AttentionInputs = nearby, self.local_rotary(tokens)
@@ -70,13 +69,12 @@ class ModernLayer(nn.Module):
         rotation: Rotation,
         positions: Tensor | None = None,
         real: Tensor | None = None,
+        *,
+        causal: bool = False,
     ) -> Tensor:
-        """(B, T, D) -> (B, T, D), or (B, K, D) only at the `positions` (B, K).
-
-        `bias` masks padding, (B, 1, 1, T), or is one of all pairs of tokens, (B or 1, 1, T, T).
-        """
+        """(B, T, D) -> (B, T, D), or (B, K, D) only at the `positions` (B, K); the arguments of `layers.Layer`."""
         normed = x if self.attention_norm is None else self.attention_norm(x)
-        attended = self.dropout(self.attention(normed, bias, rotation, positions))
+        attended = self.dropout(self.attention(normed, bias, rotation, positions, causal=causal))
         x = (x if positions is None else gather(x, positions)) + self.attention_output(attended)
         out: Tensor = x + self.mlp_output(self.mlp(self.mlp_norm(x)))
         return out
@@ -92,7 +90,15 @@ class ModernAttention(nn.Module):
         self.out_proj = nn.Linear(model.hidden, model.hidden, bias=False)
         self.dropout = nn.Dropout(model.dropout)  # of attention probabilities
 
-    def forward(self, x: Tensor, bias: Tensor | None, rotation: Rotation, positions: Tensor | None = None) -> Tensor:
+    def forward(
+        self,
+        x: Tensor,
+        bias: Tensor | None,
+        rotation: Rotation,
+        positions: Tensor | None = None,
+        *,
+        causal: bool = False,
+    ) -> Tensor:
         """(B, T, D) -> (B, T, D), or (B, K, D) from the `positions` (B, K)."""
         of_query = rotation
         if positions is None:
@@ -103,11 +109,10 @@ class ModernAttention(nn.Module):
             key, value = split_heads(F.linear(x, weight[width:]), 2, self.heads)
             cosine, sine = (F.embedding(positions, table).unsqueeze(1) for table in rotation)  # (B, 1, K, d/2)
             of_query = cosine, sine
-            if bias is not None and bias.shape[-2] > 1:
-                bias = gather(bias[:, 0].expand(len(x), -1, -1), positions).unsqueeze(1)  # (B, 1, K, T)
+            bias, causal = bias_at(positions, bias, causal, x), False
         query, key = rotate(query, of_query), rotate(key, rotation)
         dropout = self.dropout.p if self.training else 0.0
-        mixed = attention(query, key, value, bias, dropout=dropout)  # (B, H, K, d)
+        mixed = attention(query, key, value, bias, causal=causal, dropout=dropout)  # (B, H, K, d)
         out: Tensor = self.out_proj(mixed.transpose(1, 2).flatten(2))
         return out
 

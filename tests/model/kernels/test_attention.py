@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from bertlab.model.kernels.attention import SHORT, attention, by_products, fused
-from bertlab.model.layers import causal_bias, padding_bias
+from bertlab.model.layers import padding_bias
 
 BATCH, HEADS, TOKENS, SIZE = 3, 2, 12, 8
 
@@ -16,20 +16,40 @@ def inputs(tokens=TOKENS, dtype=torch.float32):
 
 
 @pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)])
-@pytest.mark.parametrize("case", ["whole", "padded", "causal", "some queries"])
-def test_products_equal_the_fused_kernel_in_values_and_gradients(case, dtype, tolerance):
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("case", ["whole", "padded", "by head", "by sequence", "some queries"])
+def test_products_equal_the_fused_kernel_in_values_and_gradients(case, causal, dtype, tolerance):
     query, key, value = inputs(dtype=dtype)
     bias = {
         "padded": padding_bias(torch.tensor([12, 5, 8]), TOKENS, dtype),
-        "causal": causal_bias(TOKENS, query.detach()),
+        "by head": torch.linspace(-3, 3, HEADS * TOKENS**2, dtype=dtype).view(1, HEADS, TOKENS, TOKENS),
+        "by sequence": torch.linspace(-3, 3, BATCH * TOKENS**2, dtype=dtype).view(BATCH, 1, TOKENS, TOKENS),
     }.get(case)
-    read = query[:, :, 3:7] if case == "some queries" else query
+    if case == "some queries":
+        query, causal = query[:, :, 3:7], False
     results = []
-    for out in (by_products(read, key, value, bias), fused(read, key, value, bias, causal=case == "causal")):
+    for out in (way(query, key, value, bias, causal=causal) for way in (by_products, fused)):
         assert out.dtype == dtype
         weighted = (out.float() * torch.linspace(-1, 1, out.numel()).view_as(out)).sum()
         results.append((out, *torch.autograd.grad(weighted, (query, key, value))))
     torch.testing.assert_close(results[0], results[1], rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("way", [by_products, fused])
+def test_a_bias_and_the_causal_mask_both_hold(way):
+    """Where all scores are equal, a token's output is the mean of those it sees: of its last two, here."""
+    query, key, value = torch.zeros(1, 1, 3, 1), torch.zeros(1, 1, 3, 1), torch.tensor([[[[1.0], [2.0], [6.0]]]])
+    near = torch.zeros(1, 1, 3, 3)
+    near[..., 0, 2] = near[..., 2, 0] = -torch.inf
+    assert way(query, key, value, near).flatten().tolist() == [1.5, 3.0, 4.0]
+    assert way(query, key, value, None, causal=True).flatten().tolist() == [1.0, 1.5, 3.0]
+    assert way(query, key, value, near, causal=True).flatten().tolist() == [1.0, 1.5, 4.0]
+
+
+def test_a_bias_of_another_type_takes_that_of_the_queries():
+    query, key, value = inputs(dtype=torch.bfloat16)
+    bias = torch.linspace(-1, 1, TOKENS)[None, None, None]
+    assert torch.equal(attention(query, key, value, bias), attention(query, key, value, bias.bfloat16()))
 
 
 def test_dropout_drops_probabilities_and_keeps_the_mean():
