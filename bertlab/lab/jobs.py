@@ -308,7 +308,11 @@ class Measure:
             "trained_parameters": outcome.trained_parameters,
             "metrics": outcome.metrics,
             **_floors(outcome, lexical, 0),
-            "rows": {"train": outcome.train_examples, "evaluation": outcome.examples},
+            "rows": {
+                "train": outcome.train_examples,
+                "evaluation": outcome.examples,
+                **_given(unlabelled=data.unlabelled or None),
+            },
             "steps": outcome.steps,
             "milestone": self.milestone,
             "pretrain_id": self.pretrain.id,

@@ -75,6 +75,8 @@ class Cell(Planned):
     """Points that take no understanding, by `FLOORS`."""
     train_examples: int
     eval_examples: int
+    unlabelled: int
+    """Rows without a label, which the task leaves out of all its splits."""
     trained_parameters: int | None
     """Parameters that the adaptation trains; None if it is not measured or there is no adaptation."""
     kind: str

@@ -113,6 +113,8 @@ def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
     ]
     if cell.train_examples or cell.eval_examples:
         parts.append(f"{cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples")
+    if cell.unlabelled:
+        parts.append(f"{count(cell.unlabelled, 'row')} without a label left out")
     trained: dict[int, dict[str, None]] = {}
     for each in cells:
         if each.trained_parameters is not None:

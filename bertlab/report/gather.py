@@ -161,6 +161,7 @@ class _Reader:
             floors={name: points for name, points in floors.items() if points is not None},
             train_examples=int(examples.get("train", 0)),
             eval_examples=int(examples.get("evaluation", 0)),
+            unlabelled=int(examples.get("unlabelled", 0)),
             trained_parameters=result.get("trained_parameters"),
             seconds=run.seconds() if run and not of_pretraining else 0.0,
             numerics=_facts(environment.get("numerics", {}), NUMERICS),

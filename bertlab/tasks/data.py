@@ -14,7 +14,7 @@ from bertlab.errors import BadInput
 from bertlab.hub import Dataset
 from bertlab.machine import Machine
 from bertlab.names import shown
-from bertlab.tasks import catalog, kinds
+from bertlab.tasks import answers, catalog, kinds
 from bertlab.tasks.examples import Integers
 from bertlab.tasks.locate import LocatedTask, advice, content_of, existing, locate, split_file, splits_of
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
@@ -34,8 +34,8 @@ def read(located: LocatedTask) -> TaskData:
     and unreachable.
     """
     task = located.task
-    tables = [_table(located, split) for split in splits_of(task)]
     kind = kinds.find(task.kind)
+    tables = answers.settled([_table(located, split) for split in splits_of(task)], kind.label_columns(task))
     labels = kind.label_names(task, tables)
     parts = [RawExamples(text=kind.text(task, table), labels=kind.answers(task, table, labels)) for table in tables]
     group = next((name for name in task.group if all(name in table.columns for table in tables)), None)
@@ -53,6 +53,7 @@ def read(located: LocatedTask) -> TaskData:
         evaluation=evaluation,
         test=test[0] if test else None,
         content=located.content,
+        unlabelled=sum(table.unlabelled for table in tables),
     )
 
 
@@ -67,19 +68,21 @@ def _numbers(table: Table, column: str) -> Integers:
 
 
 def _table(located: LocatedTask, split: str) -> Table:
+    """The rows of a split that have labels."""
+    task = located.task
+    return answers.labelled(_rows(located, split), kinds.find(task.kind).label_columns(task), task.unlabelled)
+
+
+def _rows(located: LocatedTask, split: str) -> Table:
     task, kind = located.task, kinds.find(located.task.kind)
-    answers, optional = kind.label_columns(task), (*task.group, *kind.beside)
-    columns = (*chain.from_iterable(map(columns_of, _texts(task))), *answers)
+    columns = (*chain.from_iterable(map(columns_of, _texts(task))), *kind.label_columns(task))
+    optional = (*task.group, *kind.beside)
     part = "".join(f" ({name} {value})" for name, value in task.only.items())
     if located.folder is not None:
         path = split_file(located.folder, split)
-        own = _own(rows.read(path), task, mirrored=not task.path)
-        table = Table.of(own, f"{path}{part}", columns, optional)
-        if {".csv", ".tsv"} & set(path.suffixes):
-            for name in answers:
-                cells = table.columns[name]
-                table.columns[name] = [cell if cell in task.labels else rows.number(cell) for cell in cells]
-        return table
+        cells = not {".csv", ".tsv"}.isdisjoint(path.suffixes)
+        own = _own(rows.read(path, header=task.columns, quoted=task.quoted), task, mirrored=not task.path)
+        return Table.of(own, f"{path}{part}", columns, optional, cells=cells)
     if located.hub is not None:
         examples, names = from_hub(located.hub, split, task, advice(task))
         return Table.of(examples, f"{task.hub} {split}{part}", columns, optional, names)
@@ -101,7 +104,7 @@ def _own(rows: Iterable[dict[str, Any]], task: Task, mirrored: bool = False) -> 
 
 def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     """The rows of a task in a split of a data set of the Hub, and the names that it declares for the integers of the
-    task's labels; lists of such integers become names, because tags of a data set and of a task can differ in order.
+    task's labels; such integers in lists, or of the task's own labels, become names, as both can differ in order.
 
     Rows have all columns; those of a part of a data set (`only`) have the columns that its tasks read, as the others,
     the tokens of each text in MRQA, take more memory than a machine may have.
@@ -118,8 +121,11 @@ def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[lis
     feature = (found.features or {}).get(label)
     names = tuple(getattr(getattr(feature, "feature", feature), "names", None) or ())
     known = dict(enumerate(names))
+    same = sorted(names) == sorted(task.labels)
     for row in rows:
-        if isinstance(row.get(label), list):
+        if same and type(row.get(label)) is int:
+            row[label] = known.get(row[label], row[label])
+        elif isinstance(row.get(label), list):
             row[label] = [known.get(tag, tag) if isinstance(tag, int) else tag for tag in row[label]]
     return rows, names
 
@@ -150,13 +156,15 @@ def local_texts(task: Task, content: str, split: str, count: int, machine: Machi
 
 def _lines(located: LocatedTask, split: str, count: int) -> tuple[str, ...]:
     task = located.task
-    kind, table = kinds.find(task.kind), _table(located, split)
+    kind = kinds.find(task.kind)
+    (table,) = answers.settled([_table(located, split)], kind.label_columns(task))
+    table = dataclasses.replace(table, seen={})  # one split alone does not say how labels are counted
     labels = kind.label_names(task, [table])
     columns = kind.text(task, table)
     texts = [[each if isinstance(each, str) else " ".join(each) for each in column] for column in columns]
-    answers = [labels[each] if isinstance(each, int | np.integer) else "" for each in kind.answers(task, table, labels)]
+    right = [labels[each] if isinstance(each, int | np.integer) else "" for each in kind.answers(task, table, labels)]
     lines = [" / ".join(parts) for parts in zip(*texts, strict=True)]
-    lines = [f"{line} ({answer})" if answer else line for line, answer in zip(lines, answers, strict=True)]
+    lines = [f"{line} ({answer})" if answer else line for line, answer in zip(lines, right, strict=True)]
     questions = _numbers(table, task.question) if task.question else None
     return tuple(lines[row] for row in _evaluated(len(lines), count, questions))
 

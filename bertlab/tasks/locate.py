@@ -38,7 +38,8 @@ class LocatedTask:
     """The data set of the Hub, at its current commit."""
     content: str = ""
     """Identifies the examples: `sha256:...` of local files or `hub:...` of the hashes of the Hub's files, with
-    `/<column>=<text>` for a part of them, or `microworld:<version>/<task>`, with `@<version>` of all tasks."""
+    `/<column>=<text>` for a part of them and `/task.<field>=<value>` for fields that say how they are read, or
+    `microworld:<version>/<task>`, with `@<version>` of all tasks."""
 
 
 def existing(folder: Path, split: str) -> Path | None:
@@ -131,8 +132,9 @@ def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Ta
         hub_name = f"{reference_of(other).name}@{revision}" if at else other.hub
         return dataclasses.replace(other, kind=task.kind, hub=hub_name)
     own = dataclasses.replace(
-        task, name=substitute, dataset=substitute, hub="", path="", only={}, labels=(), microworld=""
-    )
+        task, name=substitute, dataset=substitute, hub="", path="", only={}, labels=(), microworld="",
+        columns=(), quoted=None, counted_from=None,
+    )  # fmt: skip
     if (reference := Reference.parse(substitute)) is not None:
         return dataclasses.replace(own, dataset=reference.name, hub=substitute)
     folder = machine.data / substitute if machine.data is not None else None
@@ -170,6 +172,9 @@ def content_of(located: LocatedTask, machine: Machine) -> str:
     """The present content of located data, as `LocatedTask.content`."""
     task = located.task
     part = "".join(f"/{name}={value}" for name, value in sorted(task.only.items()))
+    for name in ("columns", "counted_from", "quoted", "unlabelled"):
+        if (value := getattr(task, name)) not in (None, ()):
+            part += f"/task.{name}={','.join(map(str, value)) if isinstance(value, tuple) else value}"
     if located.folder is not None:
         return sources.content([split_file(located.folder, split) for split in splits_of(task)], machine) + part
     if located.hub is not None:

@@ -50,7 +50,9 @@ def apply(
 
 def number(value: Any) -> int:
     """A position, which tables have as text; -1 for what is none."""
-    return int(value) if isinstance(value, int) or (isinstance(value, str) and value.isdecimal()) else -1
+    if isinstance(value, str):
+        return int(value) if value.isascii() and value.isdecimal() and len(value) < 19 else -1
+    return value if type(value) is int else -1
 
 
 def _characters(text: str, begin: int, end: Any) -> tuple[int, int] | None:

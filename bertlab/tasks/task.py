@@ -62,6 +62,10 @@ class Task(Checked, group="task "):
     `words`, `part_id` and `coref_spans` as CoNLL-2012 on the Hub."""
     labels: tuple[str, ...] = ()
     """Names of the labels, in the order of their integers; empty to read them from the data."""
+    counted_from: int | None = None
+    """The integer of the first label or ending; None for 0, unless integers are names of labels."""
+    unlabelled: tuple[str | int, ...] = ()
+    """Answers of rows without a label, such as `("-", -1)`, which are left out; `""` is an empty cell or null."""
     group: tuple[str, ...] = ()
     """Columns whose equal values mark dependent examples (of an article, a paragraph, a premise), widest group first;
     the first that all splits have applies. The bootstrap and the held-back split keep such examples together."""
@@ -69,6 +73,10 @@ class Task(Checked, group="task "):
     """A column, or columns in braces, whose equal values mark the examples of one question, such as its possible
     answers: `{paragraph} {question}`. `exact` is the share of questions with all examples right; a sample of evaluation
     examples has whole questions."""
+    columns: tuple[str, ...] = ()
+    """Names of the columns of `.csv` and `.tsv` files whose first line is no header."""
+    quoted: bool | None = None
+    """Whether quotes enclose cells of `.csv` and `.tsv` files; None for `.csv` alone: in GLUE's files they are text."""
     microworld: str = ""
     """The synthetic counterpart, for runs on the synthetic corpus."""
 
@@ -87,6 +95,12 @@ class Table:
     columns: dict[str, list[Any]]
     names: tuple[str, ...] = ()
     """The names of integer labels, if the source declares them."""
+    cells: bool = False
+    """Whether it is a .csv or .tsv file, whose values are all text."""
+    seen: Mapping[str, frozenset[str | float]] = field(default_factory=dict)
+    """The answers in all splits by their column, once these are known."""
+    unlabelled: int = 0
+    """Rows without a label, which are left out."""
 
     @classmethod
     def of(
@@ -96,6 +110,7 @@ class Table:
         required: Sequence[str],
         optional: Sequence[str] = (),
         names: tuple[str, ...] = (),
+        cells: bool = False,
     ) -> Table:
         """Collects the `required` columns of rows, and those `optional` ones that the first row has. Raises `BadInput`
         if there are no rows, or with the nearest name if a row lacks a column."""
@@ -105,11 +120,14 @@ class Table:
             for name, values in columns.items():
                 if name not in row:
                     lacks = f"has no column '{name}', which the task reads"
+                    if cells:
+                        advice = "if it is a row, name its cells in the task's field columns"
+                        lacks += f" (its first line is taken for the header: {advice})"
                     raise BadInput(f"{place} row {number} {lacks}: {suggestion(name, row)}")
                 values.append(row[name])
         if not columns:
             raise BadInput(f"{place} has no rows: give at least one")
-        return cls(place, columns, names)
+        return cls(place, columns, names, cells)
 
     def where(self, column: str) -> str:
         """A column, as errors name it."""
@@ -196,3 +214,5 @@ class TaskData:
     test: RawExamples | None = None
     content: str
     """Identifies the examples, as `LocatedTask.content`."""
+    unlabelled: int = 0
+    """Rows without a label, which are left out of all splits."""

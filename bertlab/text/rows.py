@@ -4,13 +4,15 @@ import csv
 import gzip
 import io
 import json
+import re
 import zlib
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, NoReturn
 
 from bertlab.errors import BadInput
+from bertlab.names import shown
 from bertlab.store.files import unzipped
 from bertlab.wording import count
 
@@ -18,19 +20,21 @@ Rows = Iterator[dict[str, Any]]
 """The value of each column by its name."""
 LONGEST_CELL = 2**31 - 1
 """Characters of a cell of a table; Python's own limit, 131,072, is less than a long document has."""
+_ENCLOSED = re.compile(r'"(?:[^"]|"")*"')
 
 
-def read(path: Path, column: str = "") -> Rows:
+def read(path: Path, column: str = "", header: Sequence[str] = (), quoted: bool | None = None) -> Rows:
     """The rows of a file; of a Parquet file that has `column`, that column alone.
 
-    Cells of `.csv` and `.tsv` are texts; `.tsv` has no quoting, as in GLUE's files. Raises `BadInput` that names a
-    damaged file, and the line where there is one.
+    Cells of `.csv` and `.tsv` are texts. Their columns have the names of `header`, or of the first line. Quotes enclose
+    cells if `quoted` says so; by default in `.csv`, and are text in `.tsv`, as in GLUE's files. Raises `BadInput` that
+    names a damaged file, and the line where there is one, and a `.tsv` whose quotes seem to enclose cells.
     """
     with opened(path) as stream:
         if path.suffix == ".parquet":
             yield from _parquet(path, stream, column)
         else:
-            yield from _json(path, stream) if ".jsonl" in path.name else _cells(path, stream)
+            yield from _json(path, stream) if ".jsonl" in path.name else _cells(path, stream, header, quoted)
 
 
 @contextmanager
@@ -74,27 +78,65 @@ def _json(path: Path, stream: IO[bytes]) -> Rows:
         yield row
 
 
-def _cells(path: Path, stream: IO[bytes]) -> Rows:
-    form: Any = {} if ".csv" in path.name else {"delimiter": "\t", "quoting": csv.QUOTE_NONE}
+def _cells(path: Path, stream: IO[bytes], header: Sequence[str], quoted: bool | None) -> Rows:
+    comma = ".csv" in path.name
+    quoting: Any = csv.QUOTE_MINIMAL if (comma if quoted is None else quoted) else csv.QUOTE_NONE
+    quotes = _Quotes(path) if not comma and quoted is None else None
     csv.field_size_limit(LONGEST_CELL)
     try:
         with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-            reader = csv.reader(text, strict=True, **form)
-            _require_distinct(names := next(reader, []))
+            reader = csv.reader(text, strict=True, delimiter="," if comma else "\t", quoting=quoting)
+            _require_distinct(names := list(header or next(reader, [])))
+            if quotes and names and all(map(_ENCLOSED.fullmatch, names)):
+                quotes.ask(names[0])
             for row in filter(None, reader):
+                if quotes:
+                    quotes.add(row, len(row) == len(names))
+                if header and row == names:
+                    raise ValueError("its first line is a header: leave out the task's field columns")
                 if len(row) != len(names):
-                    raise ValueError(f"line {reader.line_num} has {count(len(row), 'cell')}, the header {len(names)}")
+                    first = f"{'columns' if header else 'the header'} {len(names)}"
+                    raise ValueError(f"line {reader.line_num} has {count(len(row), 'cell')}, {first}")
                 yield dict(zip(names, row, strict=True))
+        if quotes:
+            quotes.require_text()
+    except BadInput:
+        raise
     except (csv.Error, ValueError) as error:  # also text that is not UTF-8
         raise BadInput(f"{path} is not a table with a header and as many cells in each row: {error}") from None
 
 
-def number(cell: str) -> int | float | str:
-    """A cell as a whole number or a number, if it is one."""
-    for kind in (int, float):
-        with suppress(ValueError):
-            return kind(cell)
-    return cell
+class _Quotes:
+    """Whether quotes enclose the cells of a .tsv file, as programs of tables write them, or are text."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._text = False
+        """Whether a cell begins with a quote that does not enclose it."""
+        self._doubled = ""
+        """The first enclosed cell with doubled quotes in it, which hardly is a text."""
+
+    def add(self, row: Sequence[str], whole: bool) -> None:
+        """Looks at the cells of a line. Raises `BadInput` for one whose quote may enclose what ends a cell or a line,
+        so that the line is not `whole`."""
+        for cell in row:
+            if cell.startswith('"'):
+                enclosed = _ENCLOSED.fullmatch(cell)
+                self._text |= not enclosed
+                if not (enclosed or whole):
+                    self.ask(cell)
+                if enclosed and '""' in cell[1:-1]:
+                    self._doubled = self._doubled or cell
+
+    def require_text(self) -> None:
+        """Raises `BadInput` if quotes enclose all cells that begin with one, and double the others."""
+        if self._doubled and not self._text:
+            self.ask(self._doubled)
+
+    def ask(self, cell: str) -> NoReturn:
+        """Raises `BadInput`: the user has to say what quotes are."""
+        either = "to True if quotes enclose cells, to False if they are text (or save it as .csv or .jsonl)"
+        raise BadInput(f"{self._path} has the cell {shown(cell)}: set the task's field quoted {either}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

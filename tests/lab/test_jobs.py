@@ -14,6 +14,7 @@ from bertlab.progress import silent
 from bertlab.store.files import write_json
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
+from bertlab.tasks.locate import content_of
 from bertlab.tasks.task import Task
 from bertlab.training import finetuning
 from bertlab.training.finetuning import EvalResult, Outcome
@@ -82,6 +83,22 @@ def test_a_measurement_has_both_seeds_and_the_floors_of_each_split(measure, stor
     assert sizes == [(30, 30)]
     assert (result["pretrain_seed"], result["finetune_seed"]) == (3, 1)
     assert (result["lexical"], result["test"]["lexical"]) == ({"accuracy": 1.0}, {"accuracy": 2.0})
+
+
+def test_the_result_has_the_number_of_rows_without_a_label(measure, store, machine, folder, tmp_path, monkeypatch):
+    more = {"curve": [], "steps": 1, "train_examples": 40, "trained_parameters": 1}
+    tested = EvalResult(**outcome())
+    monkeypatch.setattr(finetuning, "finetune", lambda *_, **named: Outcome(**outcome(test=tested), **more))
+    monkeypatch.setattr(kinds.TaskKind, "lexical_floor", lambda *_: [{}, {}])
+    assert measure.run(tmp_path, store, machine, silent)["rows"] == {"train": 40, "evaluation": 30}
+    for split in ("train", "validation", "test"):
+        with (folder / f"{split}.jsonl").open("a") as file:
+            file.write('{"a": "no one agrees", "label": -1}\n')
+    task = dataclasses.replace(measure.data.task, unlabelled=(-1,))
+    located = dataclasses.replace(measure.data, task=task)
+    located = dataclasses.replace(located, content=content_of(located, machine))
+    result = dataclasses.replace(measure, data=located).run(tmp_path, store, machine, silent)
+    assert result["rows"] == {"train": 40, "evaluation": 30, "unlabelled": 3}
 
 
 def test_examples_that_have_changed_since_the_plan_are_not_measured(measure, store, machine, folder, tmp_path):

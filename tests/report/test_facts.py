@@ -128,3 +128,16 @@ def test_dates_and_commits_are_those_of_all_runs(builder):
     builder.record()
     text = dict(facts.facts(gather_all(Store(builder.root))[0]))
     assert (text["Date"], text["Commit"]) == ("2026-11-21 to 2026-11-23 (UTC)", "abc")
+
+
+def test_rows_without_a_label_are_counted(builder):
+    builder.cell("80/10/10", "NER", 60.0, 0, 0, builder.pretrain("80/10/10"))
+    builder.record()
+    found = gather_all(Store(builder.root))[0]
+
+    def text(**changes):
+        cells = [dataclasses.replace(each, **changes) for each in found.cells]
+        return dict(facts.facts(dataclasses.replace(found, cells=tuple(cells))))["NER"]
+
+    assert "500 evaluation examples; 785 rows without a label left out" in text(unlabelled=785)
+    assert "without a label" not in text()

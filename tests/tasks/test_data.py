@@ -239,6 +239,23 @@ def test_cells_of_a_table_become_labels_one_by_one(tmp_path):
     )
 
 
+def test_a_table_without_a_header(tmp_path):
+    task = dataclasses.replace(OWN, text=("sentence",), path=str(tmp_path), labels=("no", "yes"))
+    for split in ("train", "validation"):
+        (tmp_path / f"{split}.tsv").write_text("k1\t0\t*\tShe fell.\nk1\t1\t\tShe rose.\n")
+    assert (
+        "row 1 has no column 'sentence', which the task reads (its first line is taken for the header: if it is a row, "
+        "name its cells in the task's field columns)"
+    ) in message(task, Machine(cache=tmp_path / "cache"))
+    task = dataclasses.replace(task, columns=("source", "class", "mark", "sentence"))
+    found = data.load(task, machine=Machine(cache=tmp_path / "cache"), world=False)
+    assert (found.train.text, found.train.labels) == ((["She fell.", "She rose."],), [0, 1])
+    few = dataclasses.replace(task, columns=("source", "class", "sentence"))
+    assert "line 1 has 4 cells, columns 3" in message(few, Machine(cache=tmp_path / "cache"))
+    (tmp_path / "train.tsv").write_text("source\tclass\tmark\tsentence\nk1\t0\t*\tShe fell.\n")
+    assert "its first line is a header: leave out the task's field columns" in message(task, Machine())
+
+
 def test_bad_tags_are_named(tmp_path, write):
     task = Task(kind="tagging", path=str(tmp_path), text=("tokens",), label="ner_tags")
     machine = Machine(cache=tmp_path / "cache")
@@ -315,6 +332,10 @@ def test_names_of_labels_on_the_card_are_part_of_what_is_read(hub, tmp_path):
         read = data.load(task, machine=machine, world=False)
         assert read.labels == tuple(names)
         found[names, prose] = read.content
+        named = data.load(dataclasses.replace(task, labels=("a", "b")), machine=machine, world=False)
+        assert [named.labels[place] for place in named.train.labels] == [*names], "in whatever order"
+        other = data.load(dataclasses.replace(task, labels=("no", "yes")), machine=machine, world=False)
+        assert other.train.labels == [0, 1]
     assert found["ab", "one"] == found["ab", "two"] != found["ba", "one"]
 
 

@@ -44,14 +44,54 @@ def test_a_cell_may_be_a_long_document(tmp_path, suffix, mark):
     assert [*rows.read(tmp_path / f"train.{suffix}")] == [{"passage": passage, "label": "1"}]
 
 
-def test_a_cell_is_a_number_if_it_can_be():
-    assert [rows.number(cell) for cell in ("2", "0.5", "one", "")] == [2, 0.5, "one", ""]
-
-
 def test_quotes_in_tab_separated_files_are_text(tmp_path):
     path = tmp_path / "train.tsv"
     path.write_text('label\tsentence\n1\t"open\n0\tclosed" too\n', encoding="utf-8")
     assert read(path, ("sentence",)) == [['"open', 'closed" too']]
+
+
+def quoted(path, lines, **options):
+    path.write_text("".join(f"{line}\n" for line in lines), encoding="utf-8")
+    return [*rows.read(path, **options)]
+
+
+@pytest.mark.parametrize(
+    ("lines", "cell"),
+    [
+        (["text\tlabel", '"He said ""no""."\t0', "plain\t1"], '"He said ""no""."'),
+        (['"text"\t"label"', '"plain"\t"0"'], '"text"'),
+        (["text\tlabel", '"two\tparts"\t0'], '"two'),
+        (["text\tlabel", '"two', 'lines"\t0'], '"two'),
+    ],
+)
+def test_quotes_that_seem_to_enclose_cells_are_asked_about(tmp_path, lines, cell):
+    path = tmp_path / "train.tsv"
+    with pytest.raises(BadInput, match="set the task's field quoted to True if quotes enclose cells") as caught:
+        quoted(path, lines)
+    assert f"{path} has the cell '{cell}'" in str(caught.value)
+    assert quoted(path, lines, quoted=True)[0]["text"] in ('He said "no".', "plain", "two\tparts", "two\nlines")
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ['"Stop!"', "plain"],
+        ['"a ""b"" c"', '"open'],
+        ['"One" and "two"', 'inner "" quotes'],
+        ['""', "plain"],
+    ],
+)
+def test_other_quotes_of_a_tsv_are_text(tmp_path, cells):
+    lines = ["text\tlabel", *(f"{cell}\t0" for cell in cells)]
+    assert [row["text"] for row in quoted(tmp_path / "train.tsv", lines)] == cells
+
+
+def test_quotes_are_what_the_task_says(tmp_path):
+    lines = ["text,label", '"He said ""no""",0']
+    assert quoted(tmp_path / "train.csv", lines)[0]["text"] == 'He said "no"'
+    assert quoted(tmp_path / "train.csv", lines, quoted=False)[0]["text"] == '"He said ""no"""'
+    tabs = [line.replace(",", "\t") for line in lines]
+    assert quoted(tmp_path / "train.tsv", tabs, quoted=False)[0]["text"] == '"He said ""no"""'
 
 
 def test_a_missing_split_names_what_is_there(tmp_path, write):

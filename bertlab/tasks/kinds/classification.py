@@ -2,13 +2,13 @@
 
 from collections.abc import Sequence
 from functools import partial
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
+from bertlab.tasks import answers
 from bertlab.tasks.examples import Floats, Integers
 from bertlab.tasks.kinds.base import Arrays, TaskKind
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, percentage, quotient, root
@@ -26,27 +26,16 @@ class Classification(TaskKind):
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """Two labels at least: those of the task or of its source, else the sorted texts or the integers in the data.
         Raises `BadInput` for other values, such as the scores of a regression."""
-        names = task.labels or tables[0].names
-        found: set[Any] = set()
-        for table in () if names else tables:
-            for row, value in enumerate(table.columns[task.label], start=1):
-                label = value if isinstance(value, str) else _whole(value)
-                wrong = label is None or (isinstance(label, int) and not 0 <= label < 1000)
-                if wrong or type(label) is not type(next(iter(found), label)):
-                    given = f"label {shown(value)} in {table.where(task.label)} row {row}"
-                    raise BadInput(f"{given}: give texts alone, or whole numbers from 0 to 999 alone")
-                found.add(label)
-        if found:
-            texts = all(isinstance(label, str) for label in found)
-            names = tuple(sorted(found) if texts else map(str, range(max(found) + 1)))
+        names = task.labels or tables[0].names or answers.names(task, tables)
         if len(names) < 2:
             place = tables[0].where(task.label)
             raise BadInput(f"{place} has the label {shown(names[0])} alone: a task needs at least two")
         return names
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[int]:
-        """Labels are texts, or whole numbers from 0."""
-        return labels(table.columns[task.label], names, table.where(task.label))
+        """Labels are names, or whole numbers that count them."""
+        read = answers.reader(task, table, names)
+        return answers.places(table.columns[task.label], read, names, table.where(task.label), task.counted_from or 0)
 
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
         """F1 is that of the second of two classes; more classes have the mean of theirs, macro F1."""
@@ -105,23 +94,3 @@ def _matthews(classes: int, means: Floats) -> Floats:
     true, predicted = table.sum(-1), table.sum(-2)
     covariance = np.trace(table, axis1=-2, axis2=-1) - (true * predicted).sum(-1)
     return 100 * quotient(covariance, root((1 - (true**2).sum(-1)) * (1 - (predicted**2).sum(-1))))
-
-
-def labels(values: Sequence[Any], names: tuple[str, ...], where: str) -> list[int]:
-    """The labels of a split, each given as a name or an integer; `BadInput` names the row of a wrong one."""
-    known = {name: number for number, name in enumerate(names)}
-    found = []
-    for row, value in enumerate(values, start=1):
-        number = known[value] if isinstance(value, str) and value in known else _whole(value)
-        if number is None or not 0 <= number < len(names):
-            allowed = ", ".join(name if name == str(at) else f"{at} ({name})" for name, at in known.items())
-            raise BadInput(f"label {shown(value)} in {where} row {row}: give one of {allowed}")
-        found.append(number)
-    return found
-
-
-def _whole(value: Any) -> int | None:
-    """A value as an integer, if it is a whole number."""
-    if isinstance(value, int):
-        return int(value)
-    return int(value) if isinstance(value, float) and value.is_integer() else None

@@ -11,6 +11,7 @@ import numpy as np
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
+from bertlab.tasks.answers import integers, places, reader
 from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds import classification
 from bertlab.tasks.kinds.base import Arrays, Options, TaskKind, token_counts
@@ -35,7 +36,7 @@ class MultipleChoice(TaskKind):
             places = ", ".join(f"{table.place} has {count}" for table, count in zip(tables, counts, strict=True))
             raise BadInput(f"endings per row differ ({places}): give the same number in each split")
         names = task.labels or tables[0].names
-        return names if len(names) == counts[0] else tuple(str(number) for number in range(counts[0]))
+        return names if len(names) == counts[0] else _numbers(task, counts[0])
 
     def text(self, task: Task, table: Table) -> tuple[list[str], ...]:
         """The contexts, and one column per ending from columns or from a last column of lists, whose endings may have
@@ -58,7 +59,7 @@ class MultipleChoice(TaskKind):
         """The index of the right ending of each example, which may be given by its text, or by its name if endings have
         names."""
         values, endings = table.columns[task.label], table.columns.get(task.text[-1], [""])
-        named = isinstance(endings[0], dict)
+        named, numbered = isinstance(endings[0], dict), names == _numbers(task, len(names))
         by_text = [
             own.index(value) if isinstance(own, list) and value in own else -1
             for value, own in zip(values, endings, strict=False)
@@ -68,8 +69,10 @@ class MultipleChoice(TaskKind):
                 both = "each answer is the text of an ending and the number of another"
                 raise BadInput(f"{table.where(task.label)}: {both}: give numbers without quotes")
             return by_text
-        if not named and (not isinstance(values[0], str) or values[0] in names or not isinstance(endings[0], list)):
-            return classification.labels(values, names, table.where(task.label))
+        texts = isinstance(values[0], str) and values[0] not in names and isinstance(endings[0], list)
+        if not named and (not texts or (numbered and integers(values))):
+            read = reader(task, table, names, named=not numbered)
+            return places(values, read, names, table.where(task.label), task.counted_from or 0)
         found = []
         for row, (value, listed) in enumerate(zip(values, endings, strict=True), start=1):
             known = listed.get("label") if isinstance(listed, dict) else listed
@@ -120,6 +123,12 @@ class MultipleChoice(TaskKind):
         """Each ending follows its own copy of the context."""
         context, *endings = (float(token_counts(column).mean()) for column in raw.text)
         return 1.0, sum(min(length, context + ending + 3) for ending in endings)
+
+
+def _numbers(task: Task, count: int) -> tuple[str, ...]:
+    """The names of endings that have none."""
+    start = task.counted_from or 0
+    return tuple(map(str, range(start, start + count)))
 
 
 def _pairs(text: Sequence[Sequence[str]]) -> list[list[str]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 LARGEST = 1e15
 """The largest absolute score: squared errors are summed in float32, whose maximum is 3e38."""
+_NUMBER = re.compile(r"\s*[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?\s*")
 
 
 class Regression(TaskKind):
@@ -29,13 +31,16 @@ class Regression(TaskKind):
     metrics = ("pearson", "spearman")
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[float]:
-        """Finite numbers. `BadInput` names the row of another value."""
-        values = table.columns[task.label]
-        for row, value in enumerate(values, start=1):
-            if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) <= LARGEST:
-                place = f"{table.where(task.label)} row {row}"
-                raise BadInput(f"{place} is {shown(value)}: give a finite number, {LARGEST:g} at most either way")
-        return [float(value) for value in values]
+        """Finite numbers, which tables have as text. `BadInput` names the row of another value."""
+        found = []
+        for row, value in enumerate(table.columns[task.label], start=1):
+            score = float(value) if table.cells and _NUMBER.fullmatch(str(value)) else value
+            if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) <= LARGEST:
+                text = ", a text" if isinstance(value, str) and not table.cells else ""
+                wrong = f"{table.where(task.label)} row {row} is {shown(value)}{text}"
+                raise BadInput(f"{wrong}: give a finite number, {LARGEST:g} at most either way")
+            found.append(float(score))
+        return found
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The mean squared error."""

@@ -12,6 +12,7 @@ import numpy.typing as npt
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
+from bertlab.tasks.answers import reader
 from bertlab.tasks.examples import Examples, Floats, Integers, sizes
 from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, percentage
@@ -222,7 +223,7 @@ def sentences(table: Table, column: str) -> list[list[str]]:
 def named(task: Task, table: Table, names: tuple[str, ...]) -> list[list[str]]:
     """The tags of each sentence of a split as names; integers index `names`. Raises `BadInput` that names the row of
     another number of tags than words, and of a tag that is no text or, if there are `names`, not one of them."""
-    known = {*names, *range(len(names))}
+    read = reader(task, table, names) if names else None
     advice = f"give one of {', '.join(names)}" if names else "give tags as texts, or name the labels"
     where = table.where(task.label)
     found: list[list[str]] = []
@@ -231,9 +232,9 @@ def named(task: Task, table: Table, names: tuple[str, ...]) -> list[list[str]]:
         if not isinstance(tags, list) or len(tags) != len(words):
             raise BadInput(f"{where} row {row} is {shown(tags)}: give a list of {len(words)} tags, one per token")
         for tag in tags:
-            if type(tag) not in (int, str) or (tag not in known if names else not isinstance(tag, str)):
+            if type(tag) not in (int, str) or (not isinstance(tag, str) if read is None else read(tag) is None):
                 raise BadInput(f"tag {shown(tag)} in {where} row {row}: {advice}")
-        found.append([tag if isinstance(tag, str) else names[tag] for tag in tags])
+        found.append(tags if read is None else [names[read(tag) or 0] for tag in tags])
     used = {tag for tags in found for tag in tags}
     odd = sorted(tag for tag in used if not _BIO.fullmatch(tag))
     if odd and any(tag[:2] in ("B-", "I-") for tag in used):

@@ -24,17 +24,6 @@ def encode(text, labels, tokenizer, length):
     return KIND.encode(RawExamples(text=tuple(text), labels=labels), tokenizer, length)
 
 
-def test_labels_by_name_and_by_integer():
-    found = classification.labels(["yes", 0, 1, 0.0, True, "no"], NAMES, "file")
-    assert found == [1, 0, 1, 0, 1, 0]
-
-
-@pytest.mark.parametrize("wrong", [-1, 2, 0.5, "maybe", None, float("nan"), "7"])
-def test_a_wrong_label_names_its_row_and_what_is_allowed(wrong):
-    with pytest.raises(BadInput, match=r"label .* in file row 2: give one of 0 \(no\), 1 \(yes\)"):
-        classification.labels([0, wrong], NAMES, "file")
-
-
 def test_labels_are_found_in_the_data():
     assert label_names(["b", "a"], ["c"]) == ("a", "b", "c")
     assert label_names([0, 2], [1]) == ("0", "1", "2")
