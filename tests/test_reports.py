@@ -1,6 +1,7 @@
 """The results in the repository give the tables beside them, on every machine."""
 
 import functools
+import itertools
 import json
 import re
 import shutil
@@ -15,9 +16,16 @@ from bertlab.report.export import write_parquet
 from bertlab.report.gather import gather_all
 from bertlab.store.runs import Store
 
-REPORTS = Path(__file__).parents[1] / "reports"
+ROOT = Path(__file__).parents[1]
+REPORTS = ROOT / "reports"
 STORES = sorted(path.parent for path in REPORTS.glob("*/studies"))
 NAME = attrgetter("name")
+
+
+@functools.cache
+def gathered(store):
+    """What the report of a store of the repository is made of."""
+    return gather_all(Store(store))
 
 
 def test_results_are_kept_in_few_bytes():
@@ -59,15 +67,40 @@ def reported(request, call, tmp_path_factory):
 
 @pytest.mark.parametrize("store", STORES, ids=NAME)
 def test_the_results_of_the_repository_give_its_tables(store, tmp_path):
-    opened = Store(store)
-    for run in opened.runs():
+    for run in Store(store).runs():
         run.verify()
-    evidences = gather_all(opened)
+    evidences = gathered(store)
     for name, table in (("values", tidy.values), ("summary", tidy.summary), ("claims", tidy.claims)):
         write_parquet(tmp_path / f"{name}.parquet", table(evidences))
         kept, again = (pandas.read_parquet(place / f"{name}.parquet") for place in (store, tmp_path))
         assert len(kept) > 0
         pandas.testing.assert_frame_equal(again, kept, rtol=1e-6)
+
+
+@pytest.mark.parametrize("store", STORES, ids=NAME)
+def test_the_readme_pivots_a_store_into_the_means_of_its_report(store):
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    lines = re.search(r"^key = \[.*\]\nmeans = table.pivot_table\(.*\)$", readme, re.MULTILINE)
+    names = {"table": tidy.typed(tidy.values(gathered(store)))}  # what `results` returns
+    exec(lines[0], names)
+    summaries = {
+        (evidence.study, evidence.scale, evidence.full_setting, variant, 100, name): evidence.summary(variant, name)
+        for evidence in gathered(store)
+        for variant, name in itertools.product(evidence.variants, evidence.measurements)
+    }
+    reported = {key: summary.mean for key, summary in summaries.items() if summary}
+    assert len(reported) > 5
+    for (*row, measurement), mean in reported.items():
+        assert names["means"].loc[tuple(row), measurement] == pytest.approx(mean)
+
+
+@pytest.mark.parametrize("store", STORES, ids=NAME)
+def test_no_two_sections_of_a_table_look_alike(store):
+    evidences = gathered(store)
+    for table in (tidy.values(evidences), tidy.summary(evidences), tidy.claims(evidences)):
+        sections = table[["study", "scale", "setting", "key"]].drop_duplicates()
+        assert len(sections) == len(sections.drop_duplicates(["study", "scale", "setting"]))
+        assert len(sections) == len(sections.drop_duplicates("key")) <= len(evidences)
 
 
 def test_a_page_of_seven_studies_is_below_900_kilobytes(reported):

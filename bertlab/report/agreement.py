@@ -198,7 +198,7 @@ class Agreement:
 
     def of(self, evidence: Evidence) -> Share:
         """The pairs of a section, on the paper's metric."""
-        section = (evidence.study, evidence.scale, evidence.setting, evidence.key)
+        section = (evidence.study, evidence.scale, evidence.full_setting, evidence.key)
         ends = (each for each in self.comparisons if (each.milestone, each.endpoint) == (100, METRIC))
         return Share.of(each for each in ends if each.section == section)
 
@@ -314,7 +314,7 @@ def _comparisons(evidence: Evidence) -> Iterator[Comparison]:
                 yield Comparison(
                     study=evidence.study,
                     scale=evidence.scale,
-                    setting=evidence.setting,
+                    setting=evidence.full_setting,
                     key=evidence.key,
                     place=evidence.place,
                     measurement=name,

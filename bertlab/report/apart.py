@@ -22,10 +22,12 @@ def told_apart(found: Sequence[tuple[Evidence, Mapping[str, Any]]]) -> list[Evid
         others = [each for at, each in zip(places, options, strict=True) if at == place]
         own.append(tuple(each for each in given if not all(each in other for other in others)))
     known = Counter(zip(places, own, strict=True))
-    return [
-        replace(evidence, own_options=each if known[place, each] == 1 else (*each, f"key {evidence.key}"))
-        for (evidence, _), place, each in zip(found, places, own, strict=True)
-    ]
+    told = []
+    for (evidence, _), place, all_options, options_apart in zip(found, places, options, own, strict=True):
+        key = () if known[place, options_apart] == 1 else (f"key {evidence.key}",)
+        overrides = (option for option in all_options if not option.startswith(("--scale ", "--corpus ", "--from ")))
+        told.append(replace(evidence, own_options=(*options_apart, *key), overrides=(*overrides, *key)))
+    return told
 
 
 def _options(requests: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -40,7 +40,7 @@ def compare(old: Sequence[Evidence], new: Sequence[Evidence], since: str) -> Cha
     before, after = (_values(store, several) for store in (old, new))
     values = _differing(before, after, [*COLUMN, "pretrain_seed", "finetune_seed"], ["run_id", "status", "value"])
     means = _table(_differing(_means(before), _means(after), COLUMN, ["value"]), "variant", "value")
-    verdicts = _table(_differing(tidy.claims(old), tidy.claims(new), CLAIM, ["verdict"]), "claim", "verdict")
+    verdicts = _table(_differing(_claims(old), _claims(new), CLAIM, ["verdict"]), "claim", "verdict")
     summary = f"{count(len(values), 'value')} changed" if len(values) else "No value changed: the same runs"
     summary += f"; {count(len(means.rows), 'mean')} moved, {count(len(verdicts.rows), 'verdict')} changed."
     return Changes(since, values, means, verdicts, summary)
@@ -52,8 +52,19 @@ def _place(evidence: Evidence) -> tuple[str, str, str]:
 
 def _values(store: Sequence[Evidence], several: Container[tuple[str, str, str]]) -> pandas.DataFrame:
     """The values of a store, with the key of their section in the settings that have several."""
-    found = [tidy.values([each]).assign(key=each.key if _place(each) in several else "") for each in store]
-    return pandas.concat(found or [tidy.values([]).assign(key="")], ignore_index=True)
+    tables = [
+        tidy.values([evidence]).assign(
+            setting=evidence.setting, key=evidence.key if _place(evidence) in several else ""
+        )
+        for evidence in store
+    ]
+    return pandas.concat(tables or [tidy.values([])], ignore_index=True)
+
+
+def _claims(store: Sequence[Evidence]) -> pandas.DataFrame:
+    """The claims of a store; overrides are left out of the setting, so that a changed one is a change."""
+    tables = [tidy.claims([evidence]).assign(setting=evidence.setting) for evidence in store]
+    return pandas.concat(tables or [tidy.claims([])], ignore_index=True)
 
 
 def _differing(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], values: list[str]) -> pandas.DataFrame:

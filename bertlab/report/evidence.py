@@ -62,6 +62,8 @@ class Evidence:
     own_options: tuple[str, ...] = ()
     """What sets it apart from the study's other sections at this scale on this corpus: options of its command, or its
     key."""
+    overrides: tuple[str, ...] = ()
+    """All options that change the scale's recipe, tasks or settings; the key too where they do not set it apart."""
     speeds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """The `measured` and the `published` training speeds of variants, as multiples of one of them; mostly empty."""
     looks: Looks | None
@@ -91,6 +93,11 @@ class Evidence:
         """Scale, setting and what sets it apart: `tiny on wikitext-103 with schedule.steps=9000`."""
         own = f" with {', '.join(self.own_options)}" if self.own_options else ""
         return f"{self.scale} {self.setting}{own}"
+
+    @property
+    def full_setting(self) -> str:
+        """Setting and overrides, for tables that leave the project: `on wikitext-103 with schedule.steps=9000`."""
+        return f"{self.setting} with {', '.join(self.overrides)}" if self.overrides else self.setting
 
     def comparable(self, measurement: str) -> bool:
         """Whether sizes, and not directions alone, compare with the paper's."""

@@ -19,7 +19,8 @@ from bertlab.report.statistics.effects import Effect, Interval, Summary, summari
 PLACE = ("study", "scale", "setting", "key")
 VALUES = (
     *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "unit", "milestone"),
-    *("pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id"),
+    *("pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "key"),
+    *("pretrain_id", "run_id"),
     "trained_parameters",
 )
 CLAIMS = (
@@ -58,12 +59,19 @@ def typed(table: pandas.DataFrame) -> pandas.DataFrame:
     return table.astype(types)
 
 
+def _section(evidence: Evidence) -> dict[str, str]:
+    """The columns `PLACE`, which no other section of the store shares: a table is read without the pages beside it."""
+    setting = (evidence.study, evidence.scale, evidence.full_setting, evidence.key)
+    return dict(zip(PLACE, setting, strict=True))
+
+
 def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each planned value, in its unit; empty for pending and failed runs."""
     lines = (
-        {name: getattr(each if name in ("study", "scale", "setting") else cell, name) for name in VALUES}
-        for each in evidences
-        for cell in each.cells
+        {name: section[name] if name in section else getattr(cell, name) for name in VALUES}
+        for evidence in evidences
+        for section in [_section(evidence)]
+        for cell in evidence.cells
     )
     # the same cells planned twice, with more seeds the second time, are one value each
     return pandas.DataFrame(lines, columns=list(VALUES), dtype=object).drop_duplicates(ignore_index=True)
@@ -78,7 +86,7 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     lines: list[dict[str, Any]] = []
     for evidence in evidences:
         for variant, name in itertools.product(evidence.variants, evidence.measurements):
-            place = {**{each: getattr(evidence, each) for each in PLACE}, "variant": variant, "measurement": name}
+            place = {**_section(evidence), "variant": variant, "measurement": name}
             effect = None if variant == evidence.baseline else evidence.difference(variant, name)
             line = place | {
                 "metric": evidence.column(name)[0].metric,
@@ -90,7 +98,7 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             if effect and (likely := evidence.difference(variant, name, LIKELIHOOD)):
                 lines.append(place | {"metric": LIKELIHOOD, "unit": "points"} | _effect(evidence, likely))
         for variant, average in itertools.product(evidence.variants, evidence.averages):
-            place = {**{each: getattr(evidence, each) for each in PLACE}, "variant": variant}
+            place = {**_section(evidence), "variant": variant}
             lines.append(place | _average(evidence, variant, average))
     return pandas.DataFrame(lines, columns=list(SUMMARY), dtype=object)
 
@@ -127,7 +135,7 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     for evidence, each in ((about, finding) for about in evidences for finding in findings(about)):
         claim, pair, effect = each.trial.claim, each.trial.pair, each.trial.pair.effect
         line = {
-            **{each: getattr(evidence, each) for each in PLACE},
+            **_section(evidence),
             **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
             **{"within": claim.within, "or_better": claim.or_better, "better": pair.better, "worse": pair.worse},
             **{"published": None if pair.published is None else float(pair.published)},
@@ -157,7 +165,7 @@ def noise(known: Iterable[tuple[Evidence, Sequence[Spread]]]) -> pandas.DataFram
     for evidence, each in ((about, spread) for about, spreads in known for spread in spreads):
         run, found = each.noise.run, each.noise
         row = {
-            **{name: getattr(evidence, name) for name in PLACE},
+            **_section(evidence),
             **{"measurement": each.measurement, "metric": each.metric, "sd": found.sd, "signal": found.signal},
             **{"seeds": run.seeds, "finetune_seeds": run.finetune_seeds, "examples": run.examples},
             **{"noise": found.between, "needed_signal_to_noise": each.needed},

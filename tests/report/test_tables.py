@@ -98,8 +98,8 @@ def test_tidy_has_the_columns_of_the_interface(builder: Any, fill: Callable[...,
     lines = list(reader)
     assert reader.fieldnames == [
         "study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "unit", "milestone",
-        "pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "pretrain_id", "run_id",
-        "trained_parameters",
+        "pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "key",
+        "pretrain_id", "run_id", "trained_parameters",
     ]  # fmt: skip
     assert len(lines) == 3 * 2 * 3 * 2
     first = lines[0]
