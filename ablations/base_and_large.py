@@ -48,7 +48,7 @@ study = Study(
         "large": (86.7, 85.9, 72.1, 92.7, 94.9, 60.5, 86.5, 89.3, 70.1, 82.1, 84.1, 90.9),
     }),
     claims=[Claim(f"Large is better than base on {on}", better="large", worse="base", on=on) for on in GLUE],  # section 4.1
-    unlike=["GLUE on development sets (paper: the test server)"],
+    unlike=[(on, "development set (paper: the test server)") for on in GLUE],
     notes=[
         "The average is that of the nine columns, without WNLI: it is not GLUE's own score.",
         "Of the large model, the paper reports the best of several fine-tunings by the development set, since some fail on "

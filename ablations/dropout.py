@@ -18,6 +18,7 @@ from bertlab.lab.papers import (
     ALBERT_COLUMNS,
     ALBERT_LOSSES,
     ALBERT_MODEL,
+    ALBERT_NOTE,
     ALBERT_TASKS,
     ALBERT_XXLARGE_UNLIKE,
 )
@@ -64,6 +65,7 @@ study = Study(
         "text of Wikipedia and books (paper: not said, in a section on additional text)",
     ],
     notes=[
+        ALBERT_NOTE,
         'The published values are an "intermediate evaluation at around 1M training steps"; here 1M steps are the whole '
         "schedule, with a warm-up of as many steps as in the paper's other experiments.",
         "The paper says of its largest models that they do not overfit their training data after 1M steps. A model that "

@@ -17,10 +17,13 @@ these very rows. The rows with E = H/6 and E = H are rows of Table 4 too, and tr
 it: `bertlab ablate embedding-size`.
 """
 
-from bertlab import Claim, Model, Size, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_TASKS
+from bertlab import Claim, Model, Needs, Size, Study, Variant, table
+from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_NOTE, ALBERT_TASKS
 
 SQUAD, SQUAD_2, MNLI, SST2, RACE, _ = ALBERT_COLUMNS
+
+WIDE = Needs(embeddings=64)
+"""The narrowest embeddings of the table."""
 
 study = Study(
     name="embedding-size",
@@ -51,28 +54,28 @@ study = Study(
     }),
     claims=[
         # section 4.4, which judges by the average: only tasks whose own figures agree with it
-        Claim("Without sharing, larger embeddings give better performance on MNLI", on=MNLI,
-              rising=("not shared, E = H/12", "not shared, E = H/6", "not shared, E = H/3", "not shared, E = H")),
         *(
             Claim(f"Without sharing, the largest embeddings give better performance than the smallest on {on}",
-                  better="not shared, E = H", worse="not shared, E = H/12", on=on)
-            for on in (SQUAD, SQUAD_2, SST2, RACE)
+                  better="not shared, E = H", worse="not shared, E = H/12", on=on, needs=WIDE)
+            for on in (SQUAD, SQUAD_2, MNLI, SST2, RACE)
         ),
         Claim("Without sharing, larger embeddings are better, but not by much, on MNLI", better="not shared, E = H",
-              worse="not shared, E = H/12", on=MNLI, within=2.0),
+              worse="not shared, E = H/12", on=MNLI, within=2.0, needs=WIDE),
         *(
             Claim(f"With all parameters shared, embeddings of 128 (H/6) appear to be the best on {on}",
                   better="all shared, E = H/6",
-                  worse=("all shared, E = H/12", "all shared, E = H/3", "all shared, E = H"), on=on)
+                  worse=("all shared, E = H/12", "all shared, E = H/3", "all shared, E = H"), on=on, needs=WIDE)
             for on in (SQUAD, SQUAD_2, RACE)
         ),
     ],
     at_paper=ALBERT | ALBERT_LOSSES,
     notes=[
+        "The claims are of embeddings of 64 and more, and are not tested where a variant's are narrower.",
+        ALBERT_NOTE,
         "The paper judges by the average of its columns. With all parameters shared, its own figures of MNLI and SST-2 "
         "are higher at E = 768 than at 128, so these two have no claim.",
         'The paper gives no number for "not by much": the margin of 2 points is ours, its largest difference is 1.6.',
         "On MNLI with E = 128, Table 3 prints 83.7 (not shared) and 81.6 (all shared), Table 4 of the same paper 83.2 "
-        "and 82.0. Each study has the values of its own table.",
+        "and 82.0. Each study has the values of its own table, and no claim on MNLI compares these variants.",
     ],
 )  # fmt: skip

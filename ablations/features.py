@@ -51,7 +51,7 @@ study = Study(
     claims=[
         Claim("The last four layers side by side are the best frozen", better="concatenated, last four", on=DEV,
               worse=("embeddings", "second-to-last", "last", "weighted sum, last four", "weighted sum, all layers")),
-        Claim("They are within a point of fine-tuning", better="fine-tuning", worse="concatenated, last four", on=DEV,
+        Claim("The last four layers side by side are within a point of fine-tuning", better="fine-tuning", worse="concatenated, last four", on=DEV,
               within=1.0),
     ],
     at_paper=CASED,  # section 5.3

@@ -34,6 +34,8 @@ study = Study(
     unlike=["BERT with BERT's fine-tuning (papers: an LSTM; ELECTRA, with rates of its own)"],
     notes=[
         "No claims: no published comparison of these rates was at hand.",
+        "Howard and Ruder divide by 2.6 from layer to layer (0.38, which is no variant here), and compare their LSTM with and "
+        "without that (their section 3.2 and table of ablations).",
         "Rates fall from layer to layer: the embeddings of a model of 12 layers have 0.05 of the peak at 0.8, those of a "
         "model of 2 layers 0.5. At small scales the variants differ less than in the models of the papers.",
         "ELECTRA's released code is one step lower throughout: its last layer has the square of the factor.",

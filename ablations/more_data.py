@@ -10,11 +10,19 @@ in the paper (Figure 2a). The first row is of Wikipedia and books, the second ha
 first row has a tenth of the documents of the corpus, the second has all. Run it: `bertlab ablate more-data`.
 """
 
-from bertlab import Claim, Inputs, Measurement, Study, Variant, table
-from bertlab.lab.papers import ALBERT, ALBERT_AVERAGE, ALBERT_COLUMNS, ALBERT_LOSSES, ALBERT_MODEL, ALBERT_TASKS
+from bertlab import Claim, Inputs, Measurement, Needs, Study, Variant, table
+from bertlab.lab.papers import (
+    ALBERT,
+    ALBERT_AVERAGE,
+    ALBERT_COLUMNS,
+    ALBERT_LOSSES,
+    ALBERT_MODEL,
+    ALBERT_NOTE,
+    ALBERT_TASKS,
+)
 
 MLM = "MLM accuracy"
-SQUAD, SQUAD_2, MNLI, SST2, RACE, _ = ALBERT_COLUMNS
+SST2, RACE = ALBERT_COLUMNS[3:5]
 
 study = Study(
     name="more-data",
@@ -36,14 +44,9 @@ study = Study(
     }),
     claims=[
         # section 4.8
-        *(
-            Claim(f"Additional text improves {on}", better="additional text", worse="no additional text", on=on)
-            for on in (MLM, MNLI, SST2, RACE)
-        ),
-        *(
-            Claim(f"Additional text hurts {on}", better="no additional text", worse="additional text", on=on)
-            for on in (SQUAD, SQUAD_2)
-        ),
+        Claim(f"Additional text improves {on}", better="additional text", worse="no additional text", on=on,
+              needs=Needs(steps=10_000))
+        for on in (MLM, SST2, RACE)
     ],
     at_paper=ALBERT | ALBERT_LOSSES | ALBERT_MODEL,
     unlike=[
@@ -51,6 +54,11 @@ study = Study(
         "stories, which are far from SQuAD's Wikipedia)",
     ],
     notes=[
+        "The claims are of 125,000 steps: with fewer than 10,000 they are not tested, as the first passes always add.",
+        "In the paper additional text improves MNLI, too, and hurts SQuAD, for being of other kinds than Wikipedia. MNLI has no "
+        "claim, as the paper prints 81.6 and 82.0 for the model without it; SQuAD has none, as the additional text here is of "
+        "the same kind.",
+        ALBERT_NOTE,
         "Less text in as many steps is more passes over it: where the steps do not get through a tenth of the text, as "
         "may be at small scales, the two variants differ in little but which documents they see.",
     ],

@@ -11,7 +11,7 @@ masks too. Run it: `bertlab ablate ngrams`.
 """
 
 from bertlab import MaskedLM, NGrams, SentenceOrder, Study, Tokens, Variant
-from bertlab.lab.papers import ALBERT, ALBERT_MODEL, ALBERT_TASKS
+from bertlab.lab.papers import ALBERT, ALBERT_MODEL, ALBERT_NOTE, ALBERT_TASKS
 
 study = Study(
     name="ngrams",
@@ -25,6 +25,7 @@ study = Study(
     measurements=ALBERT_TASKS,
     at_paper=ALBERT | ALBERT_MODEL,
     notes=[
+        ALBERT_NOTE,
         "The paper makes no claim about n-grams and prints no figures for single tokens: nothing here is compared with it.",
         'The paper\'s n-grams are "of complete words". What is shown is drawn token by token, as in its released code; '
         "n-grams that overlap become one, where that code skips the second. No n-gram crosses [SEP].",

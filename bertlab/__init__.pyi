@@ -14,8 +14,9 @@ from bertlab.inputs.formats import DocSentences as DocSentences
 from bertlab.inputs.formats import FullSentences as FullSentences
 from bertlab.inputs.formats import SegmentPairs as SegmentPairs
 from bertlab.inputs.formats import SentencePairs as SentencePairs
+from bertlab.lab.claim import Claim as Claim
+from bertlab.lab.needs import Needs as Needs
 from bertlab.lab.study import Average as Average
-from bertlab.lab.study import Claim as Claim
 from bertlab.lab.study import Measurement as Measurement
 from bertlab.lab.study import RelativeSchedule as RelativeSchedule
 from bertlab.lab.study import Size as Size

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar, Self
 from bertlab import keyed
 from bertlab.errors import ArmFailed
 from bertlab.names import shown
-from bertlab.recipe.ranges import DROPOUT, SHARE, Arm, Range
+from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, Arm, Range
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Rate
 from bertlab.recipe.transformer import Transformer
 from bertlab.tasks.examples import ExampleBatch, Examples, Integers
@@ -78,6 +78,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """AdamW's, multiplied by the learning rate; biases and normalisations have none."""
     bias_correction: bool = True
     """Whether Adam corrects the bias of its moments; Google's released optimiser does not."""
+    beta2: Annotated[float, BELOW_ONE] = 0.999
+    """Decay of Adam's running mean of squared gradients, per update; 0.98 in RoBERTa's fine-tuning."""
+    max_grad_norm: Annotated[float, CLIP] = 1.0
+    """Gradients with a larger global norm are scaled down to it; 1e9 for none, as in RoBERTa's fine-tuning."""
     context: bool = False
     """Tagging only: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3); of
     the whole split if nothing marks documents, as in the Hub's CoNLL-2003."""

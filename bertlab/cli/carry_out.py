@@ -18,7 +18,8 @@ from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
 from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs, read_task, to_run
 from bertlab.lab.plan import Plan
-from bertlab.lab.record import differences, timed
+from bertlab.lab.record import differences
+from bertlab.lab.statement import timed_notes
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import signals_as_flags
@@ -56,8 +57,9 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
         say(line)
     if lacking := _lacking(pending, store):
         warn(lacking)
-    for line in [line for study in plan.request.studies for line in timed(plan, study)]:
-        say(line)
+    for study in plan.request.studies:
+        for line in timed_notes(study, plan.request.timed.get(study.name, {})):
+            say(line)
     asked, distinct = plan.pretrainings
     if asked > distinct:
         say(f"The variants ask for {asked} pre-trainings, {distinct} of them distinct: the others are shared")

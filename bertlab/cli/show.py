@@ -38,6 +38,7 @@ def show(options: ScaleOptions, study: list[str] = STUDIES, json: bool = JSON) -
 
 def described(study: Study, scale: Scale) -> dict[str, Any]:
     """A study at a scale: its texts, its published table, and the fields of its variants and its recipe by path."""
+    from bertlab.lab.statement import untested
     from bertlab.recipe import OPTIONS
     from bertlab.recipe.identity import by_kind, leaves
     from bertlab.tasks import catalog, kinds
@@ -86,7 +87,15 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         "equal_time": [each.name for each in study.variants if each.relative.equal_time],
         "measurements": measurements,
         "averages": {each.name: each.parts for each in study.averages},
-        "claims": [{**dataclasses.asdict(each), "pairs": each.pairs, "allowed": each.allowed} for each in study.claims],
+        "claims": [
+            {
+                **dataclasses.asdict(each),
+                "pairs": each.pairs,
+                "allowed": each.allowed,
+                "untested": untested(study, each, scale),
+            }
+            for each in study.claims
+        ],
         "notes": study.notes,
         "scale": scale.name,
         "recipe": {path: by_kind(leaf) for path, leaf in recipe.items() if path not in OPTIONS},
@@ -151,9 +160,13 @@ def _print(study: dict[str, Any]) -> None:
         before = f" at {claim['since']} %" if claim["since"] else at
         relation = "beside" if claim["allowed"] else "over"
         pairs = "; ".join(f"{better}{at} {relation} {worse}{before}" for better, worse in claim["pairs"])
-        rows.append([claim["text"], claim["on"], ": ".join(each for each in (pairs, claim["allowed"]) if each)])
+        if claim["than"]:
+            pairs += " by more than {}{at} over {}{before}".format(*claim["than"], at=at, before=before)
+        compared = ": ".join(each for each in (pairs, claim["allowed"]) if each)
+        rows.append([claim["text"], claim["on"], compared, claim["untested"] or "yes"])
     if rows:
-        _titled(("claim", "on", "compares"), rows, "claims", left=3)
+        title = f"claims, and whether scale {study['scale']} tests them"
+        _titled(("claim", "on", "compares", "tested"), rows, title, left=4)
     free = set(study["set"])
     rows = [[path, _text(leaf), "" if path in free else "variants differ"] for path, leaf in study["recipe"].items()]
     title = f"recipe of {baseline} at scale {study['scale']}; --set sets the fields without a note"

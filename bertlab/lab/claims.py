@@ -4,30 +4,29 @@ import dataclasses
 from collections import defaultdict
 
 from bertlab.lab import plan as planning
+from bertlab.lab.claim import GUESS, Claim
 from bertlab.lab.plan import Plan, Request
-from bertlab.lab.record import differences
-from bertlab.lab.study import GUESS, RANDOM_INIT, Claim, Study
+from bertlab.lab.record import differences, sizes_of
+from bertlab.lab.study import RANDOM_INIT, Study
 from bertlab.machine import Machine
 
 
 def compared(study: Study, claim: Claim) -> set[tuple[str, int]]:
     """The values that a claim compares: their variants and milestones (per cent of the steps)."""
-    sides = {side for better, worse in claim.pairs for side in ((better, claim.at), (worse, claim.before))}
-    return {side for side in sides if side[0] != GUESS} or {(study.baseline, claim.at)}
+    return {side for side in claim.sides if side[0] != GUESS} or {(study.baseline, claim.at)}
 
 
 def decidable(plan: Plan, study: Study) -> list[Claim]:
-    """The claims whose cells the plan has, on variants that differ at its scale; those within a margin only in the
-    paper's setting."""
+    """The claims that the setting allows to test and whose cells the plan has, on variants that differ at its scale."""
     known: dict[tuple[str, int, str], set[str]] = defaultdict(set)
     for cell in plan.cells:
         if cell.study.name == study.name:
             known[cell.variant, cell.milestone, cell.measurement.name].add(cell.job.id)
-    deviations = {each["on"] for each in differences(plan, study)}
+    deviations, recipe_sizes = {each["on"] for each in differences(plan, study)}, sizes_of(plan, study)
     return [
         claim
         for claim in study.claims
-        if (claim.within is None or not {"", claim.on} & deviations)
+        if not claim.untestable(not {"", claim.on} & deviations, recipe_sizes)
         and all((*value, claim.on) in known for value in compared(study, claim))
         and not any(
             known.get((better, claim.at, claim.on)) == known.get((worse, claim.before, claim.on))

@@ -9,14 +9,15 @@ from typing import Any
 
 from bertlab.lab import scales
 from bertlab.lab.jobs import ImportCheckpoint, Measure, Pretrain
+from bertlab.lab.needs import sizes
 from bertlab.lab.plan import Cell, Plan
 from bertlab.lab.scales import Scale
+from bertlab.lab.statement import definition, statement, unlike
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
-from bertlab.recipe.identity import by_kind, identity, leaves, science
+from bertlab.recipe.identity import by_kind, identity, leaves
 from bertlab.store import union
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.kinds.base import SETTINGS
-from bertlab.tasks.task import Task
 
 GOOGLE = "google-bert/bert-base-"
 """The published checkpoints of BERT base, which BERT's own tables use."""
@@ -29,17 +30,6 @@ def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:
     """
     made = [_record(plan, study, options) for study in plan.request.studies]
     return {union.name_of(record): record for record in made}
-
-
-def _measured(measurement: Measurement) -> Any:
-    """A measurement without its milestones, which may change, and without the path of its examples."""
-    task = measurement.task
-    if isinstance(task, Task):
-        task = dataclasses.replace(task, path="")
-    found = science(dataclasses.replace(measurement, task=task, milestones=(100,)))
-    if found["metric"] == "accuracy":  # left out, as it is where no metric is given
-        del found["metric"]
-    return found
 
 
 def _setting(plan: Plan, study: Study) -> str:
@@ -91,32 +81,12 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
     return {
         "study": study.name,
         "setting": _setting(plan, study),
-        "definition": {
-            "baseline": study.baseline,
-            "code": file.code.sha256 if file and file.code else "",
-            "variants": {each.name: science(each) for each in study.variants},
-            "measurements": {each.name: _measured(each) for each in study.measurements},
-        },
+        "definition": definition(study),
         "requests": [request_options],
         "sources": [dict(file.sources)] if file else [],
-        "question": study.question,
-        "source": study.source,
         "baseline": study.baseline,
-        "notes": [*study.notes, *timed(plan, study)],
-        "summary": study.summary,
-        "claims": [dataclasses.asdict(claim) for claim in study.claims],
-        "averages": [
-            {
-                "name": each.name,
-                "of": [[name, *metrics] for name, metrics in each.parts],
-                "published": {
-                    variant.name: figure
-                    for variant in study.variants
-                    if (figure := study.figure(variant.name, each.name)) is not None
-                },
-            }
-            for each in study.averages
-        ],
+        **statement(study, request.timed.get(study.name, {})),
+        "sizes": sizes_of(plan, study),
         "scale": request.scale.name,
         "differences": differences(plan, study),
         "command": union.command([request_options]),
@@ -142,12 +112,14 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
     }
 
 
-def timed(plan: Plan, study: Study) -> list[str]:
-    """A sentence for each variant that trains for as long as the baseline."""
-    return [
-        f"{variant} trains for {steps:,} steps, which take as long as those of {study.baseline} where both were timed."
-        for variant, steps in plan.request.timed.get(study.name, {}).items()
-    ]
+def sizes_of(plan: Plan, study: Study) -> dict[str, dict[str, int]]:
+    """What claims may need of the recipe of each variant; none of a published checkpoint, whose recipe is not known."""
+    cells = [cell for cell in plan.cells if cell.study.name == study.name]
+    recipes = {cell.variant: cell.pretrain.recipe for cell in cells if isinstance(cell.pretrain, Pretrain)}
+    if plan.request.pretrained is None:
+        scale = plan.request.scale.following(study.at_paper)
+        recipes = {each.name: study.recipe(each, scale.recipe) for each in study.variants} | recipes
+    return {variant: sizes(recipe) for variant, recipe in recipes.items()}
 
 
 def _cell(study: Study, cell: Cell) -> dict[str, Any]:
@@ -181,17 +153,20 @@ def _cell(study: Study, cell: Cell) -> dict[str, Any]:
     return value
 
 
-def differences(plan: Plan, study: Study) -> list[dict[str, str]]:
+def differences(plan: Plan, study: Study) -> list[dict[str, Any]]:
     """Each difference of a planned study from its paper's setting as `what`, and as `on` its measurement, if to one.
+
+    Those at every scale, which the study itself says, are marked: their words may change without the runs.
 
     Without any, sizes can be compared, not only signs. Wikipedia and books, a given vocabulary, cased text for NER and
     settings that a search chose from the papers' grid are the papers' own. Device, precision and numbers of seeds do
     not count as differences. A user's own study has no paper, unless it has published values, `unlike` or `at_paper`.
     """
-    if study.file is not None and not (study.published or study.unlike or study.at_paper):
+    if not study.of_paper:
         return []
     paper = scales.find("paper").following(study.at_paper)
-    found = [{"on": "", "what": what} for what in (*study.unlike, *_pretraining(plan, study, paper))]
+    found: list[dict[str, Any]] = unlike(study)
+    found += [{"on": "", "what": what} for what in _pretraining(plan, study, paper)]
     for measurement in study.measurements:
         each = dict.fromkeys(_unlike(plan, study, measurement, paper))
         found += [{"on": measurement.name, "what": what} for what in each]

@@ -5,7 +5,6 @@ A study's file reads like the table in the paper; `ablations/masking.py` is an e
 
 import dataclasses
 import itertools
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal, TypeVar
@@ -13,6 +12,9 @@ from typing import Annotated, Any, Literal, TypeVar
 from bertlab.adaptation import Adaptation, FineTuning
 from bertlab.errors import BadInput, unknown
 from bertlab.lab import scales
+from bertlab.lab.claim import GUESS as GUESS
+from bertlab.lab.claim import Claim as Claim
+from bertlab.lab.claim import Margin as Margin
 from bertlab.lab.study_file import StudyFile
 from bertlab.names import ALL, plain
 from bertlab.recipe import OPTIONS, Inputs, Loss, Optimizer, Recipe, Schedule, Tokenizer, Transformer
@@ -22,8 +24,6 @@ from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
 
 Split = Literal["evaluation", "test"]
-GUESS = "majority guess"
-"""The most frequent label for every example: in a claim, in place of a variant."""
 RANDOM_INIT = "no pre-training"
 """The name of the variant that `--random-init` adds."""
 DEFAULT_METRIC = "accuracy"
@@ -191,66 +191,6 @@ class Average(Checked, group="average "):
         return tuple((each, ()) if isinstance(each, str) else (each[0], each[1:]) for each in self.of)
 
 
-Margin = tuple[float, float] | None
-"""The lowest and the highest difference that a claim allows, in points; None for a claim without a margin."""
-
-
-@dataclass(frozen=True)
-class Claim(Checked, group="claim "):
-    """A finding of the paper, as a comparison of variants on one measurement."""
-
-    text: str
-    """The finding as a sentence, close to the paper's own words; reports print it beside the verdict."""
-    _: dataclasses.KW_ONLY
-    better: str | tuple[str, ...] = ()
-    """A variant or several: each of them is above each of `worse`."""
-    worse: str | tuple[str, ...] = ()
-    """A variant or several, or `majority guess`, the floor of a task."""
-    rising: tuple[str, ...] = ()
-    """Instead of `better` and `worse`: each variant is above the one before."""
-    on: str
-    """A measurement."""
-    within: Annotated[float | None, Range(0, 1e6, above=True)] = None
-    """A margin in points: the claim is then that the variants differ by less."""
-    or_better: bool = False
-    """With a margin: or that `better` is above `worse` by more."""
-    at: Annotated[int, Range(1, 100, "per cent")] = 100
-    """The percentage of the pre-training's steps at which the variants are compared."""
-    since: Annotated[int, Range(0, 100, "per cent")] = 0
-    """Instead of `worse`: `better` rises from this percentage of the steps to `at`."""
-
-    @property
-    def margin(self) -> Margin:
-        """The differences between which the claim holds; None for one without a margin."""
-        return None if self.within is None else (-self.within, math.inf if self.or_better else self.within)
-
-    @property
-    def allowed(self) -> str:
-        """The margin in words; empty without one."""
-        return "" if self.within is None else f"within {self.within:g}{' or better' * self.or_better}"
-
-    @property
-    def before(self) -> int:
-        """The milestone (per cent) of the worse variant of each pair: `since`, or else `at`."""
-        return self.since or self.at
-
-    @property
-    def pairs(self) -> tuple[tuple[str, str], ...]:
-        """Pairs of a better and a worse variant; with `since`, a variant with itself."""
-        if self.rising:
-            return tuple((higher, lower) for lower, higher in itertools.pairwise(self.rising))
-        better, worse = ((side,) if isinstance(side, str) else side for side in (self.better, self.worse))
-        if self.since:
-            return tuple((variant, variant) for variant in better)
-        return tuple(itertools.product(better, worse))
-
-    @property
-    def opposed(self) -> list[tuple[str, str]]:
-        """Each variant that is better than some other, with each that is worse than some other."""
-        better, worse = (dict.fromkeys(pair[side] for pair in self.pairs) for side in (0, 1))
-        return [each for each in itertools.product(better, worse) if each[0] != each[1]]
-
-
 Member = TypeVar("Member", Variant, Measurement)
 
 
@@ -281,8 +221,9 @@ class Study(Checked, group="study "):
     """What the paper found; each gets a verdict."""
     at_paper: Mapping[str, str] = field(default_factory=dict)
     """Settings of the study's own paper at scale paper, as in `--set`: `{"inputs.dupe_factor": "1"}`."""
-    unlike: list[str] = field(default_factory=list)
-    """Differences from the paper that no field expresses, a phrase each: at every scale, only directions compare."""
+    unlike: list[str | tuple[str, str]] = field(default_factory=list)
+    """Differences from the paper that no field expresses, a phrase each, or a measurement and a phrase: with them only
+    directions compare, at every scale, and no margin is tested. What leaves sizes comparable is a note."""
     summary: Literal["mean", "median"] = "mean"
     """How the published values summarise runs; tables summarise the measured values in the same way."""
     notes: list[str] = field(default_factory=list)
@@ -347,7 +288,7 @@ class Study(Checked, group="study "):
                 raise BadInput(f"claim '{claim.text}' of {where} compares nothing: give better and worse, or rising")
             if not claim.since and (itself := next((high for high, low in claim.pairs if high == low), "")):
                 raise BadInput(f"claim '{claim.text}' of {where} compares '{itself}' with itself: name another variant")
-            for variant_name in itertools.chain(*claim.pairs):
+            for variant_name in itertools.chain(*claim.pairs, claim.than):
                 if variant_name != GUESS:
                     self._find("variant", variant_name, self.variants, f"claim '{claim.text}': ")
             self._find("measurement", claim.on, self.measurements, f"claim '{claim.text}': ")
@@ -357,6 +298,9 @@ class Study(Checked, group="study "):
                 raise BadInput(f"claim '{claim.text}' of {where}: since replaces worse and rising, and is before at")
             for milestone in (claim.at, claim.before):
                 self._check_milestone(f"claim '{claim.text}'", claim.on, milestone)
+        for on, what in self.differences:
+            if on:
+                self._find("measurement", on, self.measurements, f"unlike '{what}': ")
         try:
             scales.find("paper").set([f"{path}={text}" for path, text in self.at_paper.items()])
         except BadInput as error:
@@ -379,6 +323,16 @@ class Study(Checked, group="study "):
                 f"{what} of study '{self.name}' names {milestone} % of the steps, but '{name}' is measured at "
                 f"{', '.join(map(str, measured))} %: add it to the measurement's milestones"
             )
+
+    @property
+    def of_paper(self) -> bool:
+        """Whether it stands for a paper, in whose setting alone its margins are tested."""
+        return self.file is None or bool(self.published or self.unlike or self.at_paper)
+
+    @property
+    def differences(self) -> list[tuple[str, str]]:
+        """`unlike`, each as its measurement (empty for all) and its phrase."""
+        return [("", each) if isinstance(each, str) else each for each in self.unlike]
 
     def metrics(self, measurement: Measurement) -> list[str]:
         """The metric of a measurement, and those of it that averages need."""

@@ -51,6 +51,7 @@ SHARE = Range(0, 1)
 POSITIVE_SHARE = Range(0, 1, above=True, below=True)
 DROPOUT = Range(0, 0.99)
 BELOW_ONE = Range(0, 1, below=True)
+CLIP = Range(1e-6, 1e9)
 POSITIVE = Range(1e-20, 1)
 PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", types.NoneType: "None"}
 """Types without parts, with the advice of an error."""

@@ -15,7 +15,7 @@ from bertlab.errors import BadInput, unknown
 from bertlab.names import shown
 from bertlab.recipe.bert import Model
 from bertlab.recipe.objective import Loss, Pairing, bert, pairing
-from bertlab.recipe.ranges import SHARE, Arm, Checked, FieldError, Range, arm, arms
+from bertlab.recipe.ranges import CLIP, SHARE, Arm, Checked, FieldError, Range, arm, arms
 from bertlab.recipe.transformer import Transformer
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
@@ -225,7 +225,7 @@ class Optimizer(Arm, ABC, home="bertlab.optimizers"):
 
     weight_decay: Decay = 0.01
     """Share of a weight that an update subtracts, times the learning rate; 0.01 in BERT (appendix A.2)."""
-    max_grad_norm: Annotated[float, Range(1e-6, 1e9)] = 1.0
+    max_grad_norm: Annotated[float, CLIP] = 1.0
     """Gradients with a larger global norm are scaled down to it; 1 in BERT's released code."""
 
     def __init_subclass__(cls, home: str = "") -> None:

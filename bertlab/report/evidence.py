@@ -9,7 +9,8 @@ from functools import cached_property
 from statistics import fmean
 from typing import Any
 
-from bertlab.lab.study import GUESS, Claim
+from bertlab.lab.claim import GUESS, Claim
+from bertlab.lab.needs import Sizes
 from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import EXCHANGED, FLOORS, Cell, Pretraining, printed_difference
 from bertlab.report.looks import Looks
@@ -51,6 +52,10 @@ class Evidence:
     deviations: list[tuple[str, str]]
     """Deviations from the paper's setting, each with its measurement; an empty name stands for all measurements."""
     claims: tuple[Claim, ...]
+    sizes: Mapping[str, Sizes]
+    """What claims may need of the recipe of each variant, as far as it is known."""
+    later: frozenset[Claim] = frozenset()
+    """The claims that the study did not make when the record was written."""
     averages: tuple[AverageColumn, ...]
     notes: list[str]
     intermediate_task: Mapping[str, str]
@@ -103,22 +108,30 @@ class Evidence:
         """Whether sizes, and not directions alone, compare with the paper's."""
         return all(on not in ("", measurement) for on, _ in self.deviations)
 
-    def testable(self, claim: Claim) -> bool:
-        """Whether the setting allows a test of a claim, known before any run.
+    def untestable(self, claim: Claim) -> str:
+        """Why the setting does not allow a test of a claim, known before any run; empty if it does.
 
-        A margin holds in the paper's setting, and runs that two measurements share are tested once.
+        A margin holds in the paper's setting, sizes that a claim needs must be there, and runs that two measurements
+        share are tested once.
         """
-        return claim.on not in self.repeats and (claim.within is None or self.comparable(claim.on))
+        if claim.on in self.repeats:
+            return f"the same runs as on {self.repeats[claim.on]}"
+        return claim.untestable(self.comparable(claim.on), self.sizes)
+
+    def testable(self, claim: Claim) -> bool:
+        """Whether the setting allows a test of a claim."""
+        return not self.untestable(claim)
 
     @property
     def likely_claims(self) -> list[Claim]:
         """The claims with a second verdict, by likelihood.
 
-        Those within a margin, against a guess, on the pre-training, and on measurements that repeat others have none.
+        Those within a margin, against a guess, on the pre-training, and that the setting does not allow to test have
+        none.
         """
         excluded = {name for name in self.measurements if name in self.repeats or self.of_pretraining(name)}
         tested = [each for each in self.claims if each.within is None and each.on not in excluded]
-        return [each for each in tested if GUESS not in itertools.chain(*each.pairs)]
+        return [each for each in tested if self.testable(each) and GUESS not in itertools.chain(*each.pairs)]
 
     @cached_property
     def key(self) -> str:
@@ -331,7 +344,7 @@ class Evidence:
         variant: str,
         other: str,
         measurement: str,
-        *,
+        *than: str,
         metric: str = "",
         at: Milestones = (100, 100),
         without: frozenset[int] = frozenset(),
@@ -339,17 +352,18 @@ class Evidence:
     ) -> Effect | None:
         """`variant` minus `other` on a measurement, paired by seed and example as in `Predictions.effect`.
 
-        `without` are seeds to leave out. If `pooled`, all comparisons of the study together estimate the variance
-        between seeds (`Typical`), each pair of runs once, without variants that are untrained or have a model that
-        learned nothing: their runs may vary differently.
+        With two variants more, that difference minus theirs. A contrast borrows no variance: it may share most of its
+        runs with any comparison. `without` are seeds to leave out. If `pooled`, all comparisons of the study together
+        estimate the variance between seeds (`Typical`), each pair of runs once, without variants that are untrained or
+        have a model that learned nothing: their runs may vary differently.
         """
         metric = "" if metric in {cell.metric for cell in self.column(measurement)} else metric
-        pooled = pooled and self._ordinary(variant) and self._ordinary(other)
-        key = (variant, other, measurement, metric, at, without, pooled)
+        pooled = pooled and not than and self._ordinary(variant) and self._ordinary(other)
+        key = (variant, other, measurement, than, metric, at, without, pooled)
         if key not in self._effects:
-            ours = self.by_seed(variant, measurement, at[0], without)
-            theirs = self.by_seed(other, measurement, at[1], without)
-            found = self.predictions.effect(ours, theirs, metric)
+            sides = zip((variant, other, *than), (*at, *at), strict=False)
+            runs = [self.by_seed(each, measurement, milestone, without) for each, milestone in sides]
+            found = self.predictions.effect(*runs, metric=metric)
             if found and pooled:
                 if metric not in self._typical:
                     others = self.others if self._ordinary(self.baseline) else ()

@@ -7,9 +7,9 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from statistics import fmean
 
-from bertlab.lab.study import GUESS, Claim
+from bertlab.lab.claim import GUESS, Claim
 from bertlab.report.evidence import Evidence
-from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, seed_means
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
 from bertlab.report.tables import Table, described, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, endpoints
 from bertlab.wording import count, duration, listed
@@ -27,7 +27,7 @@ class Finding:
     """`reproduced`, `contradicted`, `undecided` or `not measured`."""
     claim: str
     pair: str
-    """The two variants that are shown, where a claim compares several."""
+    """The variants that are shown, where a claim compares more than two."""
     effect: str
     """The mean effect, in the unit of its measurement; then its 95 % interval and half the width of that."""
     interval: str
@@ -69,7 +69,7 @@ class Finding:
         if self.likely is None:
             return ""
         mean, interval, _ = described(self.likely.pair.effect)
-        pair = f"{self.likely.pair.better} over {self.likely.pair.worse}" if self.pair else ""
+        pair = self.likely.pair.words if self.pair else ""
         return with_details(mean, interval, pair)
 
 
@@ -84,7 +84,7 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
             trial=trial,
             outcome=_outcome(trial),
             claim=f"{claim.text} ({claim.allowed})" if claim.allowed else claim.text,
-            pair="" if len(claim.pairs) == 1 else f"{pair.better} over {pair.worse}",
+            pair="" if len(claim.pairs) == 1 and not claim.than else pair.words,
             effect=mean,
             interval=interval,
             half=half,
@@ -195,21 +195,17 @@ def _outcome(trial: Trial) -> str:
 
 
 def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
-    compared = (pair.better, claim.on, claim.at), (pair.worse, claim.on, claim.before)
     counts, crossed = [], set()
-    for each in compared:
-        if cells := evidence.collapsed(*each):
+    for variant, at in zip((pair.better, pair.worse, *pair.than), (claim.at, claim.before) * 2, strict=False):
+        if cells := evidence.collapsed(variant, claim.on, at):
             crossed |= {evidence.seed_of(cell) for cell in cells}
-            runs = sum(cell.value is not None for cell in evidence.at(*each))
-            counts.append(f"{len(cells)} of {count(runs, 'run')} of {each[0]} collapsed")
+            runs = sum(cell.value is not None for cell in evidence.at(variant, claim.on, at))
+            counts.append(f"{len(cells)} of {count(runs, 'run')} of {variant} collapsed")
     if not counts:
         return ""
-    ours, theirs = (seed_means(evidence.points(*each)) for each in compared)
-    sign = -1 if evidence.less_is_more(claim.on) else 1
     by_seed = [
-        signed(sign * (ours[seed] - theirs[seed])) + (" collapsed" if seed in crossed else "")
-        for seed in ours
-        if seed in theirs
+        signed(apart) + (" collapsed" if seed in crossed else "")
+        for seed, apart in (pair.effect.by_seed if pair.effect else {}).items()
     ]
     return ", ".join(counts) + (f"; by {evidence.seeds[:-1]} {', '.join(by_seed)}" if by_seed else "")
 
@@ -252,8 +248,8 @@ def _missing(trial: Trial) -> list[tuple[str, int]]:
     """The variants of the pairs without a measured effect, each with the milestone that the claim compares."""
     claim = trial.claim
     pairs = [pair for pair in trial.pairs if pair.effect is None]
-    found = ((each.better, claim.at, each.worse, claim.before) for each in pairs)
-    return list(dict.fromkeys(side for one, at, other, before in found for side in ((one, at), (other, before))))
+    sides = [zip((each.better, each.worse, *each.than), (claim.at, claim.before) * 2, strict=False) for each in pairs]
+    return list(dict.fromkeys(itertools.chain(*sides)))
 
 
 def _failures(evidence: Evidence, trial: Trial) -> list[str]:
@@ -282,7 +278,8 @@ def _absent(evidence: Evidence, trial: Trial) -> str:
     if _failures(evidence, trial):
         return ""
     apart = [each for each in trial.pairs if each.effect is None]
-    return "; ".join(f"{each.better} and {each.worse} have no {evidence.seeds[:-1]} in common" for each in apart)
+    compared = (listed((each.better, each.worse, *each.than)) for each in apart)
+    return "; ".join(f"{each} have no {evidence.seeds[:-1]} in common" for each in compared)
 
 
 def _was(names: Collection[str]) -> str:
@@ -300,7 +297,7 @@ def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:
     owners = {each: owner for owner, others in evidence.trained.items() for each in (owner, *others)}
     trained: dict[str, dict[str, float]] = {}
     measured = 0.0
-    for variant in dict.fromkeys(variant for pair in claim.pairs for variant in pair):
+    for variant in dict.fromkeys(variant for variant, _ in claim.sides):
         cells = evidence.by_seed(variant, claim.on)
         if not cells:
             return ""

@@ -1,4 +1,5 @@
-"""Joins the records of studies with their finished runs. Runs no study code, reads no logs."""
+"""Joins the records of studies with their finished runs, by what bertlab's own studies say now. Runs no code of study
+files, reads no logs."""
 
 import dataclasses
 import math
@@ -7,8 +8,10 @@ from typing import Any
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, warn
+from bertlab.lab.claim import GUESS, Claim
+from bertlab.lab.needs import Needs, sizes
 from bertlab.lab.scales import SCALES
-from bertlab.lab.study import GUESS, Claim
+from bertlab.lab.statement import restated
 from bertlab.machine import Machine
 from bertlab.names import plain_data
 from bertlab.recipe import Recipe
@@ -17,7 +20,7 @@ from bertlab.report.apart import told_apart
 from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, number
 from bertlab.report.evidence import NUMERICS, Evidence
-from bertlab.report.looks import Looks
+from bertlab.report.looks import Looks, hypothesis
 from bertlab.report.predictions import Predictions
 from bertlab.report.units import is_loss, is_share
 from bertlab.store import union
@@ -38,7 +41,7 @@ _OF_CELL = (
 def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]:
     """The evidence of these records of the store, in their order."""
     reader = _Reader(store)
-    return [reader.evidence(record, _claims(record), _averages(record)) for record in records]
+    return [reader.evidence(*_stated(record)) for record in records]
 
 
 def gather_all(store: Store, machine: Machine | None = None) -> list[Evidence]:
@@ -49,11 +52,11 @@ def gather_all(store: Store, machine: Machine | None = None) -> list[Evidence]:
     reader, found = _Reader(store, machine), list[tuple[Evidence, Mapping[str, Any]]]()
     for name, record in store.records(needed=()).items():
         try:
-            claims, averages = _claims(record), _averages(record)
+            stated = _stated(record)
         except BadInput as error:
             warn(f"'{store.root / 'studies' / name}.json': {error}; the record is skipped")
         else:
-            found.append((reader.evidence(record, claims, averages), record))
+            found.append((reader.evidence(*stated), record))
     rank = {scale: place for place, scale in enumerate(reversed(SCALES))}
 
     def order(each: Evidence) -> tuple[object, ...]:
@@ -75,12 +78,18 @@ class _Reader:
         self.predictions = Predictions(self.runs, machine)
 
     def evidence(
-        self, record: Mapping[str, Any], claims: tuple[Claim, ...], averages: tuple[AverageColumn, ...]
+        self,
+        record: Mapping[str, Any],
+        claims: tuple[Claim, ...],
+        later: frozenset[Claim],
+        averages: tuple[AverageColumn, ...],
     ) -> Evidence:
-        """A record with its runs."""
+        """A record, as `_stated` reads it, with its runs."""
         name = union.name_of(record)
         record = plain_data(record)
         corpora = {each["pretrain_id"]: each["corpus_id"] for each in record["rows"]}
+        pretrainings = tuple(map(self.pretraining, record["rows"]))
+        known = {each.variant: sizes(each.recipe) for each in pretrainings if each.recipe}
         return Evidence(
             name=name,
             **{name: record[name] for name in _OF_RECORD},
@@ -89,9 +98,11 @@ class _Reader:
             medians=record["summary"] == "median",
             deviations=[(each["on"], each["what"]) for each in record["differences"]],
             claims=claims,
+            later=later,
+            sizes=known | record.get("sizes", {}),
             averages=averages,
             cells=tuple(self.cell(each, corpora.get(each["pretrain_id"], "")) for each in record["cells"]),
-            pretrainings=tuple(map(self.pretraining, record["rows"])),
+            pretrainings=pretrainings,
             looks=Looks.of(record),
             speeds=record.get("speeds", {}),
             predictions=self.predictions,
@@ -186,6 +197,20 @@ class _Reader:
         return "pending", ""
 
 
+def _stated(
+    record: Mapping[str, Any],
+) -> tuple[Mapping[str, Any], tuple[Claim, ...], frozenset[Claim], tuple[AverageColumn, ...]]:
+    """A record with the words of its study now, its claims, those that it was written without, and its averages.
+
+    Raises `BadInput` as `_claims` and `_averages` do.
+    """
+    now = restated(record)
+    before = {(claim.on, hypothesis(claim)) for claim in _claims(record)}
+    claims = _claims(now)
+    later = frozenset(claim for claim in claims if (claim.on, hypothesis(claim)) not in before)
+    return now, claims, later, _averages(now)
+
+
 def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
     """The claims of a record. Raises `BadInput` for one without variants to compare."""
     found = []
@@ -193,6 +218,7 @@ def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
     for each in plain_data(record["claims"]):
         fields: dict[str, Any] = {name: each[name] for name in known & each.keys()}
         fields |= {name: tuple(item) for name, item in fields.items() if isinstance(item, list)}
+        fields["needs"] = load(Needs, fields.get("needs", {}))
         claim = Claim(**fields)
         if not claim.pairs:
             raise BadInput(f"claim '{claim.text}' compares no variants")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from bertlab.lab.study import Claim, Margin
+from bertlab.lab.claim import Claim, Margin
 from bertlab.recipe.identity import canonical
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect, Interval
 from bertlab.report.statistics.sequential import fraction, nominal, sequential_p
@@ -101,7 +101,8 @@ class Looked:
 
 def hypothesis(claim: Claim) -> str:
     """What a claim tests, whatever its words: its pairs, margin and milestones."""
-    return canonical([claim.pairs, claim.within, claim.at, claim.before, *(["or better"] if claim.or_better else [])])
+    rest = [*(["or better"] if claim.or_better else []), *(["than", *claim.than] if claim.than else [])]
+    return canonical([claim.pairs, claim.within, claim.at, claim.before, *rest])
 
 
 @dataclass(frozen=True)

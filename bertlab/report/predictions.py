@@ -52,14 +52,13 @@ class Predictions:
                 self._local[place] = local_texts(task, *place, self.machine)
         return self._local[place]
 
-    def effect(self, variant: BySeed, other: BySeed, metric: str = "") -> Effect | None:
-        """`variant` minus `other`; None without a seed in common.
+    def effect(self, *sides: BySeed, metric: str = "") -> Effect | None:
+        """The first minus the second, or the contrast of four (see `effects.effect`); None without a common seed.
 
         By the cells' own metric, or by `metric` (`LIKELIHOOD`). Where predictions are missing or are of different
         examples, and for metrics of the pre-training, the values of the runs are paired by seed alone: the interval
         then holds for these examples only, and there is no likelihood.
         """
-        sides = (variant, other)
         metric_of = self._metric_of([cell for side in sides for each in side.values() for cell in each], metric)
         if metric_of is None:
             return None

@@ -25,7 +25,7 @@ VALUES = (
 )
 CLAIMS = (
     *PLACE,
-    *("claim", "measurement", "at", "since", "within", "or_better", "better", "worse"),
+    *("claim", "measurement", "at", "since", "within", "or_better", "better", "worse", "than"),
     *("effect", "low", "high", "unit", "published", "n", "p", "adjusted_p"),
     *("looks", "most_seeds", "sequential_p", "repeated_low", "repeated_high"),
     *("likelihood", "likelihood_low", "likelihood_high", "likelihood_p", "likelihood_adjusted_p"),
@@ -138,6 +138,7 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             **_section(evidence),
             **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
             **{"within": claim.within, "or_better": claim.or_better, "better": pair.better, "worse": pair.worse},
+            **{"than": " over ".join(pair.than) or None},
             **{"published": None if pair.published is None else float(pair.published)},
             **{"p": each.trial.p, "adjusted_p": each.trial.adjusted},
             **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},

@@ -7,7 +7,6 @@ all looks.
 
 from __future__ import annotations
 
-import itertools
 import math
 from bisect import bisect_left
 from collections import Counter
@@ -18,7 +17,7 @@ from functools import cached_property
 
 import numpy as np
 
-from bertlab.lab.study import GUESS, Claim, Margin
+from bertlab.lab.claim import GUESS, Claim, Margin
 from bertlab.report.evidence import Evidence
 from bertlab.report.looks import Looked
 from bertlab.report.predictions import LIKELIHOOD
@@ -37,7 +36,8 @@ class Pair:
     better: str
     worse: str
     effect: Effect | None
-    """The first minus the second, above 0 if the first is better; None without a shared seed."""
+    """The first minus the second, above 0 if the first is better; None without a shared seed. With `than`, a contrast:
+    minus the difference of these."""
     published: Decimal | None
     """The difference in the paper."""
     true: float | None = None
@@ -46,6 +46,13 @@ class Pair:
     """Whether a run of either collapsed."""
     without: Effect | None = None
     """The effect on the seeds without a collapse; None if no seed is left."""
+    than: tuple[str, ...] = ()
+    """The two variants whose difference is claimed to be smaller."""
+
+    @property
+    def words(self) -> str:
+        """What it compares: `a over b`, and in a contrast `a over b against c over d`."""
+        return f"{self.better} over {self.worse}" + (" against {} over {}".format(*self.than) if self.than else "")
 
     def as_claimed(self, margin: Margin) -> bool:
         """Whether the measured mean lies on the claim's side."""
@@ -159,16 +166,22 @@ def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> lis
     for claim in claims:
         pairs = []
         for better, worse in claim.pairs:
-            variant, other, at = better, worse, (claim.at, claim.before)
+            variant, other, than, at = better, worse, claim.than, (claim.at, claim.before)
             if not metric and evidence.less_is_more(claim.on):
-                variant, other, at = worse, better, (claim.before, claim.at)
+                variant, other, than, at = worse, better, claim.than[::-1], (claim.before, claim.at)
             published = None if metric else evidence.published_difference(variant, claim.on, other, at)
-            effect = evidence.effect(variant, other, claim.on, metric=metric, at=at)
+            if than and published is not None:
+                theirs = evidence.published_difference(than[0], claim.on, than[1], at)
+                published = None if theirs is None else published - theirs
+            effect = evidence.effect(variant, other, claim.on, *than, metric=metric, at=at)
             true = float(published) if published is not None and evidence.comparable(claim.on) else None
-            collapsed = evidence.collapsed(variant, claim.on, at[0]) + evidence.collapsed(other, claim.on, at[1])
+            compared = zip((variant, other, *than), (*at, *at), strict=False)
+            collapsed = [cell for each, when in compared for cell in evidence.collapsed(each, claim.on, when)]
             seeds = frozenset(map(evidence.seed_of, collapsed))
-            rest = evidence.effect(variant, other, claim.on, metric=metric, at=at, without=seeds) if seeds else None
-            pairs.append(Pair(better, worse, effect, published, true, bool(seeds), rest))
+            rest = None
+            if seeds:
+                rest = evidence.effect(variant, other, claim.on, *than, metric=metric, at=at, without=seeds)
+            pairs.append(Pair(better, worse, effect, published, true, bool(seeds), rest, claim.than))
         looked = None if evidence.looks is None else evidence.looks.at(claim, metric)
         issue = _validity_issue(evidence, claim, metric)
         found.append(Trial(claim, tuple(pairs), looked, issue, testable=evidence.testable(claim)))
@@ -192,12 +205,9 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
     model is above a guess, or pre-training does not help on the task. In a claim on the pre-training itself, the worse
     model may have learned nothing: that is a result of its variant.
     """
-    if claim.on in evidence.repeats:
-        return f"the same runs as on {evidence.repeats[claim.on]}"
-    if not evidence.testable(claim):
-        return "margins are tested only at the paper's scale and on its data"
-    compared = [zip(pair, (claim.at, claim.before), strict=True) for pair in claim.pairs]
-    sides = dict.fromkeys(itertools.chain(*compared))
+    if issue := evidence.untestable(claim):
+        return issue
+    sides = claim.sides
     originals = evidence.originals(claim.on)
     for better, worse in claim.opposed:
         if better in originals and originals[better] == originals.get(worse):
@@ -213,7 +223,7 @@ def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
         return "; ".join(absent)
     unlearned = evidence.unlearned
     if evidence.of_pretraining(claim.on):
-        unlearned &= {better for better, _ in claim.pairs}
+        unlearned &= {*(better for better, _ in claim.pairs), *claim.than[:1]}
     if named := [variant for variant, _ in sides if variant in unlearned]:
         return f"{listed(dict.fromkeys(named))} learned next to nothing in pre-training"
     above = [evidence.effect(variant, GUESS, claim.on, at=(at, at)) for variant, at in sides if variant != GUESS]

@@ -49,7 +49,12 @@ class FinetuningModule(TrainingModule):
         stage: str = "train",
     ) -> None:
         """`steps` are the updates of the learning-rate schedule; what is logged is named after the `stage`."""
-        settings = AdamW(weight_decay=adaptation.weight_decay, bias_correction=adaptation.bias_correction)
+        settings = AdamW(
+            beta2=adaptation.beta2,
+            weight_decay=adaptation.weight_decay,
+            bias_correction=adaptation.bias_correction,
+            max_grad_norm=adaptation.max_grad_norm,
+        )
         schedule = recipe.Schedule(steps=steps, peak_lr=adaptation.peak_lr, warmup=adaptation.warmup)
         super().__init__(schedule, settings)
         self.model, self.kind, self.adaptation = model, kind, adaptation

@@ -14,7 +14,11 @@ from bertlab.store.runs import Store
 
 DEFAULTS = (
     "averages",
-    *(f"claims.{name}" for name in ("better", "worse", "rising", "within", "or_better", "at", "since")),
+    "sizes",
+    *(
+        f"claims.{name}"
+        for name in ("better", "worse", "rising", "than", "within", "or_better", "at", "since", "needs")
+    ),
 )
 """Fields with a default."""
 

@@ -361,11 +361,39 @@ def test_no_claim_of_a_study_is_against_the_papers_own_figures(name):
     table = studies.find(name)
     for claim in table.claims:
         for better, worse in claim.pairs:
-            figures = (table.figure(better, claim.on, claim.at), table.figure(worse, claim.on, claim.before))
+            figures = [
+                table.figure(variant, claim.on, at)
+                for variant, at in zip((better, worse, *claim.than), (claim.at, claim.before) * 2, strict=False)
+            ]
             if None not in figures:
-                apart = (figures[0] - figures[1]) * (-1 if "perplexity" in claim.on else 1)
+                apart = figures[0] - figures[1] - (figures[2] - figures[3] if claim.than else 0)
+                apart *= -1 if "perplexity" in claim.on else 1
                 low, high = claim.margin or (0.0, math.inf)
                 assert low < apart < high, claim
+
+
+def test_no_claim_compares_models_of_which_a_paper_prints_two_values():
+    """ALBERT base on MNLI, with and without shared parameters: 81.6 and 82.0, 83.7 and 83.2."""
+    twice = {"all shared, E = H/6", "not shared, E = H/6"}
+    for name, variants in {
+        "sharing": twice, "embedding-size": twice, "more-data": {"no additional text"},
+        "sentence-order": {"SOP"}, "depth-and-width": {"ALBERT base"},
+    }.items():  # fmt: skip
+        for claim in studies.find(name).claims:
+            assert claim.on != "MNLI" or not variants & {variant for variant, _ in claim.sides}, (name, claim.text)
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "task"),
+    [("data-and-steps", "span", "squad"), ("data-and-steps", "classification", "mnli"),
+     ("mask-rate", "classification", "qnli"), ("encoding", "tagging", "conll2003")],
+)  # fmt: skip
+def test_fairseqs_adam_fine_tunes_the_models_that_it_pre_trains(name, kind, task):
+    """RoBERTa's appendix: beta2 of 0.98, no clipping."""
+    ours = scales.find("paper").following(studies.find(name).at_paper).finetuning(kind, task)
+    assert (ours.beta2, ours.max_grad_norm, ours.bias_correction) == (0.98, 1e9, True)
+    usual = scales.find("paper").following(studies.find("nsp").at_paper).finetuning(kind, task)
+    assert (usual.beta2, usual.max_grad_norm, usual.bias_correction) == (0.999, 1.0, False)
 
 
 def test_the_baseline_of_five_studies_is_one_pre_training():

@@ -8,7 +8,8 @@ import json
 
 import pytest
 
-from bertlab.lab.study import Claim
+from bertlab.lab.claim import Claim
+from bertlab.lab.needs import Needs
 from bertlab.report import findings, tidy
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import chapter, notes, render
@@ -87,6 +88,64 @@ def test_margins_where_they_can_be_compared(outcomes, builder):
     (there,), read = outcomes(6, ALIKE, scale="paper", world=False, substitutes={}, differences=[])
     assert there.startswith(("reproduced", "undecided"))
     assert "directions only" not in read
+
+
+def test_a_contrast_has_a_verdict_of_its_own(builder):
+    """80/10/10 over 0/0/100 is 10 points, 100/0/0 over 80/0/20 is 2: the first difference is larger by 8."""
+    levels = {"80/10/10": 60.0, "0/0/100": 50.0, "100/0/0": 55.0, "80/0/20": 53.0}
+    for seed in range(5):
+        for place, (variant, points) in enumerate(levels.items()):
+            builder.cell(variant, "MNLI", points + NOISE[(seed + place) % 6], seed, 0, builder.pretrain(variant, seed))
+    more = Claim("Random tokens hurt more", better="80/10/10", worse="0/0/100", than=("100/0/0", "80/0/20"), on="MNLI")
+    less = dataclasses.replace(more, text="less", better="100/0/0", worse="80/0/20", than=("80/10/10", "0/0/100"))
+    absent = dataclasses.replace(more, text="absent", than=("100/0/0", "50/50/0"))
+    builder.record(claims=[dataclasses.asdict(each) for each in (more, less, absent)])
+    (evidence,) = gather_all(Store(builder.root))
+    found = findings.findings(evidence)
+    assert [each.outcome for each in found] == ["reproduced", "contradicted", "not measured"]
+    assert found[0].pair == "80/10/10 over 0/0/100 against 100/0/0 over 80/0/20"
+    apart = [
+        NOISE[seed % 6] - NOISE[(seed + 1) % 6] - NOISE[(seed + 2) % 6] + NOISE[(seed + 3) % 6] for seed in range(5)
+    ]
+    assert found[0].trial.pair.effect.mean == pytest.approx(8 + sum(apart) / 5)
+    assert found[1].trial.pair.effect.mean == pytest.approx(-8 - sum(apart) / 5)
+    assert found[2].hint == "50/50/0 was not run"
+    lines = tidy.claims([evidence])
+    assert list(lines["than"]) == ["100/0/0 over 80/0/20", "80/10/10 over 0/0/100", "100/0/0 over 50/50/0"]
+    assert "A contrast is a difference of two differences" in " ".join(notes("verdicts", evidence, found))
+
+
+def test_published_contrasts_are_those_of_the_papers_differences(builder):
+    for seed in range(4):
+        for variant, value in {"80/10/10": 4, "0/0/100": 3, "100/0/0": 2, "80/0/20": 2}.items():
+            builder.cell(variant, "MNLI", value + seed % 2, seed, 0, builder.pretrain(variant, seed))
+    figures = {"80/10/10": 84.2, "0/0/100": 83.6, "100/0/0": 84.3, "80/0/20": 84.1}
+    for cell in builder.cells:
+        cell["published"] = figures[cell["variant"]]
+    claim = Claim("x", better="80/10/10", worse="0/0/100", than=("100/0/0", "80/0/20"), on="MNLI")
+    builder.record(claims=[dataclasses.asdict(claim)])
+    (found,) = findings.findings(gather_all(Store(builder.root))[0])
+    assert found.published == "+0.4"
+
+
+def test_claims_that_need_more_than_the_setting_has_are_not_tested_and_not_counted(outcomes):
+    needy = dataclasses.replace(LARGE, text="needy", needs=Needs(steps=10_000))
+    sizes = {variant: {"steps": 2000} for variant in ("80/10/10", "0/0/100", "100/0/0")}
+    found, _ = outcomes(6, *(dataclasses.replace(needy, text=f"needy {n}") for n in range(3)), LARGE, NONE, sizes=sizes)
+    why = "undecided: not testable at this scale: needs 10,000 steps or more (0/0/100 has 2,000)"
+    assert found[:3] == [why] * 3
+    assert found[3] == "reproduced"
+
+
+def test_untestable_claims_are_no_part_of_the_family(builder, outcomes):
+    needy = dataclasses.replace(LARGE, text="needy", needs=Needs(steps=10_000))
+    outcomes(6, needy, LARGE, NONE, sizes={"0/0/100": {"steps": 2000}})
+    (evidence,) = gather_all(Store(builder.root))
+    needs, large, none = (each.trial for each in findings.findings(evidence))
+    assert (needs.p, needs.adjusted, needs.testable) == (None, None, False)
+    smallest, other = sorted((large.p, none.p))
+    assert min(large.adjusted, none.adjusted) == pytest.approx(2 * smallest)
+    assert other >= smallest
 
 
 def test_what_was_not_measured_is_said_so(outcomes):

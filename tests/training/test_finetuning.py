@@ -64,6 +64,21 @@ def test_adams_bias_is_corrected_unless_the_setting_has_googles_optimiser(run, p
     assert same(run(pairs, first), run(pairs, dataclasses.replace(SHORT, max_steps=1, warmup=0.0)))
 
 
+def test_gradients_are_clipped_and_their_squares_averaged_as_the_setting_has_it(pretrained):
+    setting = FineTuning(beta2=0.98, max_grad_norm=0.5)
+    model = setting.prepare(open_pretrained(pretrained).model, KINDS["classification"], ("a", "b"), ("head",))
+    module = FinetuningModule(model, KINDS["classification"], setting, steps=8, key=("head",))
+    optimizer = module.configure_optimizers()["optimizer"]
+    assert {each["betas"] for each in optimizer.param_groups} == {(0.9, 0.98)}
+    weights = [value for group in optimizer.param_groups for value in group["params"]]
+    for value in weights:
+        value.grad = torch.ones_like(value)
+    module.running_norms, module.step_losses = [], torch.ones(1)
+    module.configure_gradient_clipping(optimizer)
+    squares = sum(float((value.grad**2).sum()) for value in weights)
+    assert squares == pytest.approx(0.25, rel=1e-4)
+
+
 def test_the_rate_its_warm_up_and_the_decay_are_those_of_the_setting(pretrained):
     setting = FineTuning(peak_lr=0.5, warmup=0.25, weight_decay=0.3)
     kind = KINDS["classification"]

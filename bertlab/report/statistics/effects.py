@@ -37,8 +37,8 @@ Points = Mapping[int, Sequence[float]]
 """Points of one variant on one measurement by pre-training seed, one for each fine-tuning seed; no seed is empty."""
 Runs = Mapping[int, Sequence[Metric]]
 """One metric for each fine-tuning seed, by pre-training seed; all on the same examples."""
-Seed = tuple[Sequence[Metric], Sequence[Metric]]
-"""The fine-tuning seeds of two variants at one pre-training seed."""
+Seed = Sequence[Sequence[Metric]]
+"""The fine-tuning seeds of two variants, or of the four of a contrast, at one pre-training seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,17 +135,20 @@ class Effect:
         return None if known is None else min(1.0, 2 * min(known.below(high), 1 - known.below(low)))
 
 
-def effect(variant: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPLES) -> Effect | None:
+def effect(variant: Runs, other: Runs, *than: Runs, key: int = 0, resamples: int = RESAMPLES) -> Effect | None:
     """`variant` minus `other`, paired by seed and example; None if they have no seed in common.
 
-    A run without predictions is a mean of one score. `key` seeds the multi-bootstrap. Raises `ValueError` for runs with
-    different numbers of examples.
+    With two variants more, a contrast: that difference minus the difference of these, on the seeds that all four have.
+    Its contributions are those of the four runs of a seed, added with their signs, so that its variance is estimated
+    from the contrast itself, as that of a difference is. A run without predictions is a mean of one score. `key` seeds
+    the multi-bootstrap. Raises `ValueError` for runs with different numbers of examples.
     """
-    shared = [seed for seed in sorted(variant) if seed in other]
+    sides = (variant, other, *than)
+    shared = [seed for seed in sorted(variant) if all(seed in side for side in sides)]
     if not shared:
         return None
-    seeds: list[Seed] = [(variant[seed], other[seed]) for seed in shared]
-    sizes = {each.examples for one, two in seeds for each in (*one, *two)}
+    seeds: list[Seed] = [[side[seed] for side in sides] for seed in shared]
+    sizes = {each.examples for seed in seeds for side in seed for each in side}
     if len(sizes) > 1:
         raise ValueError(f"runs on {' and '.join(map(str, sorted(sizes)))} examples cannot be paired")
     differences = _contributions(seeds)
@@ -159,13 +162,19 @@ def effect(variant: Runs, other: Runs, *, key: int = 0, resamples: int = RESAMPL
 def _contributions(seeds: Sequence[Seed]) -> Floats:
     """The contribution of each example to the difference at each seed, (S, E)."""
     sides = [[np.mean([run.contributions() for run in side], axis=0) for side in seed] for seed in seeds]
-    return np.stack([one - other for one, other in sides])
+    return np.stack([*map(_apart, sides)])
+
+
+def _apart(sides: Sequence[Floats]) -> Floats:
+    """The first minus the second; of four, minus the difference of the others."""
+    one, other, *than = sides
+    return one - other - (than[0] - than[1]) if than else one - other
 
 
 def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -> Floats:
-    """The difference of two variants in each resample of the paired multi-bootstrap (Sellam et al. 2022), (B,).
+    """The difference or contrast in each resample of the paired multi-bootstrap (Sellam et al. 2022), (B,).
 
-    A resample draws as many seeds as there are, and as many examples, with replacement, and measures both variants on
+    A resample draws as many seeds as there are, and as many examples, with replacement, and measures all variants on
     the same seeds and examples. Draws are keyed: the same data give the same interval on every machine.
     """
     examples = seeds[0][0][0].examples
@@ -178,7 +187,7 @@ def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -
             found.append(block @ _contributions(seeds).T / block.sum(-1, keepdims=True))
         else:
             sides = [[np.mean([run.weighted(block) for run in side], axis=0) for side in seed] for seed in seeds]
-            found.append(np.stack([one - other for one, other in sides], -1))
+            found.append(np.stack([*map(_apart, sides)], -1))
     return np.asarray((which * np.concatenate(found)).mean(-1))
 
 

@@ -225,3 +225,26 @@ def test_a_margin_is_kept_and_broken_at_the_nominal_rates() -> None:
 def test_the_error_is_the_root_of_the_variance() -> None:
     found = against_nothing(np.array([[1.0, 3.0], [2.0, 6.0]]))
     assert found.bootstrap.error == pytest.approx(math.sqrt(3))  # type: ignore[union-attr]
+
+
+def test_a_contrast_is_the_effect_of_the_differences_of_each_seed_and_example(rng: np.random.Generator) -> None:
+    """Four runs a seed on the same examples: (a - b) - (c - d), its variance that of these values."""
+    values = rng.normal(size=(4, 5, 40)) + rng.normal(size=(4, 5, 1)) + np.arange(4.0)[:, None, None] ** 2
+    found = effect(*map(runs, values), resamples=50)
+    direct = effect(runs(values[0] - values[1] - values[2] + values[3]), runs(np.zeros((5, 40))), resamples=50)
+    assert found is not None
+    assert direct is not None
+    assert found.mean == pytest.approx(direct.mean)
+    assert found.mean == pytest.approx((values[0] - values[1] - values[2] + values[3]).mean())
+    assert (found.n, found.p) == (5, pytest.approx(direct.p))
+    assert found.resample is not None
+    assert direct.resample is not None
+    np.testing.assert_allclose(found.resample(), direct.resample())
+
+
+def test_a_contrast_is_over_the_seeds_that_all_four_have() -> None:
+    one, two, three, four = (runs(np.full((3, 1), float(value))) for value in (9, 5, 3, 2))
+    found = effect(one, two, {0: three[0], 2: three[2]}, four)
+    assert found is not None
+    assert (found.n, found.mean, dict(found.by_seed)) == (2, 3.0, {0: 3.0, 2: 3.0})
+    assert effect(one, two, {7: three[0]}, four) is None

@@ -1,0 +1,65 @@
+"""Absolute sizes that a claim may hang on: those of a recipe, and the least that a claim needs."""
+
+import dataclasses
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Annotated
+
+from bertlab.recipe import Recipe
+from bertlab.recipe.ranges import Checked, Range
+
+Sizes = Mapping[str, int]
+"""The sizes of a recipe by the fields of `Needs`."""
+Least = Annotated[int, Range(0, 100_000_000)]
+"""A lower bound; 0 for none."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Needs(Checked, group="needs"):
+    """The least sizes at which a claim is tested, in each of its variants: the paper says nothing of smaller ones."""
+
+    layers: Least = 0
+    """Layers of the encoder."""
+    width: Least = 0
+    """Width of the encoder."""
+    embeddings: Least = 0
+    """Width of the embeddings."""
+    length: Least = 0
+    """Tokens of the longest sequences in pre-training."""
+    batch_size: Least = 0
+    """Sequences per update of the pre-training."""
+    steps: Least = 0
+    """Updates of the pre-training."""
+
+    def unmet(self, variants: Iterable[str], sizes: Mapping[str, Sizes]) -> str:
+        """Which of them variants of these sizes do not have, in words; empty if all do. Unknown sizes count as met."""
+        found = []
+        for name, least in dataclasses.asdict(self).items():
+            known = [(sizes[each][name], each) for each in variants if name in sizes.get(each, ())]
+            if known and min(known)[0] < least:
+                size, variant = min(known)
+                found.append(f"{_WORDS[name].format(f'{least:,}')} or more ({variant} has {size:,})")
+        return " and ".join(found)
+
+
+_WORDS = {
+    "layers": "{} layers",
+    "width": "a width of {}",
+    "embeddings": "embeddings of {}",
+    "length": "sequences of {} tokens",
+    "batch_size": "batches of {}",
+    "steps": "{} steps",
+}
+
+
+def sizes(recipe: Recipe) -> dict[str, int]:
+    """The sizes of a recipe."""
+    model, schedule = recipe.model, recipe.schedule
+    return {
+        "layers": model.layers,
+        "width": model.hidden,
+        "embeddings": model.embedding_width,
+        "length": recipe.inputs.longest,
+        "batch_size": schedule.batch_size,
+        "steps": schedule.steps,
+    }
