@@ -67,9 +67,9 @@ SPANBERT = ONE_LENGTH | {
 """SpanBERT (Joshi et al. 2020), sections 4.2 and 6: the model of BERT large, and the Adam of fairseq. (The released
 code's command has a weight decay of 0.01.)"""
 
-SPANBERT_UNLIKE = [
+SPANBERT_UNLIKE: list[str | tuple[str, str]] = [
     "1.2 million steps are the whole schedule (paper: the first half of one)",
-    "coreference without speakers, genres and segments (paper: with them)",
+    ("Coreference", "without speakers, genres and segments (paper: with them)"),
 ]
 """What keeps a study from being SpanBERT's own setting."""
 SPANBERT_NOTE = (
@@ -171,7 +171,9 @@ ALBERT_LOSSES = {"objective": "masked_lm,sentence_order"}
 ALBERT_MODEL = {"model.embedding_size": "128", "model.sharing": "all"}
 """What makes a model of BERT's shape one of ALBERT's, section 3.1."""
 
-ALBERT_XXLARGE_UNLIKE = ["ALBERT xxlarge is trained from random weights (paper: from 6 trained layers)"]
+ALBERT_XXLARGE_UNLIKE: list[str | tuple[str, str]] = [
+    "ALBERT xxlarge is trained from random weights (paper: from 6 trained layers)"
+]
 """What keeps a study with its largest model from being ALBERT's own setting, footnote 5."""
 
 ALBERT_NOTE = (
