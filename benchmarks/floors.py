@@ -57,7 +57,9 @@ def floors(data: TaskData) -> Iterator[tuple[str, float]]:
             yield name, floor(parts(data, column))[0][metric]
     if data.name in PAIRS and data.labels:
         train, evaluated = (lexical.features(raw.text)[:, : lexical.COUNTS] for raw in (data.train, data.evaluation))
-        shared = lexical.fit(train, np.array(data.train.labels)).predict(evaluated)
+        labels = np.array(data.train.labels)
+        model = lexical.fit(len(labels), np.unique(labels), lambda rows: (train[rows], labels[rows]))
+        shared = model.predict(evaluated)
         yield "shared words", classification.accuracy(shared, np.array(data.evaluation.labels)).value
     if data.name == "questions-unanswerable":
         for column, name in enumerate(("question: has an answer?", "context: has an answer?")):

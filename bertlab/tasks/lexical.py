@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import itertools
 import re
-import warnings
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import numpy.typing as npt
 
-from bertlab.tasks.examples import Floats, Integers
+from bertlab import keyed
+from bertlab.tasks.examples import Integers
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -24,6 +25,24 @@ WORDS = 40
 FEATURES = 2**18
 COUNTS = 5
 """The number of features that count shared words; they precede the hashed ones."""
+PENALTIES = (1e-3, 1e-4, 1e-5)
+"""Penalties of the logistic regression, per example; the first one if there are too few examples to hold any back."""
+RIDGES = (10.0, 1.0, 100.0)
+"""Penalties of the ridge regression."""
+HELD_BACK = 2_000
+"""At most this many training examples, and a fifth of them, choose the penalty."""
+TRIED = 2_000
+"""At most this many others are fitted for that."""
+PART = 2_000
+"""Examples that are encoded at a time."""
+VISITS = 40_000_000
+"""Values of features, times outputs, that a fit reads in all: it makes up to `PASSES` over the examples within this
+number, a few seconds, and one over more. Parts that allow two are kept in memory, 160 MB at most."""
+PASSES = 10
+Answers = npt.NDArray[Any]
+"""Labels or values."""
+Encoded = Callable[[Integers], "tuple[csr_matrix, Answers]"]
+"""Maps the indices of examples to their features, a row each (or a row for each of their words), and answers."""
 _RUN = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _WORD = re.compile(r"\w+(?:[-']\w+)*|[^\w\s]")
 
@@ -62,35 +81,71 @@ def features(text: Sequence[Sequence[str]]) -> csr_matrix:
         values.append(np.concatenate([counts, np.ones(len(found))]))
         starts.append(starts[-1] + len(columns[-1]))
     shape = (len(columns), FEATURES + COUNTS)
-    return csr_matrix((np.concatenate(values), np.concatenate(columns), np.array(starts)), shape=shape)
+    columns_of_all = np.concatenate(columns).astype(np.int32)
+    return csr_matrix((np.concatenate(values), columns_of_all, np.array(starts, np.int32)), shape=shape)
 
 
-def fit(inputs: csr_matrix, labels: Integers | Floats) -> Any:
-    """A fitted one-against-all logistic regression of labels, or a ridge regression of values.
+def fit(count: int, classes: npt.NDArray[Any] | None, encoded: Encoded) -> Any:
+    """A linear model of `count` training examples: a logistic regression with an output for each of `classes`, or a
+    ridge regression of values if these are None.
 
-    Fitted on one thread: the order of BLAS's sums, and so the last digits, depend on their number.
+    The penalty is the one of `PENALTIES` with the best likelihood of held-back training examples (of `RIDGES`, with the
+    least squared error). The fit is averaged stochastic descent in a keyed order, since it has to read as many examples
+    as an encoder does. It runs on one thread: the order of BLAS's sums, and so the last digits, depend on their number.
     """
     from threadpoolctl import threadpool_limits
 
+    if classes is not None and len(classes) == 1:
+        from sklearn.dummy import DummyClassifier
+
+        return DummyClassifier(strategy="most_frequent").fit(*encoded(np.arange(1)))
+    order = keyed.permutation(keyed.key("lexical"), count)
+    held = min(HELD_BACK, count // 5)
+    penalties = RIDGES if classes is None else PENALTIES
     with threadpool_limits(1):
-        return _fit(inputs, labels)
+        penalty = penalties[0]
+        if held:
+            trained, tested = encoded(order[held : held + TRIED]), encoded(order[:held])
+            penalty = min(
+                penalties, key=lambda each: _error(_fitted(*_rows(*trained), classes, each), *tested, classes)
+            )
+        return _fitted(order, encoded, classes, penalty)
 
 
-def _fit(inputs: csr_matrix, labels: Integers | Floats) -> Any:
-    from sklearn import dummy, linear_model, multiclass, pipeline, preprocessing
+def _rows(inputs: csr_matrix, labels: Answers) -> tuple[Integers, Encoded]:
+    """The rows of a matrix as examples."""
+    return np.arange(len(labels)), lambda rows: (inputs[rows], labels[rows])
 
-    if np.issubdtype(labels.dtype, np.floating):
-        return linear_model.Ridge(alpha=10.0, solver="sparse_cg", tol=1e-3).fit(inputs, labels)
-    if len(np.unique(labels)) == 1:
-        return dummy.DummyClassifier(strategy="most_frequent").fit(inputs, labels)
-    model: Any = linear_model.LogisticRegression(solver="liblinear", max_iter=100)
-    model = model if len(np.unique(labels)) == 2 else multiclass.OneVsRestClassifier(model)
-    used = np.unique(inputs.indices)  # the others have no weight and would slow down each step of the fit
-    narrow = preprocessing.FunctionTransformer(lambda counts: counts[:, used], accept_sparse=True)
-    model = pipeline.make_pipeline(narrow, model)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a label without training examples, or a fit that has not converged
-        model.fit(inputs, labels)
+
+def _error(model: Any, inputs: csr_matrix, labels: Answers, classes: npt.NDArray[Any] | None) -> float:
+    from sklearn.metrics import log_loss, mean_squared_error
+
+    if classes is None:
+        return float(mean_squared_error(labels, model.predict(inputs)))
+    return float(log_loss(labels, model.predict_proba(inputs), labels=classes))
+
+
+def _fitted(order: Integers, encoded: Encoded, classes: npt.NDArray[Any] | None, penalty: float) -> Any:
+    """A model of the examples `order`: read once in parts, and kept for further passes if they are few."""
+    from scipy.sparse import vstack
+    from sklearn.linear_model import Ridge, SGDClassifier
+
+    outputs = 1 if classes is None or len(classes) == 2 else len(classes)
+    model, values = SGDClassifier(loss="log_loss", alpha=penalty, average=True, shuffle=False), 0
+    kept: list[tuple[csr_matrix, Answers]] = []
+    for start in range(0, len(order), PART):
+        inputs, labels = encoded(order[start : start + PART])
+        values += inputs.nnz * outputs
+        if 2 * values <= VISITS:
+            kept.append((inputs, labels))
+        if classes is not None:
+            model.partial_fit(inputs, labels, classes=classes)
+    if classes is None:
+        stacked, answers = vstack([inputs for inputs, _ in kept]), np.concatenate([labels for _, labels in kept])
+        return Ridge(alpha=penalty, solver="sparse_cg", tol=1e-3).fit(stacked, answers)
+    for _ in range(1, min(PASSES, VISITS // max(1, values))):
+        for inputs, labels in kept:
+            model.partial_fit(inputs, labels)
     return model
 
 

@@ -9,7 +9,7 @@ from threadpoolctl import threadpool_limits
 
 from bertlab.tasks import lexical
 from bertlab.tasks.data import sampled
-from bertlab.tasks.kinds import KINDS, base
+from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.span import Answers
 from bertlab.tasks.task import RawExamples, TaskData
 
@@ -102,7 +102,8 @@ def test_half_of_a_pair_tells_nothing_where_it_is_built_so():
     assert 40 < floor(half)[0]["accuracy"] < 60
     alike = task("classification", ("no", "yes"), the_same_word)
     train, evaluated = (lexical.features(raw.text)[:, : lexical.COUNTS] for raw in (alike.train, alike.evaluation))
-    shared = lexical.fit(train, np.array(alike.train.labels)).predict(evaluated)
+    labels = np.array(alike.train.labels)
+    shared = lexical.fit(len(labels), np.arange(2), lambda rows: (train[rows], labels[rows])).predict(evaluated)
     assert np.mean(shared == alike.evaluation.labels) > 0.95
 
 
@@ -114,16 +115,52 @@ def test_one_label_alone_is_given_to_all():
     assert floor(ones)[0]["accuracy"] == 100 * np.mean(data.evaluation.labels)
 
 
-def test_it_is_bounded(monkeypatch):
-    monkeypatch.setattr(base, "LEXICAL_EXAMPLES", 50)
+def test_it_is_fitted_on_as_many_examples_as_the_encoder_reads(monkeypatch):
     seen = []
     features = lexical.features
     monkeypatch.setattr(lexical, "features", lambda text: seen.append(len(text[0])) or features(text))
-    floor(dataclasses.replace(task("classification", ("no", "yes"), sum_of_two), content="bounded"))
-    assert seen == [50, 400, 400]
-    KINDS["classification"].lexical_floor(task("classification", ("no", "yes"), sum_of_two), 20)
-    assert seen[3:] == [20, 400, 400], "no more than the encoder trains on"
+    monkeypatch.setattr(lexical, "PART", 150)
+    data = dataclasses.replace(task("classification", ("no", "yes"), sum_of_two), content="as many")
+    floor(data)
+    choosing, fit, predicted = seen[:2], seen[2:-2], seen[-2:]
+    assert (sum(choosing), sum(fit), predicted) == (len(data.train), len(data.train), [400, 400])
+    assert max(fit) == 150, "parts bound the memory"
+    del seen[:]
+    KINDS["classification"].lexical_floor(data, 20)
+    assert sum(seen[2:-2]) == 20, "no more than the encoder trains on"
     assert len(lexical.words("word " * 999)) == lexical.WORDS
+
+
+def test_more_examples_raise_it():
+    draw = np.random.default_rng(0)
+    few, many = (np.mean([_of_weak_words(count, draw) for _ in range(3)]) for count in (300, 9_000))
+    assert many > few + 5
+
+
+def _of_weak_words(count, draw):
+    """The accuracy on new examples of 40 words, each of which tells a little of the label."""
+    weights = np.random.default_rng(1).normal(size=500)
+
+    def drawn(size):
+        words = draw.integers(0, 500, (size, 40))
+        labels = (weights[words].sum(1) + draw.normal(size=size) > 0).astype(int)
+        return csr_matrix((np.ones(size * 40), words.ravel(), np.arange(size + 1) * 40), shape=(size, 500)), labels
+
+    (inputs, labels), (others, right) = drawn(count), drawn(2000)
+    model = lexical.fit(count, np.arange(2), lambda at: (inputs[at], labels[at]))
+    return 100 * np.mean(model.predict(others) == right)
+
+
+def test_the_penalty_is_chosen_on_held_back_examples(monkeypatch):
+    draw = np.random.default_rng(0)
+    inputs = csr_matrix(draw.normal(size=(300, 200)))  # of labels drawn without it: the larger penalty is better
+    labels = draw.integers(0, 2, 300)
+    weights = {}
+    for penalties in ((1.0,), (1e-6,), (1e-6, 1.0)):
+        monkeypatch.setattr(lexical, "PENALTIES", penalties)
+        weights[penalties] = lexical.fit(300, np.arange(2), lambda at: (inputs[at], labels[at])).coef_
+    assert np.array_equal(weights[1e-6, 1.0], weights[1.0,])
+    assert not np.array_equal(weights[1.0,], weights[1e-6,])
 
 
 def test_it_is_of_the_examples_that_are_evaluated():
@@ -144,5 +181,5 @@ def test_the_number_of_threads_changes_no_weight():
     labels, weights = draw.integers(0, 2, rows), []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            weights.append(lexical.fit(inputs, labels)[-1].coef_)
+            weights.append(lexical.fit(rows, np.arange(2), lambda at: (inputs[at], labels[at])).coef_)
     assert np.array_equal(*weights)

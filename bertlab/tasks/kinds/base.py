@@ -34,8 +34,6 @@ LOG_LIKELIHOOD = "log_likelihood"
 """The array of predictions that it follows from: of the right answer of each example, nats."""
 PIECES_PER_WORD = 1.3
 """Tokens of a word, about, where a task's text is not tokenised."""
-LEXICAL_EXAMPLES = 4_000
-"""At most this many training examples, a keyed sample, fit the lexical floor."""
 
 SETTINGS = ("finetune", "tagging", "span")
 """The groups of a scale's fields that set the fine-tuning of a kind."""
@@ -210,7 +208,13 @@ class TaskKind(ABC):
 
     def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """A linear model of `lexical.features`, fitted to `train`: gives predictions for other examples."""
-        model = lexical.fit(lexical.features(train.text), np.array(train.labels))
+        labels = np.array(train.labels)
+
+        def encoded(rows: Integers) -> tuple[Any, Any]:
+            return lexical.features(train.take(rows).text), labels[rows]
+
+        classes = None if np.issubdtype(labels.dtype, np.floating) else np.unique(labels)
+        model = lexical.fit(len(train), classes, encoded)
         return lambda raw: {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
@@ -275,9 +279,10 @@ class TaskKind(ABC):
         return [each for each in self.known(labels) if "question" in arrays or each not in self.of_questions]
 
     def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
-        """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split: fitted to at
-        most `max_train_examples` (0 for all) and `LEXICAL_EXAMPLES`, once per process for the same content."""
-        most = min(LEXICAL_EXAMPLES, max_train_examples or LEXICAL_EXAMPLES)
+        """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split: fitted to as
+        many training examples as a model reads, all or a keyed sample of `max_train_examples`, once per process for the
+        same content."""
+        most = max_train_examples or len(data.train)
         first = [str(column[0]) for raw in (data.train, data.evaluation) for column in raw.text]
         key = (str(most), str(len(data.evaluation)), data.content, data.name, data.kind, *data.labels, *first)
         if key not in _floors:

@@ -12,7 +12,7 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.answers import integers, places, reader
-from bertlab.tasks.examples import Examples
+from bertlab.tasks.examples import Examples, Integers
 from bertlab.tasks.kinds import classification
 from bertlab.tasks.kinds.base import Arrays, Options, TaskKind, token_counts
 from bertlab.tasks.metrics import Metric
@@ -104,8 +104,13 @@ class MultipleChoice(TaskKind):
     def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """A logistic regression on `lexical.features` of the context with each ending: right or not."""
         choices = len(train.text) - 1
-        right = (np.array(train.labels)[:, None] == np.arange(choices)).ravel().astype(int)
-        model = lexical.fit(lexical.features(_pairs(train.text)), right)
+
+        def encoded(rows: Integers) -> tuple[Any, Any]:
+            some = train.take(rows)
+            right = np.array(some.labels)[:, None] == np.arange(choices)
+            return lexical.features(_pairs(some.text)), right.ravel().astype(int)
+
+        model = lexical.fit(len(train), np.arange(2), encoded)
 
         def predict(raw: RawExamples) -> Arrays:
             scores = model.decision_function(lexical.features(_pairs(raw.text))).reshape(-1, choices)

@@ -143,7 +143,12 @@ class Tagging(TaskKind):
 
     def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """A logistic regression on `lexical.windows`."""
-        model = lexical.fit(lexical.windows(train.text[0]), np.concatenate(train.labels))
+
+        def encoded(rows: Integers) -> tuple[Any, Any]:
+            some = train.take(rows)
+            return lexical.windows(some.text[0]), np.concatenate(some.labels)
+
+        model = lexical.fit(len(train), np.unique(np.concatenate(train.labels)), encoded)
         return lambda raw: {
             "prediction": model.predict(lexical.windows(raw.text[0])),
             "label": np.concatenate(raw.labels),
