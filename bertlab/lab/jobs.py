@@ -154,6 +154,7 @@ class Pretrain:
         objective = self.recipe.declared.objective
         return {
             "recipe": science(self.recipe, whole=True),
+            "premises": [vars(each) for loss in objective for each in loss.premises(self.recipe)],
             "figures": {str(name): str(label) for loss in objective for name, label in loss.measured.items()},
             "unseen": [str(name) for loss in objective for name in loss.unseen],
             "meanings": [str(loss.meaning) for loss in objective],
@@ -308,6 +309,7 @@ class Measure:
             "trained_parameters": outcome.trained_parameters,
             "metrics": outcome.metrics,
             **_floors(outcome, lexical, 0),
+            **({"lexical_examples": outcome.train_examples} if lexical else {}),
             "rows": {
                 "train": outcome.train_examples,
                 "evaluation": outcome.examples,

@@ -14,7 +14,7 @@ from bertlab.inputs.batches import Evaluation, heldout_pairs
 from bertlab.inputs.collator import Sequences
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.recipe import Recipe, Transformer
-from bertlab.recipe.objective import Arrays, Loss
+from bertlab.recipe.objective import Arrays, Loss, Premise
 from bertlab.recipe.ranges import arms
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import TokenisedCorpus
@@ -54,6 +54,11 @@ class SentencePair(Loss):
     def measured(self) -> Mapping[str, str]:
         """The accuracies on the pairs of all losses of this kind."""
         return {name: label for task in arms(SentencePair).values() for name, label in task.figures.items()}
+
+    def premises(self, recipe: Recipe) -> tuple[Premise, ...]:
+        """It has been learned: its accuracy on its own pairs, which depend on the format, is above the majority's."""
+        (figure,) = self.figures
+        return (Premise(f"{self} of {recipe.inputs.format}", figure),)
 
     def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
         """The labels with which the pairs were drawn."""

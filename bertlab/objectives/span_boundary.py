@@ -16,7 +16,7 @@ from bertlab.inputs.batches import Evaluation, heldout
 from bertlab.inputs.collator import Sequences
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.recipe import Recipe, Transformer
-from bertlab.recipe.objective import Arrays, Loss
+from bertlab.recipe.objective import Arrays, Loss, Premise
 from bertlab.recipe.ranges import Range, arms
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import TokenisedCorpus
@@ -65,6 +65,12 @@ class SpanBoundary(Loss):
                 "objective: span_boundary predicts what a masked LM masks: put one before it, as in "
                 "objective=masked_lm,span_boundary"
             )
+
+    def premises(self, recipe: Recipe) -> tuple[Premise, ...]:
+        """It has been learned, on spans that are nearly as long as in long sequences."""
+        before = recipe.objective[: recipe.objective.index(self)]
+        masked = [loss for loss in before if isinstance(loss, MaskedLM)][-1]
+        return (Premise(str(self), "span_boundary_loss", masked.short_runs(recipe)),)
 
     def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
         """Finds the spans of the masked tokens."""

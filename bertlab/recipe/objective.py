@@ -32,6 +32,19 @@ class Pairing(Checked, group="pairing"):
     """Of the other sequences, the share whose two consecutive segments exchange places."""
 
 
+@dataclass(frozen=True)
+class Premise:
+    """What has to hold of a model before it is compared with one that is trained otherwise."""
+
+    what: str
+    """Variants that agree in it do not compare it: the fields of a loss on which it depends."""
+    figure: str = ""
+    """A held-out figure of its own inputs that shows whether it has been learned: an `..._accuracy` of two labels,
+    beside a `..._majority`, or a `..._loss` over the vocabulary."""
+    flaw: str = ""
+    """Why its inputs are not what it is named after in this recipe; empty if they are."""
+
+
 class Loss(Arm, ABC, home="bertlab.objectives"):
     """One loss of an objective, a frozen dataclass with a `kind`. Records name its value `<kind>_loss`.
 
@@ -66,6 +79,10 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
 
     def check(self, recipe: Recipe) -> None:
         """Raises `BadInput` if the rest of a recipe does not go with it."""
+
+    def premises(self, recipe: Recipe) -> tuple[Premise, ...]:
+        """What a report tests before claims that compare models with and without it get a verdict."""
+        return ()
 
     @property
     def judged_by(self) -> str:

@@ -226,6 +226,13 @@ class Agreement:
         return {name: Halves.of(own) for name, own in self.parts.items()}
 
     @property
+    def largest(self) -> tuple[str, Share]:
+        """The study with the most pairs on the paper's metric, the first of equals, with its share; needs a pair."""
+        by_study = _grouped(self.on(METRIC), lambda each: each.study)
+        name = max(by_study, key=lambda each: len(by_study[each]))
+        return name, Share.of(by_study[name])
+
+    @property
     def studies(self) -> int:
         """The number of studies with pairs."""
         return len({each.study for each in self.final})

@@ -4,11 +4,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 from bertlab.adaptation import Adaptation
 from bertlab.recipe import Recipe, Tokenizer, Transformer
 from bertlab.recipe.identity import leaves_of, science
+from bertlab.recipe.objective import Premise
 from bertlab.report.units import is_loss, is_share
 
 PLATEAU = 0.25
@@ -17,11 +19,13 @@ Models that never left the plateau ended up to 0.23 below it: the length of a se
 are shown."""
 
 EXCHANGED = "second text exchanged"
+LEXICAL = "lexical baseline"
 FLOORS = {
     "majority guess": ("majority", ""),
-    "lexical baseline": (
+    LEXICAL: (
         "lexical",
-        " (a linear model of words, word pairs and shared words, on up to 4,000 training examples)",
+        " (a linear model of words, word pairs and shared words, on as many training examples as the models read, or "
+        "on those in brackets)",
     ),
     EXCHANGED: ("exchanged", " (the baseline where one of two texts is another example's)"),
 }
@@ -73,6 +77,8 @@ class Cell(Planned):
     """All metrics of the task on the split, in points."""
     floors: Mapping[str, float]
     """Points that take no understanding, by `FLOORS`."""
+    lexical_examples: int
+    """Training examples that the lexical baseline is fitted on; 0 if it has none."""
     train_examples: int
     eval_examples: int
     unlabelled: int
@@ -221,6 +227,14 @@ class Pretraining(Planned):
         if self.recipe is None:
             return frozenset(self._defined.get("unseen", ()))
         return frozenset(name for loss in self.recipe.objective for name in loss.unseen)
+
+    @cached_property
+    def premises(self) -> Sequence[Premise]:
+        """What has to hold before it is compared with another objective."""
+        if self.recipe is None:
+            names = ("what", "figure", "flaw")
+            return [Premise(*(each[name] for name in names)) for each in self._defined.get("premises", ())]
+        return [each for loss in self.recipe.objective for each in loss.premises(self.recipe)]
 
     @property
     def _defined(self) -> Mapping[str, Any]:

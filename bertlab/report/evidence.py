@@ -11,6 +11,7 @@ from typing import Any
 
 from bertlab.lab.claim import GUESS, Claim
 from bertlab.lab.needs import Sizes
+from bertlab.recipe.objective import Premise
 from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import EXCHANGED, FLOORS, Cell, Pretraining, printed_difference
 from bertlab.report.looks import Looks
@@ -18,6 +19,7 @@ from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import Effect, Summary, summarise
 from bertlab.report.statistics.variance import Typical
 from bertlab.report.units import less_is_better
+from bertlab.store.addenda import Remark
 
 NUMERICS = ("device", "precision", "instructions", "threads", "compiled", "torch")
 """Facts of an environment that can change the last bits of a number."""
@@ -71,6 +73,10 @@ class Evidence:
     """All options that change the scale's recipe, tasks or settings; the key too where they do not set it apart."""
     speeds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """The `measured` and the `published` training speeds of variants, as multiples of one of them; mostly empty."""
+    remarks: tuple[Remark, ...] = ()
+    """Sentences beside its verdicts, of the store."""
+    unlearned_lend: bool = False
+    """Whether variants with a model that learned nothing lend variance: what a verdict would be if they did."""
     looks: Looks | None
     """The looks at claims whose seeds were added in rounds; None for a number of seeds that was fixed."""
     predictions: Predictions = field(repr=False)
@@ -172,6 +178,15 @@ class Evidence:
             if owners[owner] == owner
         }
 
+    def premises(self, variant: str) -> Sequence[Premise]:
+        """What has to hold of a variant before it is compared with another objective."""
+        return next((each.premises for each in self.of(variant) if not each.untrained), ())
+
+    def before(self, day: str) -> bool:
+        """Whether one of its runs began on a day such as `2026-11-29`, earlier, or on an unknown day."""
+        runs = [*self.pretrainings, *self.cells]
+        return any(each.date <= day for each in runs if each.status in ("done", "collapsed"))
+
     def originals(self, measurement: str = "") -> dict[str, str]:
         """By variant, the one with the same runs on a measurement, or on all: itself, or that with the most seeds."""
         known: dict[str, dict[tuple[object, ...], str]] = {name: {} for name in self.variants}
@@ -264,16 +279,28 @@ class Evidence:
         """The cells of a variant and a measurement that have a value, by seed; of `GUESS`, those of a guess."""
         cells = self.at(variant, measurement, at)
         if variant == GUESS and variant not in self.variants:
-            guesses = [cell for cell in self.column(measurement, at) if GUESS in cell.floors]
-            by_seed = {
-                self.seed_of(cell): replace(cell, value=cell.floors[GUESS], run_id="", seconds=0.0) for cell in guesses
+            every = ({self.seed_of(cell): [cell]} for cell in self.column(measurement, at))
+            return {
+                seed: cells for each in every for seed, cells in self._floor(each, GUESS).items() if seed not in without
             }
-            cells = list(by_seed.values())
         found: dict[int, list[Cell]] = {}
         for cell in cells:
             if cell.value is not None and self.seed_of(cell) not in without:
                 found.setdefault(self.seed_of(cell), []).append(cell)
         return found
+
+    @staticmethod
+    def _floor(by_seed: Mapping[int, Sequence[Cell]], floor: str) -> dict[int, list[Cell]]:
+        """The same cells with the value of one of their floors, and without predictions."""
+        found = {
+            seed: [
+                replace(cell, value=cell.floors[floor], run_id="", seconds=0.0)
+                for cell in cells
+                if floor in cell.floors
+            ]
+            for seed, cells in by_seed.items()
+        }
+        return {seed: cells for seed, cells in found.items() if cells}
 
     def points(self, variant: str, measurement: str, at: int = 100) -> dict[int, list[float]]:
         """The values of a variant on a measurement, by seed."""
@@ -304,6 +331,13 @@ class Evidence:
                 if name != EXCHANGED or cell.variant == self.baseline:
                     found.setdefault(name, []).append(points)
         return {name: fmean(points) for name, points in found.items()}
+
+    def lexical_examples(self, measurement: str) -> tuple[int, int]:
+        """The most training examples that a model reads, and the fewest that the lexical baseline is fitted on."""
+        cells = [cell for cell in self.column(measurement) if cell.lexical_examples]
+        return max((cell.train_examples for cell in cells), default=0), min(
+            (cell.lexical_examples for cell in cells), default=0
+        )
 
     def above_floors(self, measurement: str) -> bool | None:
         """Whether the baseline's mean is above every floor of a measurement; None if no floor is known."""
@@ -361,8 +395,14 @@ class Evidence:
         pooled = pooled and not than and self._ordinary(variant) and self._ordinary(other)
         key = (variant, other, measurement, than, metric, at, without, pooled)
         if key not in self._effects:
+            floor = other in FLOORS and other not in self.variants
             sides = zip((variant, other, *than), (*at, *at), strict=False)
-            runs = [self.by_seed(each, measurement, milestone, without) for each, milestone in sides]
+            runs = [
+                self._floor(self.by_seed(variant, measurement, at[0], without), each)
+                if floor and each == other
+                else self.by_seed(each, measurement, milestone, without)
+                for each, milestone in sides
+            ]
             found = self.predictions.effect(*runs, metric=metric)
             if found and pooled:
                 if metric not in self._typical:
@@ -378,7 +418,7 @@ class Evidence:
 
     def _ordinary(self, variant: str) -> bool:
         """Whether the runs of a variant vary like those of others: it is trained, and each model learned something."""
-        return not self.untrained(variant) and variant not in self.unlearned
+        return not self.untrained(variant) and (self.unlearned_lend or variant not in self.unlearned)
 
     def difference(self, variant: str, measurement: str, metric: str = "") -> Effect | None:
         """A variant minus the baseline on a measurement."""

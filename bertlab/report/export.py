@@ -15,6 +15,7 @@ from bertlab.recipe.identity import load
 from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
 from bertlab.store import predictions, union
+from bertlab.store.addenda import floor_key
 from bertlab.store.files import digest, read_json, write_json, write_sealed
 from bertlab.store.run import PRETRAINED
 from bertlab.store.runs import Store
@@ -57,7 +58,7 @@ def results(store: Store, study: str, directory: Path) -> str:
     if not chosen:
         raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))
     (directory / "studies").mkdir()
-    wanted = set()
+    wanted, floors = set(), set()
     for name, record in chosen.items():
         write_sealed(directory / "studies" / f"{filename(name)}.json", record)
         union.write_commands(directory / "studies", filename(name), record)
@@ -67,6 +68,7 @@ def results(store: Store, study: str, directory: Path) -> str:
         if run.id not in wanted:
             continue
         run.verify()
+        floors.add(floor_key(run.science()))
         target = directory / run.kind / run.path.name
         target.mkdir(parents=True)
         listed = [run.path / name for name in run.manifest() if "/" not in name]
@@ -82,6 +84,7 @@ def results(store: Store, study: str, directory: Path) -> str:
     for failure in filter(None, map(store.failure, sorted(wanted))):
         (directory / "failures").mkdir(exist_ok=True)
         write_sealed(directory / "failures" / f"{failure['id']}.json", {**failure, "log": ""})  # which may name paths
+    store.addenda().kept(floors, {record["study"] for record in chosen.values()}).write(directory)
     evidences = gather_all(Store(directory, lenient=True))
     tables = {"values": tidy.values, "summary": tidy.summary, "claims": tidy.claims}
     for name, lines in tables.items():

@@ -14,6 +14,8 @@ from bertlab.report.tables import Table, described, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, endpoints
 from bertlab.wording import count, duration, listed
 
+MARK = "†"
+"""Before each sentence on what was fixed after values had been seen."""
 SECOND = ("likelihood", "verdict by likelihood")
 """The columns of the second endpoint."""
 
@@ -47,10 +49,20 @@ class Finding:
 
     @property
     def sentence(self) -> str:
-        """The outcome; after a colon, which only ends an outcome, the hint, the looks and the collapses."""
+        """The outcome; after a colon, which only ends an outcome, the hint, the looks, the collapses and the marks."""
         known = "; ".join(filter(None, (self.hint, _looked(self.trial))))
         known = f"{known} ({self.collapses})" if known and self.collapses else known or self.collapses
-        return f"{self.outcome}: {known}" if known else self.outcome
+        return _outcome_with(self.outcome, known, self.trial)
+
+    @property
+    def marks(self) -> str:
+        """What decides the outcome and was fixed after values had been seen; empty if nothing was."""
+        return "; ".join(self.trial.marks)
+
+    @property
+    def likely_marks(self) -> str:
+        """The same of the outcome by likelihood."""
+        return "" if self.likely is None else "; ".join(self.likely.marks)
 
     @property
     def details(self) -> str:
@@ -60,7 +72,8 @@ class Finding:
         """
         other = self.likely_outcome not in ("", self.outcome)
         collapsed = "some runs collapsed" if self.collapses and self.outcome != "not measured" else ""
-        parts = (self.hint, _looked(self.trial), f"by likelihood {self.likely_outcome}" if other else "")
+        mark = f"{MARK} fixed after values had been seen" if self.marks else ""
+        parts = (self.hint, _looked(self.trial), mark, f"by likelihood {self.likely_outcome}" if other else "")
         return "; ".join(filter(None, (*parts, collapsed)))
 
     @property
@@ -106,7 +119,7 @@ def table(found: Sequence[Finding]) -> Table:
     rows = []
     for each in found:
         hint = "" if each.likely_hint == each.hint else each.likely_hint
-        second = f"{each.likely_outcome}: {hint}" if hint else each.likely_outcome
+        second = _outcome_with(each.likely_outcome, hint, each.likely)
         known = (each.interval, each.published, each.likely_effect, second, each.n, each.sentence)
         rows.append((each.claim, each.trial.claim.on, with_details(each.effect, each.pair), *known))
     return Table(columns, tuple(rows), ("on", "measured", *SECOND, "verdict"))
@@ -188,6 +201,13 @@ def _looked(trial: Trial) -> str:
     shown = f"{count(len(trial.looked.looks), 'look')}, sequential p {trial.decisive_p:.2g}"
     known = trial.looked.interval(trial.pair.effect)
     return shown if known is None else f"{shown}, repeated interval {signed(known.low)} to {signed(known.high)}"
+
+
+def _outcome_with(outcome: str, known: str, trial: Trial | None) -> str:
+    """An outcome with what is known of it, and its marks."""
+    marks = [f"{MARK} {mark}" for mark in trial.marks] if trial else []
+    text = "; ".join(filter(None, (known, *marks)))
+    return f"{outcome}: {text}" if text else outcome
 
 
 def _outcome(trial: Trial) -> str:

@@ -24,9 +24,12 @@ from bertlab.report.looks import Looks, hypothesis
 from bertlab.report.predictions import Predictions
 from bertlab.report.units import is_loss, is_share
 from bertlab.store import union
+from bertlab.store.addenda import floor_key
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 
+LEXICAL_EXAMPLES = 4_000
+"""At most so many training examples fit the lexical floors of earlier versions."""
 _OF_RECORD = (
     *("study", "scale", "question", "source", "command", "baseline", "corpus", "pretrained"),
     *("substitutes", "notes", "intermediate_task", "searched"),
@@ -76,6 +79,7 @@ class _Reader:
             for run, path in store.damaged()
         }
         self.predictions = Predictions(self.runs, machine)
+        self.addenda = store.addenda()
 
     def evidence(
         self,
@@ -103,6 +107,7 @@ class _Reader:
             averages=averages,
             cells=tuple(self.cell(each, corpora.get(each["pretrain_id"], "")) for each in record["cells"]),
             pretrainings=pretrainings,
+            remarks=tuple(each for each in self.addenda.remarks if each.study == record["study"]),
             looks=Looks.of(record),
             speeds=record.get("speeds", {}),
             predictions=self.predictions,
@@ -150,7 +155,11 @@ class _Reader:
             split = result.get("test", {})
             examples = {**examples, "evaluation": split.get("rows", 0)}
         value = number(split.get("heldout" if of_pretraining else "metrics", {}).get(metric))
-        floors = {name: number(split.get(key, {}).get(metric)) for name, (key, _) in FLOORS.items()}
+        found = {key: split.get(key, {}) for key, _ in FLOORS.values()}
+        fitted = int(result.get("lexical_examples") or min(LEXICAL_EXAMPLES, int(examples.get("train", 0))))
+        if run is not None and (later := self.addenda.floors.get(floor_key(run.science()))):
+            fitted, found["lexical"] = later["examples"], later["evaluation" if split is result else "test"]
+        floors = {name: number(found[key].get(metric)) for name, (key, _) in FLOORS.items()}
         if run is None:
             status, reason = self.missing(planned["run_id"], planned["pretrain_id"], corpus_id)
         else:
@@ -170,6 +179,7 @@ class _Reader:
                 name: points for name, each in split.get("metrics", {}).items() if (points := number(each)) is not None
             },
             floors={name: points for name, points in floors.items() if points is not None},
+            lexical_examples=fitted if found["lexical"] else 0,
             train_examples=int(examples.get("train", 0)),
             eval_examples=int(examples.get("evaluation", 0)),
             unlabelled=int(examples.get("unlabelled", 0)),

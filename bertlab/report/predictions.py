@@ -79,16 +79,18 @@ class Predictions:
 
     def _metric_of(self, cells: Sequence[Cell], metric: str) -> Callable[[Cell], Metric] | None:
         """The metric of a cell's predictions, or of its value alone; None if the values are of another metric."""
-        scored = {cell.run_id: self.scored(cell, metric or cell.metric) for cell in cells}
+        scored = {cell.run_id: self.scored(cell, metric or cell.metric) for cell in cells if cell.run_id}
         examples = {None if each is None else each[1] for each in scored.values()}
         if len(examples) != 1 or None in examples:
             if metric not in ("", *(cell.metric for cell in cells)):
                 return None
             scored = {}
 
+        size = next((each[0].examples for each in scored.values() if each), 1)
+
         def metric_of(cell: Cell) -> Metric:
             known = scored.get(cell.run_id)
-            return known[0] if known else Mean(np.array([cell.value], np.float64))
+            return known[0] if known else Mean(np.full(size, cell.value, np.float64))  # a floor has no predictions
 
         return metric_of
 

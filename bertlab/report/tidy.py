@@ -29,7 +29,7 @@ CLAIMS = (
     *("effect", "low", "high", "unit", "published", "n", "p", "adjusted_p"),
     *("looks", "most_seeds", "sequential_p", "repeated_low", "repeated_high"),
     *("likelihood", "likelihood_low", "likelihood_high", "likelihood_p", "likelihood_adjusted_p"),
-    *("likelihood_verdict", "verdict", "reason", "collapses"),
+    *("likelihood_verdict", "verdict", "reason", "collapses", "marks", "likelihood_marks"),
 )
 AGREEMENT = (
     *PLACE,
@@ -142,6 +142,7 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             **{"published": None if pair.published is None else float(pair.published)},
             **{"p": each.trial.p, "adjusted_p": each.trial.adjusted},
             **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
+            **{"marks": each.marks, "likelihood_marks": each.likely_marks},
         }
         if effect:
             line |= {"effect": effect.mean, "n": effect.n, "unit": evidence.column(claim.on)[0].unit}

@@ -9,21 +9,21 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left
-from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from functools import cached_property
 
 import numpy as np
 
-from bertlab.lab.claim import GUESS, Claim, Margin
+from bertlab.lab.claim import Claim, Margin
+from bertlab.report import validity
 from bertlab.report.evidence import Evidence
 from bertlab.report.looks import Looked
 from bertlab.report.predictions import LIKELIHOOD
+from bertlab.report.rules import ENDPOINT, LATER, LENDERS, RULES, WORSE
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.variance import VarianceComponents
-from bertlab.wording import listed
 
 POWER = 0.8
 """The chance of a verdict that a plan aims at."""
@@ -88,6 +88,8 @@ class Trial:
     suffices on these examples), and the effect that this assumes."""
     testable: bool = True
     """Whether the setting allows a test of the claim."""
+    marks: tuple[str, ...] = ()
+    """Sentences on what decides the outcome and was fixed after values had been seen."""
 
     @property
     def measured(self) -> int:
@@ -156,8 +158,8 @@ class Trial:
         return max(needs, key=lambda each: each[0])
 
 
-def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> list[Trial]:
-    """The claims of a study with the measured effects of each, before a verdict.
+def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "", lifted: Collection[str] = ()) -> list[Trial]:
+    """The claims of a study with the measured effects of each, before a verdict; without the rules `lifted`.
 
     Effects are on the paper's metric of each claim, or on `metric`: `LIKELIHOOD`, where higher is always better and
     which the paper does not report.
@@ -183,7 +185,7 @@ def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> lis
                 rest = evidence.effect(variant, other, claim.on, *than, metric=metric, at=at, without=seeds)
             pairs.append(Pair(better, worse, effect, published, true, bool(seeds), rest, claim.than))
         looked = None if evidence.looks is None else evidence.looks.at(claim, metric)
-        issue = _validity_issue(evidence, claim, metric)
+        issue = validity.issue(evidence, claim, metric, lifted)
         found.append(Trial(claim, tuple(pairs), looked, issue, testable=evidence.testable(claim)))
     return found
 
@@ -193,48 +195,55 @@ def endpoints(evidence: Evidence) -> tuple[list[Trial], dict[Claim, Trial]]:
 
     Claims within a margin and on the pre-training itself have no verdict by likelihood.
     """
-    likely = verdicts(trials(evidence, evidence.likely_claims, LIKELIHOOD))
-    return verdicts(trials(evidence, evidence.claims)), {each.claim: each for each in likely if each.measured}
+    likely = marked(evidence, evidence.likely_claims, LIKELIHOOD)
+    if evidence.before(ENDPOINT.since):
+        likely = [_with_mark(each, ENDPOINT.mark()) if each.outcome != "undecided" else each for each in likely]
+    return marked(evidence, evidence.claims), {each.claim: each for each in likely if each.measured}
 
 
-def _validity_issue(evidence: Evidence, claim: Claim, metric: str) -> str:
-    """Why the measured values cannot support a verdict; empty if they can.
+def marked(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> list[Trial]:
+    """The verdicts on claims with their `marks`: remarks of the store, and rules without which a verdict is another, if
+    they were made after runs of the study had begun."""
+    found = verdicts(trials(evidence, claims, metric))
+    late = {name for name, rule in RULES.items() if evidence.before(rule.since)}
+    late -= set() if evidence.unlearned else {WORSE, LENDERS}
 
-    Another measurement has the same runs, a better and a worse variant have the same runs, the setting is not the
-    margin's, a planned seed has no value (the others are not a fair sample of all), a model has learned nothing, no
-    model is above a guess, or pre-training does not help on the task. In a claim on the pre-training itself, the worse
-    model may have learned nothing: that is a result of its variant.
+    lent = replace(evidence, unlearned_lend=True)  # once: it estimates all variances anew
+
+    def without(lifted: Collection[str]) -> list[str]:
+        data = lent if LENDERS in lifted else evidence
+        return [each.outcome for each in verdicts(trials(data, claims, metric, lifted), needs=False)]
+
+    actual = [trial.outcome for trial in found]
+    none = without(late) if late else actual
+    for name in (each for each in RULES if each in late):
+        alone = without({name})
+        # of two rules that refuse a verdict, lifting one changes nothing: each still does alone
+        others = without(late - {name}) if none != actual else actual
+        for place, trial in enumerate(found):
+            if alone[place] != actual[place]:
+                found[place] = _with_mark(trial, RULES[name].mark(alone[place]))
+            elif none[place] != actual[place] == others[place]:
+                found[place] = _with_mark(trial, RULES[name].mark(f"and others like it, {none[place]}"))
+    for place, trial in enumerate(found):
+        if trial.outcome != "undecided" and trial.claim in evidence.later:
+            found[place] = _with_mark(trial, LATER)
+        for remark in evidence.remarks if trial.outcome != "undecided" else ():
+            about = (remark.section, evidence.key), (remark.on, trial.claim.on), (remark.claim, trial.claim.text)
+            if all(wanted in ("", value) for wanted, value in about):
+                found[place] = _with_mark(found[place], remark.sentence)
+    return found
+
+
+def _with_mark(trial: Trial, sentence: str) -> Trial:
+    return replace(trial, marks=(*trial.marks, sentence))
+
+
+def verdicts(trials: Sequence[Trial], needs: bool = True) -> list[Trial]:
+    """The trials of a study's claims, each with its verdict and, with `needs`, the seeds that would decide it.
+
+    Those that are testable are one family of tests.
     """
-    if issue := evidence.untestable(claim):
-        return issue
-    sides = claim.sides
-    originals = evidence.originals(claim.on)
-    for better, worse in claim.opposed:
-        if better in originals and originals[better] == originals.get(worse):
-            return f"{worse} and {better} are the same runs at this scale"
-    absent = []
-    for variant, at in sides:
-        cells = evidence.at(variant, claim.on, at)
-        planned = {evidence.seed_of(cell) for cell in cells}
-        lost = {(cell.status, evidence.seed_of(cell)) for cell in cells if cell.value is None}
-        counts = Counter(status for status, _ in sorted(lost))
-        absent += [f"{n} of {len(planned)} {evidence.seeds} of {variant} {status}" for status, n in counts.items()]
-    if absent:
-        return "; ".join(absent)
-    unlearned = evidence.unlearned
-    if evidence.of_pretraining(claim.on):
-        unlearned &= {*(better for better, _ in claim.pairs), *claim.than[:1]}
-    if named := [variant for variant, _ in sides if variant in unlearned]:
-        return f"{listed(dict.fromkeys(named))} learned next to nothing in pre-training"
-    above = [evidence.effect(variant, GUESS, claim.on, at=(at, at)) for variant, at in sides if variant != GUESS]
-    if len(above) == len(sides) and all(each and each.p and (each.mean <= 0 or each.p > 1 - LEVEL) for each in above):
-        return "no variant is significantly above a majority guess"
-    untrained = filter(evidence.untrained, evidence.variants)
-    return next(filter(None, (evidence.unhelped(variant, claim.on, metric) for variant in untrained)), "")
-
-
-def verdicts(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials of a study's claims, each with its verdict. Those that are testable are one family of tests."""
     found = []
     ps = [trial.decisive_p for trial in trials if trial.testable]
     family = iter(holm([1.0 if p is None else p for p in ps]))
@@ -243,7 +252,7 @@ def verdicts(trials: Sequence[Trial]) -> list[Trial]:
         outcome = "undecided"
         if p is not None and adjusted <= 1 - LEVEL:
             outcome = "reproduced" if trial.as_claimed else "contradicted"
-        need = trial.needs(len(ps)) if trial.testable else None
+        need = trial.needs(len(ps)) if needs and trial.testable else None
         found.append(replace(trial, outcome=outcome, adjusted=None if p is None else adjusted, need=need))
     return found
 

@@ -23,6 +23,7 @@ RUN = {
         "checkpoint?": str,
         "metrics?": _FIGURES,
         "majority?": _FIGURES,
+        "lexical_examples?": int,
         "heldout?": _FIGURES,
         "over_vocabulary?": [str],
         "rows?": {"*": int},
@@ -32,6 +33,7 @@ RUN = {
         "tokens?": NUMBER,
         "defined?": {
             "recipe?": dict,
+            "premises?": [{"what": str, "figure": str, "flaw": str}],
             "figures?": {"*": str},
             "unseen?": [str],
             "meanings?": [str],
@@ -138,6 +140,11 @@ RECORD = {
     ],
 }
 """The record of a study."""
+ADDENDA = {
+    "floors?": {"*": {"examples": int, "evaluation": _FIGURES, "test?": _FIGURES}},
+    "remarks?": [{"sentence": str, "study": str, "section?": str, "on?": str, "claim?": str}],
+}
+"""What is added to finished results later."""
 LOCK = {"pid?": int, "host?": str, "since?": int, "done?": NUMBER, "total?": NUMBER, "stage?": str, "ids?": [str]}
 
 

@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, writing
-from bertlab.store import union
+from bertlab.store import addenda, union
+from bertlab.store.addenda import Addenda
 from bertlab.store.files import sync
 from bertlab.store.predictions import PREDICTIONS, equal
 from bertlab.store.run import ANSWERS, KINDS, Run
@@ -77,6 +78,10 @@ class Joined(Store):
     def failures(self) -> list[dict[str, Any]]:
         """Runs that ended without a result, each once."""
         return list({each["id"]: each for store in self.stores[::-1] for each in store.failures()}.values())
+
+    def addenda(self) -> Addenda:
+        """The addenda of all stores; the first one's count."""
+        return addenda.joined(store.addenda() for store in self.stores)
 
     def notes(self) -> list[str]:
         """Differences between the stores on which results may depend."""
@@ -168,6 +173,7 @@ def merge(
             if failure["id"] not in done and target.failure(failure["id"]) is None:
                 target.fail(failure)
         kept = union.keep(target, joined.records().values())
+        joined.addenda().write(into)
     return len(new), len(joined.runs()) - len(new), kept, joined.notes()
 
 

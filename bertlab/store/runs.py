@@ -5,6 +5,7 @@ runs/<kind>/.<id>.work/         a run in progress, or one that was killed and ca
 runs/<kind>/.<id>--<label>.damaged/   a run whose files changed after it finished; no command reads it
 runs/studies/<name>.json        which runs belong to a study, over all commands
 runs/studies/<name>.toml        the command that requested them, for `--config`; of several, <name>-2.toml and so on
+runs/addenda.json               what is added to finished results later: floors, and remarks on verdicts
 runs/studies/<name>/            the study file of a user, with the modules beside it that it imports
 runs/failures/<id>.json         why a run ended without a result
 runs/answers/<sha256>.npz       of exported results: right answers that several runs share; each manifest lists its own
@@ -28,7 +29,8 @@ from typing import Any
 from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, unusable, warn, writing
 from bertlab.names import label
 from bertlab.progress import stop_if_asked
-from bertlab.store import addresses, forms, locks
+from bertlab.store import addenda, addresses, forms, locks
+from bertlab.store.addenda import Addenda
 from bertlab.store.files import digest, read_sealed, sync, write_json, write_sealed
 from bertlab.store.files import kind as kind_of
 from bertlab.store.run import KINDS, Run
@@ -147,6 +149,10 @@ class Store:
         except BadInput as error:
             warn(f"{error}; the record is skipped")
             return None
+
+    def addenda(self) -> Addenda:
+        """What was added to its results later."""
+        return addenda.read(self.root)
 
     def unfinished(self) -> list[tuple[str, str, bool]]:
         """Runs with a working directory, as (kind, id, whether a process works on it now)."""

@@ -83,6 +83,7 @@ def test_a_measurement_has_both_seeds_and_the_floors_of_each_split(measure, stor
     assert sizes == [(30, 30)]
     assert (result["pretrain_seed"], result["finetune_seed"]) == (3, 1)
     assert (result["lexical"], result["test"]["lexical"]) == ({"accuracy": 1.0}, {"accuracy": 2.0})
+    assert result["lexical_examples"] == 40
 
 
 def test_the_result_has_the_number_of_rows_without_a_label(measure, store, machine, folder, tmp_path, monkeypatch):

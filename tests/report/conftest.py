@@ -105,7 +105,7 @@ class Builder:
                 "perplexity": perplexity,
                 "accuracy": 0.25,
                 "own_loss": own,
-                "next_sentence_accuracy": 0.75,
+                "next_sentence_accuracy": 0.7501,
             }
             if causal:
                 heldout = {"causal_lm_loss": loss, "perplexity": 81.5}

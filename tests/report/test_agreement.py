@@ -207,6 +207,17 @@ def test_sizes(published: float, size: str) -> None:
     assert compared(1.0, published=published, in_points=False).size == "not in points"
 
 
+def test_a_share_that_is_not_above_a_coin_says_so_and_a_large_study_is_named() -> None:
+    even = [compared(sign, study=f"s{number}") for number, sign in enumerate((1.0, -1.0) * 4)]
+    text = summary(Agreement(tuple(even)))
+    assert "That is not significantly above a coin." in text
+    assert "without it" not in text, "each study is an eighth"
+    large = [dataclasses.replace(compared(1.0, study="large"), measurement=f"m{number}") for number in range(4)]
+    text = summary(Agreement((*even, *large)))
+    assert " large has 4 of these pairs; without it: 4 of 8, 50 %." in text
+    assert "a coin" not in summary(Agreement(tuple(compared(1.0, study=f"s{number}") for number in range(8))))
+
+
 def test_one_study_with_one_seed_has_no_interval(builder: Any) -> None:
     assert interval([]) is None
     assert interval([compared(1.0), compared(-1.0)]) is None

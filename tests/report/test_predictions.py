@@ -257,7 +257,7 @@ def test_variants_that_are_not_above_a_guess_decide_nothing(builder: Any, share:
     evidence = gather(Store(builder.root), [builder.record()])[0]
     (found,) = verdicts(trials(evidence, [Claim("It is better", better=BASELINE, worse=OTHER, on="LM")]))
     assert found.outcome == outcome
-    issue = "no variant is significantly above a majority guess"
+    issue = "no variant of the claim is significantly above a majority guess"
     assert found.validity_issue == (issue if outcome == "undecided" else "")
 
 

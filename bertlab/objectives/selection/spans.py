@@ -1,6 +1,9 @@
 """Spans of whole words, of a random length that each arm draws in its own way."""
 
 from abc import abstractmethod
+from functools import lru_cache
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -10,6 +13,8 @@ from bertlab.inputs.collator import Integers, Sequences
 from bertlab.objectives.selection.words import Keyed, Words, WordSelection
 
 _NEVER = np.uint32(0xFFFFFFFF)
+_SAMPLE = 2**18
+"""Tokens in which runs are counted."""
 
 
 class SpanSelection(WordSelection):
@@ -32,3 +37,27 @@ class SpanSelection(WordSelection):
             beyond = (sizes[:-ahead] < until) | (segments[:-ahead] != segments[ahead:])
             np.minimum(turns[ahead:], ranks[:-ahead] | _NEVER * beyond, out=turns[ahead:])
         return turns.astype(np.uint64) << np.uint64(32) | words.numbers
+
+    def mean_run(self, mask_prob: float, length: int) -> float:
+        """Spans that touch are one run. Of sequences with one segment and words of one token: those of real text are a
+        little shorter."""
+        return _mean_run(self, mask_prob, length)
+
+
+@lru_cache(maxsize=256)
+def _mean_run(selection: SpanSelection, mask_prob: float, length: int) -> float:
+    """The mean tokens of a run in a keyed sample of sequences of `length` tokens, [CLS] and [SEP] among them."""
+    cls, sep, pad, word = range(4)
+    tokenizer: Any = SimpleNamespace(word_starts=np.ones(4, np.bool_), cls=cls, sep=sep, pad=pad)
+    count = max(1, _SAMPLE // length)
+    tokens = np.full((count, length), word, np.int32)
+    tokens[:, 0], tokens[:, -1] = cls, sep
+    nothing = np.zeros(count, np.int32)
+    numbers = np.arange(count, dtype=np.int64)
+    sequences = Sequences(
+        tokens, np.zeros((count, 0), np.int32), nothing + length - 2, nothing + length, nothing, nothing, numbers, 0
+    )
+    choice = selection.prepare(mask_prob, tokenizer, length)(sequences, keyed.bits(keyed.key("runs"), numbers))
+    ordered = np.sort(np.where(choice.used > 0, choice.numbers, 2 * length), axis=1)
+    begins = (np.diff(ordered, axis=1, prepend=-2) != 1) & (ordered < length)
+    return float(choice.used.sum() / begins.sum())

@@ -17,8 +17,8 @@ from typing import Any
 import markupsafe
 
 from bertlab.names import filename, plain
-from bertlab.report import disagreements, escape, facts, findings, noise, tables
-from bertlab.report.cells import FLOORS, PLATEAU
+from bertlab.report import disagreements, escape, facts, findings, noise, tables, validity
+from bertlab.report.cells import FLOORS, LEXICAL, PLATEAU
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import Finding
 from bertlab.report.noise import Spread
@@ -129,6 +129,7 @@ def _environment(*, html: bool) -> Any:
         finalize=lambda value: plain(value) if html and type(value) is str else value,
     )
     known = {"facts": facts, "findings": findings, "noise": noise, "tables": tables, "disagreements": disagreements}
+    known["validity"] = validity
     templates.globals |= {**known, "notes": notes, "SCRIPT": markupsafe.Markup(script), "SCRIPT_HASH": digest}
     templates.globals |= {each.__name__: each for each in (count, clusters, failures, floors_by_kind, narrow)}
     # with fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread
@@ -173,8 +174,14 @@ def clusters(evidence: Evidence) -> list[str]:
 def floors_by_kind(evidence: Evidence) -> dict[str, list[str]]:
     """Each floor with its meaning, and the points that it reaches on each measurement."""
     points = {name: evidence.floors(name) for name in evidence.measurements}
+
+    def shown(name: str, kind: str) -> str:
+        read, fitted = evidence.lexical_examples(name)
+        few = f" ({fitted:,} of {read:,} examples)" if kind == LEXICAL and fitted < read else ""
+        return f"{name} {points[name][kind]:.2f}{few}"
+
     return {
-        kind.capitalize() + meaning: [f"{name} {floors[kind]:.2f}" for name, floors in points.items() if kind in floors]
+        kind.capitalize() + meaning: [shown(name, kind) for name, floors in points.items() if kind in floors]
         for kind, (key, meaning) in FLOORS.items()
         if key == "majority" or any(kind in floors for floors in points.values())
     }

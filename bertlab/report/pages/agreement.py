@@ -11,6 +11,9 @@ from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Interval
 from bertlab.report.tables import Table
 from bertlab.wording import count, flops
 
+LARGE = 0.25
+"""A study with this share of the pairs is named."""
+
 
 def files(found: Agreement, formats: Collection[str]) -> Iterator[tuple[str, str | bytes]]:
     """Names and contents of the pages and their figures."""
@@ -41,6 +44,13 @@ def summary(found: Agreement) -> str:
     have = "has" if share.pairs == 1 else "have"
     zero = f", {share.tied:,} {'is' if share.tied == 1 else 'are'} zero" if share.tied else ""
     text = f"{share.agreed:,} of {pairs} {have} the published sign{zero}: {_percent(share)} ({known})."
+    if ends and ends.low <= 0.5 <= ends.high:
+        text += " That is not significantly above a coin."
+    name, own = found.largest
+    rest = Share.of(each for each in found.on(METRIC) if each.study != name)
+    if rest.pairs and own.pairs >= LARGE * share.pairs:
+        without = f"{rest.agreed:,} of {rest.pairs:,}, {_percent(rest)}"
+        text += f" {name} has {own.pairs:,} of these pairs; without it: {without}."
     learned, ends = found.overall[LEARNED]
     if not learned.pairs or learned.pairs == share.pairs:
         return text
