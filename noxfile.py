@@ -53,6 +53,44 @@ def run(session: nox.Session, program: str, *arguments: str) -> None:
     session.run(str(PROGRAMS / program), *arguments, external=True)
 
 
+def ended_well(session: nox.Session, *command: str) -> bool:
+    """Whether a command ends with 0. Prints what it is; and, if it fails, its last line."""
+    session.log(" ".join(command))
+    environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    output = {"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
+    ended = subprocess.run(command, env=environment, check=False, **output)
+    if ended.returncode:
+        lines = ended.stdout.strip().splitlines() or [""]
+        reason = next((line for line in lines if "rror" in line), lines[-1])
+        session.log(f"ended with {ended.returncode}: {reason[:200]}")
+    return ended.returncode == 0
+
+
+def browser(session: nox.Session) -> None:
+    """Brings the Chromium that the tests of pages start: playwright's, or as root the package of Debian.
+
+    Without one, these tests are skipped; where CI runs them, that is an error.
+    """
+    look = (str(PROGRAMS / "python"), "tests/browser.py")
+    playwright = str(PROGRAMS / "playwright")
+    if ended_well(session, *look):
+        return
+    system = os.geteuid() == 0 and shutil.which("apt-get") is not None
+    if ended_well(session, playwright, "install", "--only-shell", "chromium"):
+        if ended_well(session, *look):
+            return
+        if system and ended_well(session, playwright, "install-deps", "chromium") and ended_well(session, *look):
+            return
+    package = ("apt-get", "install", "--yes", "--no-install-recommends", "chromium")
+    installable = system and ended_well(session, "apt-get", "update") and ended_well(session, *package)
+    if installable and ended_well(session, *look):
+        return
+    lacking = "no Chromium starts, which the tests of pages need: install it (`apt-get install chromium` on Debian)"
+    if os.environ.get("CI"):
+        session.error(lacking)
+    session.warn(f"{lacking}; they are skipped")
+
+
 @nox.session(venv_backend="none")
 def lint(session: nox.Session) -> None:
     """Style: ruff's rules and formatting, and hadolint's for the Dockerfile."""
@@ -73,6 +111,7 @@ def types(session: nox.Session) -> None:
 def tests(session: nox.Session) -> None:
     """Behaviour: pytest, warnings are errors; up to four processes, a file of tests in one of them."""
     installed(session)
+    browser(session)
     processes = min(4, (os.cpu_count() or 1) + 1)  # tests of workers and of signals wait more than they compute
     # in the order of the folders: files with few tests are not always short, and the longest must not come last
     order = ("--dist", "loadfile", "--no-loadscope-reorder")

@@ -31,7 +31,6 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
     from bertlab.lab.jobs import PrepareCorpus, Pretrain
     from bertlab.lab.study import Measurement
     from bertlab.machine import Machine
-    from bertlab.progress import signals_as_flags
     from bertlab.store.runs import Store
     from bertlab.text.tokens import open_corpus
 
@@ -58,18 +57,17 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
         same_batches.setdefault(batches, (cell.pretrain, []))[1].append(name)
     records: list[dict[str, Any]] = []
     checks: list[tuple[list[str], Check]] = []
-    with signals_as_flags():
-        for pretrain, variants in same_batches.values():
-            with console().status(f"auditing {plain(', '.join(variants))}"):
-                audits = auditing.audit(pretrain.recipe, opened[pretrain.corpus.id])
-            for audited in audits:
-                holds = all(check.holds is not False for check in audited.checks)
-                records.append({"variants": variants, "holds": holds} | dataclasses.asdict(audited))
-                checks += [(variants, check) for check in audited.checks]
-                title = f"{', '.join(variants)}: at most {audited.length} tokens per sequence; sample: {audited.sample}"
-                rows = [(it.figure, it.found, it.expected, it.test, VERDICTS[it.holds]) for it in audited.checks]
-                print_table(("statistic", "found", "expected", "test", ""), rows, title, left=5)
-                say("")
+    for pretrain, variants in same_batches.values():
+        with console().status(f"auditing {plain(', '.join(variants))}"):
+            audits = auditing.audit(pretrain.recipe, opened[pretrain.corpus.id])
+        for audited in audits:
+            holds = all(check.holds is not False for check in audited.checks)
+            records.append({"variants": variants, "holds": holds} | dataclasses.asdict(audited))
+            checks += [(variants, check) for check in audited.checks]
+            title = f"{', '.join(variants)}: at most {audited.length} tokens per sequence; sample: {audited.sample}"
+            rows = [(it.figure, it.found, it.expected, it.test, VERDICTS[it.holds]) for it in audited.checks]
+            print_table(("statistic", "found", "expected", "test", ""), rows, title, left=5)
+            say("")
     failures = [(variants, check) for variants, check in checks if check.holds is False]
     if json:
         print_json(records)

@@ -21,7 +21,6 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: bool = JSON) ->
     from bertlab.estimates.measure import throughput
     from bertlab.estimates.times import sample
     from bertlab.lab import scales
-    from bertlab.progress import signals_as_flags
 
     if devices.gpus > 1:
         raise BadInput(f"--gpus is {devices.gpus}: bench measures one device, use 0 or 1")
@@ -32,7 +31,7 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: bool = JSON) ->
     if not recipe.schedule.steps:
         raise BadInput("schedule.steps is 0: there is nothing to measure, set at least 1")
     place = writing(Path(tempfile.gettempdir()), "the temporary folder")
-    with place, tempfile.TemporaryDirectory(prefix="bertlab-bench-") as folder, signals_as_flags():
+    with place, tempfile.TemporaryDirectory(prefix="bertlab-bench-") as folder:
         corpus, work = Path(folder) / "corpus", Path(folder) / "work"
         corpus.mkdir()
         work.mkdir()

@@ -4,6 +4,7 @@ import resource
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
+from importlib import import_module
 from itertools import compress
 
 from bertlab.cli.console import complain, debugging, say
@@ -22,7 +23,7 @@ from bertlab.lab.record import differences
 from bertlab.lab.statement import timed_notes
 from bertlab.machine import Machine
 from bertlab.names import label
-from bertlab.progress import signals_as_flags
+from bertlab.progress import Interrupted, signals_as_flags
 from bertlab.recipe import cost
 from bertlab.store.runs import Store
 from bertlab.wording import count, duration, flops, listed, megabytes, short
@@ -163,12 +164,13 @@ def carry_out(
     read_tasks(pending)
     require_room(pending, store)
     remaining = Remaining.of(pending, machine, Recorded(store, machine).seconds)
+    _import(pending, machine)
     fresh = not store.root.exists()
-    store.prepare()
-    if retry:
-        for job in pending:
-            store.clear_failure(job.id)
     try:
+        store.prepare()
+        if retry:
+            for job in pending:
+                store.clear_failure(job.id)
         with signals_as_flags(), store.reserved(used), Live(remaining) as live:
 
             def begin_training() -> None:
@@ -176,7 +178,7 @@ def carry_out(
                 live.addresses = store.addresses()
 
             lost = execute(jobs, store, machine, live, begin_training)
-    except BadInput:
+    except (BadInput, Interrupted):
         if fresh:
             store.remove_if_empty()
         raise
@@ -189,6 +191,15 @@ def carry_out(
         if debugging() and (failure := store.failure(job.id)):
             complain(failure["log"])
     return not lost
+
+
+def _import(jobs: Iterable[Job], machine: Machine) -> None:
+    """Imports what jobs do in this process, in seconds that a signal ends: later it is a flag, which no import sees."""
+    names = ["tokenizers", "sentencex", "torch"]
+    if machine.is_single_process and any(isinstance(job, Pretrain | Measure) for job in jobs):
+        names += ["bertlab.training.pretraining", "bertlab.training.finetuning"]
+    for name in names:
+        import_module(name)
 
 
 def reason(job: Job, store: Store) -> str:

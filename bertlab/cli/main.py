@@ -36,7 +36,7 @@ from bertlab.cli.tasks import tasks
 from bertlab.errors import ArmFailed, BadInput, unusable
 from bertlab.execution import environment
 from bertlab.names import plain
-from bertlab.progress import Interrupted
+from bertlab.progress import Interrupted, signals_as_errors
 
 INTERNAL_ERROR = 70
 """The exit status of an error of bertlab itself (EX_SOFTWARE of sysexits.h)."""
@@ -85,8 +85,9 @@ def main() -> None:
     """Exits with 2 for bad input, 1 for failed runs, 130 and 143 for signals, and `INTERNAL_ERROR`."""
     code, line = 0, ""
     try:
-        environment.prepare()
-        code = app(prog_name="bertlab", standalone_mode=False) or 0
+        with signals_as_errors():
+            environment.prepare()
+            code = app(prog_name="bertlab", standalone_mode=False) or 0
     except Interrupted as error:
         line = f"{error}; finished work is kept: give the same command again to resume"
         code = 130 if error.number == signal.SIGINT else 143

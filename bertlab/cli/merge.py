@@ -5,6 +5,7 @@ from pathlib import Path
 from bertlab.cli.console import console, print_json, say
 from bertlab.cli.options import JSON, STORE, argument, option
 from bertlab.names import plain
+from bertlab.progress import Interrupted
 
 
 def merge(
@@ -19,11 +20,18 @@ def merge(
     Example: bertlab merge hers/runs his/runs --into runs
     """
     from bertlab.store.merge import merge as joined
+    from bertlab.store.runs import Store
 
-    with console().status("comparing checksums") as status:
-        copied, known, records, notes = joined(
-            stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}")
-        )
+    fresh = not into.exists()
+    try:
+        with console().status("comparing checksums") as status:
+            copied, known, records, notes = joined(
+                stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}")
+            )
+    except Interrupted:
+        if fresh:
+            Store(into).remove_if_empty()
+        raise
     for note in notes:
         say(plain(note))
     studies = []

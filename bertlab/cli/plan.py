@@ -37,7 +37,6 @@ def plan(
     from bertlab.lab import claims
     from bertlab.lab.jobs import Pretrain
     from bertlab.lab.record import records
-    from bertlab.progress import signals_as_flags
     from bertlab.recipe import cost
     from bertlab.report import noise
     from bertlab.report.gather import gather
@@ -60,7 +59,7 @@ def plan(
         times = ["peak FLOP/s"]
     else:
         machine.check()
-        with tempfile.TemporaryDirectory(prefix="bertlab-plan-") as folder, signals_as_flags():
+        with tempfile.TemporaryDirectory(prefix="bertlab-plan-") as folder:
             trials = Trials(store, machine, Path(folder))
             with nullcontext() if json else console().status("timing this machine"):
                 found = estimate(made, store, machine, trials.seconds)

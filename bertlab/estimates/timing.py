@@ -19,7 +19,6 @@ from bertlab.lab.plan import Plan, Request
 from bertlab.lab.record import records
 from bertlab.lab.study import Study
 from bertlab.machine import Machine
-from bertlab.progress import signals_as_flags
 from bertlab.store.runs import Store
 from bertlab.wording import listed
 
@@ -85,7 +84,7 @@ def _seconds(
     found = None
     if not machine.cluster:
         machine.check()
-        with tempfile.TemporaryDirectory(prefix="bertlab-time-") as folder, signals_as_flags():
+        with tempfile.TemporaryDirectory(prefix="bertlab-time-") as folder:
             found = Trials(store, machine, Path(folder)).in_turn([*jobs.values()])
     if found is None:
         why = "steps on a cluster are not timed" if machine.cluster else "its models are too large to be timed here"

@@ -6,6 +6,9 @@ import tempfile
 
 from bertlab.errors import BadInput
 
+NUMBERS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")
+"""The variables by which torchrun, SLURM and LSF number the processes of a job; Lightning reads them on import."""
+
 
 def prepare() -> None:
     """Opens closed standard streams and sets variables of libraries. Raises `BadInput` if no command can work."""
@@ -27,6 +30,8 @@ def prepare() -> None:
     if os.path.expanduser("~") == "~":  # a user without a name, as in containers
         os.environ["HOME"] = folder
     os.environ.setdefault("USER", f"user{os.getuid()}")
+    for name in NUMBERS:  # each command is a process by itself
+        os.environ.pop(name, None)
     os.environ["MPLBACKEND"] = "agg"  # figures go to files
 
 

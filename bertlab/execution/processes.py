@@ -4,7 +4,6 @@ Signals reach only this process, which stops workers by a flag file in the store
 """
 
 import os
-import signal
 import sys
 import time
 from collections import Counter
@@ -21,7 +20,7 @@ from bertlab.execution.attempt import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP, En
 from bertlab.lab.jobs import Job
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
-from bertlab.progress import SIGNALS, Progress, end_with_parent, listening_to
+from bertlab.progress import Progress, follow_parent, listening_to, starting_children
 from bertlab.store.runs import Store
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
@@ -57,7 +56,7 @@ class Processes(Engine):
         # A worker runs the main module of this process again, and a user's script may call `ablate` there.
         main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
-            with _environment(own):
+            with _environment(own), starting_children():
                 process.start()
         finally:
             sys.modules["__main__"] = main
@@ -174,9 +173,7 @@ def processes(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[P
 
 def _work(parent: Connection, store: Store, machine: Machine, flag: Path, code: Code | None) -> None:
     """A worker: runs the jobs that it receives, one after the other, and sends how each ended."""
-    for number in SIGNALS:  # which terminals and clusters send to all processes
-        signal.signal(number, signal.SIG_IGN)
-    end_with_parent()
+    follow_parent()
     try:
         if code is not None:
             code.require()

@@ -8,7 +8,6 @@ import functools
 import hashlib
 import itertools
 import os
-import signal
 from collections import deque
 from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
-from bertlab.progress import Progress, end_with_parent, stop_if_asked
+from bertlab.progress import Progress, follow_parent, starting_children, stop_if_asked
 from bertlab.recipe import Tokenizer
 from bertlab.text import annotation
 from bertlab.text.annotation import Annotator
@@ -212,7 +211,8 @@ def tokenise_all(
         ahead: deque[Future[Tokenised]] = deque()
         try:
             for block in blocks:
-                ahead.append(pool.submit(work, block))
+                with starting_children():
+                    ahead.append(pool.submit(work, block))
                 if len(ahead) > AHEAD * workers:
                     yield ahead.popleft().result()
                     done += 1
@@ -227,8 +227,7 @@ def tokenise_all(
 
 
 def _start() -> None:
-    end_with_parent()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that started this one decides when to end
+    follow_parent()
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process
 
 

@@ -206,9 +206,9 @@ def pretrain(
         machine,
         steps,
         [ProgressCallback(progress, steps, "pre-training"), directory],
+        [SafetensorsIO(work, trained)],
         strategy=strategy,
         loggers=[JsonLinesLogger(work), *loggers] if group.first else [],
-        plugins=[SafetensorsIO(work, trained)],
         accumulate_grad_batches=data.micro_batches(group.world_size),
         validate=True,
     )

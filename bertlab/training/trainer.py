@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import torch
+from lightning.fabric.plugins.environments import LightningEnvironment
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.loggers import Logger
 from lightning.pytorch.strategies import Strategy
@@ -31,6 +32,7 @@ def trainer(
     machine: Machine,
     steps: int,
     callbacks: Sequence[Callback] = (),
+    plugins: Sequence[Any] = (),
     *,
     strategy: Strategy | None = None,
     loggers: Sequence[Logger] = (),
@@ -48,6 +50,10 @@ def trainer(
         torch.backends.cudnn.allow_tf32 = False  # torch allows it in LSTMs, which are to be as exact as all else
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
+    if strategy is None:  # whatever started this process, and numbered it: SLURM, LSF, torchrun
+        alone = LightningEnvironment()
+        alone.set_global_rank(0)
+        plugins = [*plugins, alone]
     with quiet():
         made = Trainer(
             accelerator="gpu" if machine.gpus else "cpu",
@@ -57,6 +63,7 @@ def trainer(
             max_steps=steps,
             max_epochs=-1,
             callbacks=list(callbacks),
+            plugins=list(plugins),
             logger=list(loggers),
             log_every_n_steps=1,
             num_sanity_val_steps=0,

@@ -103,7 +103,7 @@ def test_a_signal_leaves_a_store_from_which_the_same_command_goes_on(smoke, call
     process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     until(lambda: pretrains(runs) or process.poll() is not None)
     process.send_signal(signal.SIGINT)
-    _, complaint = process.communicate(timeout=60)
+    _, complaint = process.communicate(timeout=600)
     assert process.returncode == 130, complaint
     assert "give the same command again" in complaint
     assert "Traceback" not in complaint

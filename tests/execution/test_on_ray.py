@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
@@ -61,9 +60,7 @@ def test_a_killed_worker_is_replaced_and_its_run_goes_on(tmp_path, until, at_wor
     os.kill(pid, signal.SIGKILL)
     until(lambda: at_work(tmp_path / "runs").get(killed) not in (None, pid))
     process.send_signal(signal.SIGINT)
-    began = time.monotonic()
     output, _ = process.communicate()
-    assert time.monotonic() - began < 15  # ten, on a machine that does nothing else
     assert process.returncode == 130, output
     assert "give the same command again" in output.splitlines()[-1]
     assert len(list((tmp_path / "runs").glob("pretrain/.*.work/checkpoint/step-*"))) == 2
@@ -79,34 +76,43 @@ def test_when_the_command_is_killed_no_worker_is_left(tmp_path, until, at_work):
     assert all(map(alive, pids))
     process.kill()
     process.communicate()
-    until(lambda: not any(map(alive, pids)), seconds=20)
-    until(lambda: not any(active for _, _, active in Store(tmp_path / "runs").unfinished()), seconds=20)
+    until(lambda: not any(map(alive, pids)))
+    until(lambda: not any(active for _, _, active in Store(tmp_path / "runs").unfinished()))
+
+
+def program_of(pid):
+    """The command line of a process; empty when it has ended."""
+    try:
+        return Path(f"/proc/{pid}/cmdline").read_bytes().decode()
+    except OSError:
+        return ""
 
 
 def while_ray_starts():
-    often, found = [(1.0, signal.SIGTERM)], []
-    for delay in (0.0, 0.3, 1.0, 2.0, 3.0, 4.0, 5.0):
+    """The program of Ray's that has just begun, after the folder of the session, which is the first."""
+    often, found = [("gcs_server", signal.SIGTERM)], []
+    for program in ("", "gcs_server", "raylet", "monitor", "default_worker"):
         for number in (signal.SIGTERM, signal.SIGINT):
-            marks = [] if (delay, number) in often else pytest.mark.faults
-            found.append(pytest.param(delay, number, marks=marks, id=f"{delay}-{number.name}"))
+            marks = [] if (program, number) in often else pytest.mark.faults
+            found.append(pytest.param(program, number, marks=marks, id=f"{program or 'folder'}-{number.name}"))
     return found
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks at /proc")
-@pytest.mark.parametrize(("delay", "number"), while_ray_starts())
-def test_a_signal_while_ray_starts_ends_the_command_and_ray(tmp_path, until, delay, number):
+@pytest.mark.parametrize(("program", "number"), while_ray_starts())
+def test_a_signal_while_ray_starts_ends_the_command_and_ray(tmp_path, until, program, number):
     """It goes to all processes of the group, as `timeout` and terminals have it."""
     group = ("--workers", "2", "--gpus-per-run", "2")
     process = start(tmp_path / "runs", *group, *LONG, stderr=subprocess.PIPE, start_new_session=True)
     until(lambda: session(process.pid))
     (folder,) = session(process.pid)
-    time.sleep(delay)
+    until(lambda: not program or any(program in program_of(pid) for pid in begun_with(on_ray.OWNER, folder)))
     os.killpg(process.pid, number)
-    _, errors = process.communicate(timeout=400)  # as long as Ray takes to start: four seconds where nothing else runs
+    _, errors = process.communicate(timeout=600)  # as long as Ray takes to start: four seconds where nothing else runs
     assert process.returncode == 128 + number, errors
     assert errors.count("\n") == 1
     assert f"interrupted by {number.name}" in errors
-    until(lambda: not begun_with("RUNS_OF_THIS_TEST", tmp_path / "runs"), seconds=20)
+    until(lambda: not begun_with("RUNS_OF_THIS_TEST", tmp_path / "runs"))
     assert not folder.exists()
 
 
@@ -115,7 +121,7 @@ def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one(until):
     other, held = (Path(tempfile.mkdtemp(prefix=prefix, dir="/tmp")) for prefix in ("", on_ray.PRIVATE))
     left = other.with_name(on_ray.PRIVATE + other.name)
     environment = {on_ray.OWNER: str(left)}
-    waiting = [subprocess.Popen(["/bin/sleep", "60"], env=each) for each in (environment, {})]
+    waiting = [subprocess.Popen(["/bin/sleep", "900"], env=each) for each in (environment, {})]
     try:
         # a process that has just begun shows no environment for a moment
         until(lambda: begun_with(on_ray.OWNER, left) == [waiting[0].pid])
@@ -124,7 +130,7 @@ def test_what_a_killed_command_left_of_ray_is_removed_by_the_next_one(until):
             with on_ray._private_folder() as private:
                 assert private.stat().st_mode & 0o777 == 0o700
                 assert [each.exists() for each in (left, held)] == [False, True]
-                assert waiting[0].wait(60) == -signal.SIGKILL
+                assert waiting[0].wait(600) == -signal.SIGKILL
                 assert waiting[1].poll() is None
             assert not private.exists()
     finally:

@@ -103,10 +103,10 @@ def test_a_job_that_is_interrupted_saves_and_runs_again(tmp_path, until):
         "signal.signal(signal.SIGUSR1, save)\n"
         "if os.path.exists('saved'):\n    open('finished', 'w').close()\n    sys.exit(0)\n"
         "with open('beginning', 'w') as file:\n    file.write(str(os.getppid()))\n"
-        "os.rename('beginning', 'begun')\ntime.sleep(60)\n"
+        "os.rename('beginning', 'begun')\ntime.sleep(1800)\n"
     )
     executor = submitit.LocalExecutor(tmp_path / "logs", max_num_timeout=on_slurm.MOST_RESTARTS)
-    executor.update_parameters(timeout_min=5)
+    executor.update_parameters(timeout_min=60)
     job = executor.submit(Program(("ablate", "nsp"), (sys.executable, str(program))))
     try:
         until((tmp_path / "begun").exists)

@@ -235,7 +235,7 @@ def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys, until)
 
     holder = threading.Thread(target=hold)
     holder.start()
-    assert held.wait(60)
+    assert held.wait(600)
     assert carried_out(jobs, store, Engine(store)) == []
     holder.join()
     (line,) = capsys.readouterr().err.splitlines()

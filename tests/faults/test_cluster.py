@@ -48,7 +48,7 @@ def nodes(environment, tmp_path, until):
         yield f"127.0.0.1:{port}", second
         for node in (second, head):
             node.send_signal(signal.SIGTERM)
-            node.wait(30)
+            node.wait(600)
     shutil.rmtree(folder, ignore_errors=True)
 
 
@@ -70,7 +70,7 @@ def test_a_node_that_goes_away_takes_nothing_with_it(nodes, environment, tmp_pat
     )
     until(lambda: len(at_work(tmp_path / "runs")) == 2)
     second.send_signal(signal.SIGTERM)
-    output, _ = study.communicate(timeout=300)
+    output, _ = study.communicate(timeout=1800)
     assert study.returncode == 0, output.decode()
     alone = [sys.executable, "-m", "bertlab", *STUDY, *steps, "--threads", "1", "--runs", str(tmp_path / "alone")]
     assert subprocess.run(alone, env=environment, stdout=subprocess.DEVNULL, check=False).returncode == 0

@@ -97,7 +97,7 @@ def main(rank, ranks, place, corpus_directory):
 
     corpus = open_corpus(corpus_directory, WordPiece())
     distributed.init_process_group(
-        backend, f"file://{place}/meeting", datetime.timedelta(seconds=60), world_size=ranks, rank=rank
+        backend, f"file://{place}/meeting", datetime.timedelta(seconds=600), world_size=ranks, rank=rank
     )
     torch.set_default_dtype(torch.float64)
     for name, (recipe, micro_batch) in EXACT.items():
@@ -142,8 +142,8 @@ def main(rank, ranks, place, corpus_directory):
     callbacks.SECONDS_BETWEEN_CHECKPOINTS = 7.5
     time.monotonic = lambda: now[0]
     distributed.destroy_process_group()
-    distributed.init_process_group(  # what goes wrong ends soon
-        backend, f"file://{place}/again", datetime.timedelta(seconds=15), world_size=ranks, rank=rank
+    distributed.init_process_group(
+        backend, f"file://{place}/again", datetime.timedelta(seconds=600), world_size=ranks, rank=rank
     )
     schedule = dataclasses.replace(SMOKE.schedule, steps=300)  # figures are read at every third step
     train("clocks", dataclasses.replace(SMOKE, schedule=schedule), "clocks", watch=tick)

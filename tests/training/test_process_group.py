@@ -83,7 +83,7 @@ def group(corpus_directory, tmp_path_factory):
     ]
     try:
         for process, log in zip(processes, logs, strict=True):
-            process.wait(timeout=240)
+            process.wait(timeout=900)
             log.seek(0)
             assert process.returncode == 0, log.read()[-3000:]
     finally:

@@ -2,10 +2,8 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -20,7 +18,7 @@ def run(place, command, **changes):
     environment = {name: text for name, text in {**known, **changes}.items() if text is not None}
     return subprocess.run(
         ["bash", "-c", command.replace("bertlab", " ".join(BERTLAB))],
-        cwd=place, env=environment, capture_output=True, text=True, timeout=120, check=False,
+        cwd=place, env=environment, capture_output=True, text=True, timeout=600, check=False,
     )  # fmt: skip
 
 
@@ -70,23 +68,6 @@ def test_odd_places(tmp_path):
     assert "current directory no longer exists" in gone.stderr
     nobody = run(tmp_path, "bertlab pretrain --scale smoke --dry-run", HOME=None, USER=None, MPLBACKEND="garbage")
     assert nobody.returncode == 0, nobody.stderr
-
-
-@pytest.mark.parametrize("delay", [0.0, 0.05, 0.15, 0.3])
-def test_an_early_ctrl_c_is_no_success(tmp_path, delay):
-    study = tmp_path / "own.py"
-    study.write_text("import time; time.sleep(20)")
-    begun = subprocess.Popen(
-        [*BERTLAB, "ablate", str(study)],
-        stderr=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        # A shell that starts the tests in the background has them ignore the signal.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),  # noqa: PLW1509
-    )
-    time.sleep(delay)
-    begun.send_signal(signal.SIGINT)
-    begun.communicate(timeout=60)
-    assert begun.returncode in (130, 1, -signal.SIGINT)  # the latter two before Python itself has started
 
 
 @pytest.mark.parametrize("error", [ZeroDivisionError("odd"), KeyError("x"), RecursionError("deep"), AssertionError()])
