@@ -47,7 +47,7 @@ def failing(evidences: Sequence[Evidence], outcomes: Collection[str] | None) -> 
                 found = True
                 measured = f": measured {each.effect} {each.half}".rstrip() if each.effect else ""
                 where = f"{evidence.study}, scale {evidence.place}"
-                complain(f"{each.outcome}: {each.claim} ({where}; on {each.trial.claim.on}){measured}")
+                complain(f"{each.outcome}: {each.claim} ({where}; on {each.on}){measured}")
     return found
 
 

@@ -33,13 +33,13 @@ class Needs(Checked, group="needs"):
 
     def unmet(self, variants: Iterable[str], sizes: Mapping[str, Sizes]) -> str:
         """Which of them variants of these sizes do not have, in words; empty if all do. Unknown sizes count as met."""
-        found = []
+        unmet, compared = [], list(variants)
         for name, least in dataclasses.asdict(self).items():
-            known = [(sizes[each][name], each) for each in variants if name in sizes.get(each, ())]
-            if known and min(known)[0] < least:
-                size, variant = min(known)
-                found.append(f"{_WORDS[name].format(f'{least:,}')} or more ({variant} has {size:,})")
-        return " and ".join(found)
+            held = [(sizes[variant][name], variant) for variant in compared if name in sizes.get(variant, ())]
+            if held and min(held)[0] < least:
+                size, smallest = min(held)
+                unmet.append(f"{_WORDS[name].format(f'{least:,}')} or more ({smallest} has {size:,})")
+        return " and ".join(unmet)
 
 
 _WORDS = {

@@ -23,15 +23,15 @@ def statement(study: Study, timed: Mapping[str, int]) -> dict[str, Any]:
     """
     averages = [
         {
-            "name": each.name,
-            "of": [[name, *metrics] for name, metrics in each.parts],
+            "name": average.name,
+            "of": [[name, *metrics] for name, metrics in average.parts],
             "published": {
                 variant.name: figure
                 for variant in study.variants
-                if (figure := study.figure(variant.name, each.name)) is not None
+                if (figure := study.figure(variant.name, average.name)) is not None
             },
         }
-        for each in study.averages
+        for average in study.averages
     ]
     return {
         "question": study.question,

@@ -251,6 +251,21 @@ class Evidence:
         """The cells of a measurement after `at` per cent of the pre-training's steps."""
         return [cell for cell in self.cells if (cell.measurement, cell.milestone) == (measurement, at)]
 
+    def dataset(self, measurement: str) -> str:
+        """The data set of a measurement; empty without cells."""
+        return next((cell.dataset for cell in self.column(measurement)), "")
+
+    def stand_in(self, measurement: str) -> str:
+        """The data set that stands in for the task's own in a measurement; empty if its own does."""
+        tasks = [cell.task for cell in self.column(measurement)]
+        name = next((self.substitutes[task] for task in tasks if task in self.substitutes), "")
+        return name if {"/", " "} & {*name} else name.upper()  # bc5cdr is BC5CDR
+
+    def head(self, measurement: str) -> str:
+        """The measurement as the head of its column, with the data set that stands in: `NER (BC5CDR)`."""
+        other = self.stand_in(measurement)
+        return f"{measurement} ({other})" if other else measurement
+
     def less_is_more(self, measurement: str) -> bool:
         """Whether less is better in a measurement, by its metric."""
         return any(less_is_better(cell.metric) for cell in self.column(measurement))

@@ -28,6 +28,8 @@ class Finding:
     outcome: str
     """`reproduced`, `contradicted`, `undecided` or `not measured`."""
     claim: str
+    on: str
+    """The measurement, as the head of its column."""
     pair: str
     """The variants that are shown, where a claim compares more than two."""
     effect: str
@@ -97,11 +99,12 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
             trial=trial,
             outcome=_outcome(trial),
             claim=f"{claim.text} ({claim.allowed})" if claim.allowed else claim.text,
+            on=evidence.head(claim.on),
             pair="" if len(claim.pairs) == 1 and not claim.than else pair.words,
             effect=mean,
             interval=interval,
             half=half,
-            published="" if pair.published is None else signed(pair.published),
+            published=_published(evidence, claim, pair),
             n=str(pair.effect.n) if pair.effect else "",
             hint=_hint(evidence, trial),
             likely=(second := likely.get(claim)),
@@ -121,7 +124,7 @@ def table(found: Sequence[Finding]) -> Table:
         hint = "" if each.likely_hint == each.hint else each.likely_hint
         second = _outcome_with(each.likely_outcome, hint, each.likely)
         known = (each.interval, each.published, each.likely_effect, second, each.n, each.sentence)
-        rows.append((each.claim, each.trial.claim.on, with_details(each.effect, each.pair), *known))
+        rows.append((each.claim, each.on, with_details(each.effect, each.pair), *known))
     return Table(columns, tuple(rows), ("on", "measured", *SECOND, "verdict"))
 
 
@@ -188,7 +191,7 @@ def looks(found: Sequence[Finding]) -> Table:
             levels = trial.looked.levels()
             for number, (look, level) in enumerate(zip(trial.looked.looks, levels, strict=True), 1):
                 shown = (f"{trial.looked.fractions[number - 1]:.2f}", f"{look.p:.2g}", f"{level:.2g}")
-                about = (each.claim, trial.claim.on, endpoint, str(number), str(look.n))
+                about = (each.claim, each.on, endpoint, str(number), str(look.n))
                 power = f"{100 * look.power:.0f} %" if look.n < trial.looked.maximum else ""
                 rows.append((*about, *shown, power))
     return Table(columns, tuple(rows), ("on", "endpoint"))
@@ -208,6 +211,14 @@ def _outcome_with(outcome: str, known: str, trial: Trial | None) -> str:
     marks = [f"{MARK} {mark}" for mark in trial.marks] if trial else []
     text = "; ".join(filter(None, (known, *marks)))
     return f"{outcome}: {text}" if text else outcome
+
+
+def _published(evidence: Evidence, claim: Claim, pair: Pair) -> str:
+    """The paper's effect; in brackets where another data set stands in for its own."""
+    if pair.published is None:
+        return ""
+    text = signed(pair.published)
+    return f"({text})" if evidence.stand_in(claim.on) else text
 
 
 def _outcome(trial: Trial) -> str:

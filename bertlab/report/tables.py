@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 from operator import attrgetter
 from statistics import fmean
+from typing import Self
 
 from bertlab.report import escape
 from bertlab.report.averages import AverageColumn
@@ -66,12 +67,20 @@ class Entry:
     half: str = ""
     published_difference: str = ""
 
+    @property
+    def bracketed(self) -> Self:
+        """With the paper's values in brackets: they are of another data set."""
+        both = {name: getattr(self, name) for name in ("published", "published_difference")}
+        return replace(self, **{name: text and f"({text})" for name, text in both.items()})
+
 
 @dataclass(frozen=True)
 class Column:
     """A measurement or an average: an entry for each variant, then one for each floor."""
 
     measurement: str
+    head: str
+    """The measurement, with the data set that stands in for its own; the paper's values are then in brackets."""
     unit: str
     entries: tuple[Entry, ...]
 
@@ -85,12 +94,17 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
         entries = [_entry(evidence, variant, name) for variant in evidence.variants]
         points = {kind: f"{value:.2f}" for kind, value in floors[name].items()}
         entries += [Entry(variant=kind, value=points.get(kind, "")) for kind in kinds]
+        if evidence.stand_in(name):
+            entries = [entry.bracketed for entry in entries]
         cell = evidence.column(name)[0]
-        found.append(Column(name, cell.metric_name + ", nats" * (cell.unit == "nats"), tuple(entries)))
+        found.append(
+            Column(name, evidence.head(name), cell.metric_name + ", nats" * (cell.unit == "nats"), tuple(entries))
+        )
     for average in evidence.averages:
         entries = [_average(evidence, variant, average) for variant in evidence.variants]
         found.append(
             Column(
+                average.name,
                 average.name,
                 f"mean of {len(average.of)}",
                 (*entries, *(Entry(variant=kind, value="") for kind in kinds)),
@@ -234,7 +248,7 @@ def _across(
     """A line for each entry of the columns; published values have columns where there are any."""
     heads, parts = [first], [[each.variant for each in found[0].entries] if found else []]
     for column in found:
-        heads.append(column.measurement)
+        heads.append(column.head)
         parts.append([ours(each) for each in column.entries])
         if any(map(theirs, column.entries)):
             heads.append("paper" if short else "published")

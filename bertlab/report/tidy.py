@@ -25,7 +25,7 @@ VALUES = (
 )
 CLAIMS = (
     *PLACE,
-    *("claim", "measurement", "at", "since", "within", "or_better", "better", "worse", "than"),
+    *("claim", "measurement", "dataset", "at", "since", "within", "or_better", "better", "worse", "than"),
     *("effect", "low", "high", "unit", "published", "n", "p", "adjusted_p"),
     *("looks", "most_seeds", "sequential_p", "repeated_low", "repeated_high"),
     *("likelihood", "likelihood_low", "likelihood_high", "likelihood_p", "likelihood_adjusted_p"),
@@ -37,7 +37,7 @@ AGREEMENT = (
 )
 SUMMARY = (
     *PLACE,
-    *("variant", "measurement", "metric", "unit", "mean", "sd", "min", "max", "seeds"),
+    *("variant", "measurement", "dataset", "metric", "unit", "mean", "sd", "min", "max", "seeds"),
     *("published", "against", "effect", "low", "high", "p"),
     *("published_effect", "paired_seeds", "examples"),
 )
@@ -86,7 +86,7 @@ def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     lines: list[dict[str, Any]] = []
     for evidence in evidences:
         for variant, name in itertools.product(evidence.variants, evidence.measurements):
-            place = {**_section(evidence), "variant": variant, "measurement": name}
+            place = {**_section(evidence), "variant": variant, "measurement": name, "dataset": evidence.dataset(name)}
             effect = None if variant == evidence.baseline else evidence.difference(variant, name)
             line = place | {
                 "metric": evidence.column(name)[0].metric,
@@ -136,7 +136,13 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
         claim, pair, effect = each.trial.claim, each.trial.pair, each.trial.pair.effect
         line = {
             **_section(evidence),
-            **{"claim": claim.text, "measurement": claim.on, "at": claim.at, "since": claim.since or None},
+            **{
+                "claim": claim.text,
+                "measurement": claim.on,
+                "dataset": evidence.dataset(claim.on),
+                "at": claim.at,
+                "since": claim.since or None,
+            },
             **{"within": claim.within, "or_better": claim.or_better, "better": pair.better, "worse": pair.worse},
             **{"than": " over ".join(pair.than) or None},
             **{"published": None if pair.published is None else float(pair.published)},

@@ -385,11 +385,11 @@ def test_the_index_lists_what_was_decided(claimed: Any, tmp_path: Path) -> None:
     index = (tmp_path / "out" / "index.md").read_text()
     assert "\nDecided in masking, scale tiny on microworld:\n" in index
     lines = [line for line in index.splitlines() if line.startswith("- ")]
-    assert lines[1].startswith("- **contradicted**: 0/0/100 beats 80/10/10, on NER (0/0/100 over 80/10/10): -")
+    assert lines[1].startswith("- **contradicted**: 0/0/100 beats 80/10/10, on NER (BC5CDR) (0/0/100 over 80/10/10): -")
     assert not re.search(r"\w\(|\)\w", "".join(lines)), "fused text"
     assert [line.partition(":")[0] for line in lines] == ["- **reproduced**", "- **contradicted**"]
-    assert lines[0].startswith("- **reproduced**: 80/10/10 beats 0/0/100, on NER: +")
-    assert lines[0].endswith(", published +0.5, n = 6")
+    assert lines[0].startswith("- **reproduced**: 80/10/10 beats 0/0/100, on NER (BC5CDR): +")
+    assert lines[0].endswith(", published (+0.5), n = 6")
 
 
 def test_parts_of_the_table_that_were_not_run_are_named(

@@ -113,7 +113,7 @@ def test_both_splits_of_one_run_are_columns_with_their_own_figures(builder: Any)
     evidence = gathered(builder)
     table = tables.results(evidence)
     shown = dict(zip(table.columns, row(table, "80/10/10"), strict=False))
-    assert (shown["NER"], shown["NER test"]) == ("95.00 (n = 1x1)", "91.00 (n = 1x1)")
+    assert (shown["NER (BC5CDR)"], shown["NER test (BC5CDR)"]) == ("95.00 (n = 1x1)", "91.00 (n = 1x1)")
     assert [evidence.floors(name)["majority guess"] for name in evidence.measurements] == [0.0, 1.0]
     lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.values([evidence])))))
     assert [(line["split"], line["value"]) for line in lines] == [("validation", "95.0"), ("test", "91.0")]
@@ -292,3 +292,23 @@ def test_the_cost_of_a_variant_is_that_of_its_runs(builder: Any) -> None:
     rows = tables.costs(replace(found, pretrainings=tuple(runs))).rows
     # two pre-trainings and four measurements of 1.5 s each; 2,000,000 tokens in 25 s of updates
     assert rows[0] == ("80/10/10 (baseline)", "1.2M", "2,048,000", "1,005", "80,000", "1.5 s", "1.5 s", "9.0 s")
+
+
+def test_a_data_set_that_stands_in_is_in_the_head_and_the_papers_values_are_in_brackets(builder: Any) -> None:
+    for variant, value in (("80/10/10", 95.0), ("100/0/0", 94.0)):
+        run = builder.pretrain(variant)
+        builder.cell(variant, "MNLI", value, pretrain_id=run)
+        builder.cell(variant, "NER", value, pretrain_id=run)
+    for substitutes, head, shown, minus in (
+        ({"conll2003": "bc5cdr"}, "NER (BC5CDR)", "(95.4)", "(-0.5)"),
+        ({"conll2003": "someone/news ner"}, "NER (someone/news ner)", "(95.4)", "(-0.5)"),
+        ({"mnli": "snli"}, "NER", "95.4", "-0.5"),
+    ):
+        evidence = gathered(builder, substitutes=substitutes)
+        assert tables.columns(evidence)[1].measurement == "NER"
+        assert row(tables.results(evidence), "80/10/10")[-1] == shown
+        assert tables.results(evidence).columns[-2] == head
+        assert tables.differences(evidence).rows[0][-1] == minus
+    lines = tidy.summary([evidence])
+    assert list(lines["dataset"]) == ["mnli", "bc5cdr"] * 2
+    assert list(lines["published"])[1] == 95.4, "a number in CSV files"

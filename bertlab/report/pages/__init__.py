@@ -154,7 +154,7 @@ def _inline(svg: bytes, label: str) -> markupsafe.Markup:
 
 def narrow(columns: Sequence[tables.Column]) -> bool:
     """Whether a small screen, of 400 pixels, holds these columns side by side with unbroken words as headings."""
-    words = [max(map(len, re.split(r"[\s-]", each.measurement))) for each in columns]
+    words = [max(map(len, re.split(r"[\s-]", each.head))) for each in columns]
     return len(columns) <= 4 and sum(words) <= 28  # letters of at most 9 pixels beside the names of variants
 
 

@@ -85,7 +85,7 @@ def _claims(found: Sequence[Finding]) -> tuple[Table, str]:
     rows = [
         (
             with_details(each.claim, each.pair),
-            each.trial.claim.on,
+            each.on,
             *(each.effect, each.interval, each.published, each.n, each.outcome, each.likely_outcome),
         )
         for each in found

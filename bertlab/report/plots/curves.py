@@ -87,7 +87,7 @@ def convergence(evidence: Evidence) -> Picture | None:
     lines = []
     for cell in cells:
         if cell.measurement in names:
-            name, unit = label(cell.measurement, WIDTH / 2), axis_name(evidence, cell.measurement)
+            name, unit = label(evidence.head(cell.measurement), WIDTH / 2), axis_name(evidence, cell.measurement)
             run = runs[cell.variant, cell.pretrain_seed]
             step = run.steps * cell.milestone / 100
             at = step, None, _seconds(evidence, run, step)

@@ -128,7 +128,7 @@ def by_variant(evidence: Evidence, names: Sequence[str], variants: Sequence[str]
     figure = blank(down * (0.95 + 0.33 * len(variants)) + 0.2)
     panels = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     for name, axes in zip(names, panels, strict=False):
-        axes.set_title(label(name, room, lines=2))
+        axes.set_title(label(evidence.head(name), room, lines=2))
         axes.set_xlabel(label(axis_name(evidence, name), room, lines=2))
         axes.xaxis.set_major_locator(MaxNLocator(min(6, max(2, int(room / 0.5))), steps=ROUND))
     for axes in panels[len(names) :]:

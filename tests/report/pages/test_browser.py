@@ -205,7 +205,7 @@ def test_the_numbers_are_those_of_the_csv(opened, of_csv, out):
     for variant, *cells in results:
         for name, text in zip(("MNLI", "NER"), cells, strict=True):
             value, _, rest = text.removeprefix("✓ ").removeprefix("✗ ").partition(" ±")
-            found[name, variant.removesuffix(" (baseline)")] = (value, *rest.split()[1:])
+            found[name, variant.removesuffix(" (baseline)")] = (value, *(each.strip("()") for each in rest.split()[1:]))
     known = of_csv(out / "masking.csv")
     assert len(known) == 7
     for key, (value, published, _) in known.items():

@@ -93,7 +93,7 @@ def test_verdicts_come_first(written: Elements) -> None:
     lines = [text for text in texts if "beats" in text]
     assert [line.split()[0] for line in lines] == ["reproduced", "undecided", "contradicted"]
     assert re.fullmatch(
-        r"reproduced 80/10/10 beats 0/0/100 \+\d\.\d\d \(\+\d\.\d\d to \+\d\.\d\d\) published \+0\.5, n = 6",
+        r"reproduced 80/10/10 beats 0/0/100 \+\d\.\d\d \(\+\d\.\d\d to \+\d\.\d\d\) published \(\+0\.5\), n = 6",
         lines[0],
     )
 
@@ -108,7 +108,7 @@ def test_the_numbers_are_those_of_the_csv(
             value, _, paper = row[1 + place].partition(" ±")
             effect = minus.get(row[0], [""] * 5)[1 + 2 * place]
             value = value.removeprefix("✗ ")
-            found[name, row[0].removesuffix(" (baseline)")] = (value, paper[4:], effect.split(" ")[0])
+            found[name, row[0].removesuffix(" (baseline)")] = (value, paper[4:].strip(" ()"), effect.split(" ")[0])
     known = of_csv(out / "masking.csv")
     assert len(known) == 7
     rounded = {key: (f"{float(value):.1f}", *others) for key, (value, *others) in known.items()}
