@@ -133,12 +133,13 @@ class MaskedLM(LanguageModel):
 
     def short_runs(self, recipe: Recipe) -> str:
         """How far the spans of its selection are cut by the length of the sequences; empty if they are not."""
-        inputs, whole = recipe.inputs, self.selection.mean_run(self.mask_prob, LONG)
-        drawn = self.selection.mean_run(self.mask_prob, inputs.length)
+        inputs, specials = recipe.inputs, 3 if recipe.inputs.format.pairs else 2
+        whole = self.selection.mean_run(self.mask_prob, LONG - specials)
+        drawn = self.selection.mean_run(self.mask_prob, inputs.length - specials)
         if whole is None or drawn is None:
             return ""
         if inputs.phase2_length and inputs.phase2_share:
-            later = self.selection.mean_run(self.mask_prob, inputs.phase2_length) or drawn
+            later = self.selection.mean_run(self.mask_prob, inputs.phase2_length - specials) or drawn
             drawn += inputs.phase2_share * (later - drawn)
         if drawn >= LEAST_RUN * whole:
             return ""

@@ -61,8 +61,8 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
             raise ArmFailed.of(self, "prepare", f"returns {shown(choose)}: return a function that returns a Choice")
         return checked
 
-    def mean_run(self, mask_prob: float, length: int) -> float | None:
-        """The mean words of a run of chosen words in sequences of `length` tokens, of which short ones cut the spans;
+    def mean_run(self, mask_prob: float, ordinary: int) -> float | None:
+        """The mean words of a run of chosen words in sequences of so many ordinary tokens, of which few cut the spans;
         None for a selection without spans, or with spans that depend on the text."""
         return None
 

@@ -38,10 +38,10 @@ class SpanSelection(WordSelection):
             np.minimum(turns[ahead:], ranks[:-ahead] | _NEVER * beyond, out=turns[ahead:])
         return turns.astype(np.uint64) << np.uint64(32) | words.numbers
 
-    def mean_run(self, mask_prob: float, length: int) -> float:
+    def mean_run(self, mask_prob: float, ordinary: int) -> float:
         """Spans that touch are one run. Of sequences with one segment and words of one token: those of real text are a
         little shorter."""
-        return _mean_run(self, mask_prob, length)
+        return _mean_run(self, mask_prob, ordinary + 2)
 
 
 @lru_cache(maxsize=256)
