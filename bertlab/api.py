@@ -84,7 +84,8 @@ def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str
 
     located = tuple(sources.resolve(name, machine=Machine(), column=column) for name in _texts(text))
     annotator = annotation.resolve(recipe.corpus.annotator, located) if recipe.annotated else ""
-    corpus = Corpus(sources=tuple(each.source for each in located), annotator=annotator)
+    sources_of = tuple(each.source for each in located)
+    corpus = Corpus(sources=sources_of, annotator=annotator, documents=recipe.corpus.documents)
     return PrepareCorpus(corpus, recipe.tokenizer, located)
 
 

@@ -16,11 +16,12 @@ import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal
 
 from bertlab.errors import BadInput, Unwritable, unknown, unusable
 from bertlab.progress import stop_if_asked
+from bertlab.splits import training
 from bertlab.store.files import content, digest, write_json
 from bertlab.store.forms import misfit
 
@@ -37,6 +38,7 @@ ANSWERS = {
         "reader": str,
         "options": dict,
         "features": dict,
+        "text?": {"*": str},
     },
     "model": {"commit": str, "files": {"*": str}},
 }
@@ -91,6 +93,13 @@ class Dataset:
     """The options of that reader from the card."""
     features: Mapping[str, Any] = field(hash=False)
     """The columns from the card; empty if it declares none."""
+    text: Files | None = field(default=None, hash=False)
+    """The files to pre-train on, where they are others than those of the split `train`: without a card, a title such
+    as `train-robbery.txt` is no split."""
+
+    def as_text(self) -> Dataset:
+        """The data set as text to pre-train on."""
+        return self if self.text is None else dataclasses.replace(self, splits={**self.splits, "train": self.text})
 
     def content(self, splits: Sequence[str], labels: str = "") -> str:
         """A hash of some splits: of the hashes of their files, and of the label names of column `labels`."""
@@ -111,14 +120,7 @@ class Dataset:
         """Downloads a split; its examples are read during iteration. Raises `BadInput` with `advice` if that fails."""
         import datasets
 
-        files = self.files(split)
-        try:
-            paths = []
-            for path in files:
-                stop_if_asked()  # a large one has files of gigabytes
-                paths.append(str(_fetch(self.repository, self.commit, path)))
-        except Exception as error:  # the client's own errors, httpx's and OSError, all with the same meaning
-            raise unreachable(f"the files of data set '{self.name}'", error, advice) from None
+        paths = [*map(str, self.fetch(split, advice))]
         datasets.disable_progress_bars()  # the command line shows progress
         return datasets.load_dataset(
             self.reader,
@@ -129,11 +131,22 @@ class Dataset:
             **self.options,
         )
 
+    def fetch(self, split: str, advice: str) -> list[Path]:
+        """Downloads a split; returns its files. Raises `BadInput` with `advice` if that fails."""
+        paths = []
+        try:
+            for path in self.files(split):
+                stop_if_asked()  # a large one has files of gigabytes
+                paths.append(_fetch(self.repository, self.commit, path))
+        except Exception as error:  # the client's own errors, httpx's and OSError, all with the same meaning
+            raise unreachable(f"the files of data set '{self.name}'", error, advice) from None
+        return paths
+
 
 def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Dataset:
     """The data set of a name, from the Hub or an earlier answer. Raises `BadInput` with `what` and `advice`."""
     found = _answer("dataset", reference, cache, what, advice)
-    return Dataset(**{name: found[name] for name in ANSWERS["dataset"]})
+    return Dataset(**{name: found[name] for each in ANSWERS["dataset"] if (name := each.rstrip("?")) in found})
 
 
 def checkpoint(
@@ -266,11 +279,13 @@ def _resolve(reference: Reference, commit: str, listed: Files) -> dict[str, Any]
         # The Hub's own conversions have no card that names configurations, but a folder for each.
         chosen = reference.configuration or None
         converted = chosen is not None and (folder / chosen).is_dir() and "README.md" not in listed
+        declared = converted or bool(_configurations(folder))
         builder = datasets.load_dataset_builder(str(folder), **{"data_dir" if converted else "name": chosen})
         splits = {
             str(split): [Path(file).resolve().relative_to(folder).as_posix() for file in files]
             for split, files in (builder.config.data_files or {}).items()
         }
+    text = {} if declared else _text_of(listed, splits)
     usual, options = type(builder.config)(), dataclasses.fields(builder.config)
     ours = {"name", "version", "data_dir", "data_files", "description", "features"}
     read = {each.name: getattr(builder.config, each.name) for each in options if each.name not in ours}
@@ -282,7 +297,62 @@ def _resolve(reference: Reference, commit: str, listed: Files) -> dict[str, Any]
         "reader": type(builder).__module__.rpartition(".")[2],
         "options": {name: value for name, value in read.items() if value != getattr(usual, name)},
         "features": builder.info.features.to_dict() if builder.info.features else {},
+        **text,
     }
+
+
+def _text_of(listed: Files, splits: Mapping[str, Sequence[str]]) -> dict[str, Files]:
+    """The field `text` of a `Dataset` without a card, if our rule finds other files to train on than the library."""
+    ends = {PurePosixPath(path).suffix for paths in splits.values() for path in paths}
+    others = [path for path in listed if not any(part.startswith((".", "_")) for part in path.split("/"))]
+    candidates = sorted(path for path in others if PurePosixPath(path).suffix in ends)
+    try:
+        chosen = training(candidates, ends)
+    except BadInput:  # several configurations, which the library reads as one
+        return {}
+    return {} if chosen == sorted(splits.get("train", ())) else {"text": {path: listed[path] for path in chosen}}
+
+
+def training_of_card(folder: Path, configuration: str) -> list[str] | None:
+    """The training files of a clone of a data set as its card has them, relative to it; None if the card has none.
+
+    Raises `BadInput`, a sentence about the folder, for an unknown configuration or for want of one.
+    """
+    import datasets
+
+    names = _configurations(folder)
+    if not names:
+        return None
+    if configuration and configuration not in names:
+        raise BadInput(f"has no configuration '{configuration}': give one of {', '.join(names)}")
+    if not configuration and len(names) > 1 and not names.keys() & {"default"} and not any(names.values()):
+        raise BadInput(f"has several configurations ({', '.join(names)}): give one, as {folder}:{next(iter(names))}")
+    try:
+        builder = datasets.load_dataset_builder(str(folder.resolve()), name=configuration or None)
+        files = (builder.config.data_files or {}).get("train", [])
+    except Exception as error:  # the library raises what its readers of cards and of names raise
+        reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
+        raise BadInput(f"has a card whose files cannot be found ({reason}): give the folder of one split") from None
+    return [Path(file).relative_to(folder.resolve()).as_posix() for file in files]
+
+
+def has_card(folder: Path) -> bool:
+    """Whether a folder has a card that assigns files to splits."""
+    return bool(_configurations(folder))
+
+
+def _configurations(folder: Path) -> dict[str, bool]:
+    """The configurations to which the card of a folder assigns files, and whether each is the default."""
+    path = folder / "README.md"
+    if not path.is_file() or b"\nconfigs:" not in content(path, "card"):  # importing the library takes a second
+        return {}
+    from huggingface_hub import metadata_load
+
+    try:
+        configurations = (metadata_load(path) or {})["configs"]
+        return {str(each["config_name"]): bool(each.get("default")) for each in configurations}
+    except Exception:  # no card of the Hub, or a damaged one, in many ways
+        return {}
 
 
 class Index:

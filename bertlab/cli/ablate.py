@@ -56,7 +56,7 @@ def ablate(
     check_fail_on(fail_on)
     done = measured(options, devices, search, budget, until_decided, logger, retry, dry_run)
     if json and dry_run:
-        print_json(dataclasses.asdict(done.cost) if done.cost else None)
+        print_json(dataclasses.asdict(done.cost) | {"text": done.text} if done.cost else None)
     elif json:
         print_json({"complete": done.complete, **results_data(done.results), "unfinished": done.unfinished})
     return 1 if failing(done.results, fail_on) or not done.complete else 0
@@ -73,6 +73,8 @@ class Measured:
     """The jobs without a result, as JSON."""
     cost: Estimate | None = None
     """Of a dry run: what is left to do; None if nothing is."""
+    text: list[dict[str, Any]] = field(default_factory=list)
+    """Of a dry run: the facts of its texts, as `text.facts` describes them."""
 
 
 def measured(
@@ -88,7 +90,7 @@ def measured(
     """Runs and prints what the options of `ablate` request."""
     from bertlab.cli.carry_out import carry_out, draw, read_tasks, unfinished
     from bertlab.estimates import timing
-    from bertlab.lab import claims
+    from bertlab.lab import claims, texts
     from bertlab.lab import plan as planning
     from bertlab.lab import search as searching
     from bertlab.lab.record import records
@@ -118,9 +120,9 @@ def measured(
         planning.check_data(plan, store, machine)  # before any trial
         tried = searching.make(request, machine)
         if tried.plan.pending(store):
-            cost = draw(tried.plan, store, machine, "settings to try on the baseline")
+            cost: Estimate | None = draw(tried.plan, store, machine, "settings to try on the baseline")
             if dry_run:
-                return Measured(cost=cost)
+                return Measured(cost=cost, text=texts.known(plan.jobs, store))
             carry_out(tried.plan.jobs, store, machine, retry=retry)
         request = tried.chosen(store)
         plan = claims.make(request, machine)
@@ -131,7 +133,8 @@ def measured(
         spelled = f"--budget {budget.replace(' ', '')}" if budget else "--until-decided"
         made_in = Rounds(request, limit, machine, store, options.spelled() + " --search" * search, spelled)
     if dry_run:
-        return Measured(cost=in_rounds.next_round(made_in, retry=retry) if rounds else draw(plan, store, machine))
+        cost = in_rounds.next_round(made_in, retry=retry) if rounds else draw(plan, store, machine)
+        return Measured(cost=cost, text=texts.known(plan.jobs, store))
     if rounds:
         complete, results, jobs = in_rounds.in_rounds(made_in, retry=retry)
     else:

@@ -24,10 +24,10 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
 
     Example: bertlab audit masking --only 80/10/10
     """
-    from bertlab.cli.carry_out import carry_out, unfinished
+    from bertlab.cli.carry_out import carry_out, tell, unfinished
     from bertlab.inputs import audit as auditing
     from bertlab.lab import plan as planning
-    from bertlab.lab import scales, studies
+    from bertlab.lab import scales, studies, texts
     from bertlab.lab.jobs import PrepareCorpus, Pretrain
     from bertlab.lab.study import Measurement
     from bertlab.machine import Machine
@@ -49,6 +49,7 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
             print_json(unfinished(corpora, store))
         return 1
     opened = {job.id: open_corpus(store.wait_for(job.id).path, job.tokenizer) for job in corpora}
+    tell(*texts.planned(corpora, store))
     same_batches: dict[Any, tuple[Pretrain, list[str]]] = {}
     for cell in plan.cells:
         assert isinstance(cell.pretrain, Pretrain)

@@ -17,6 +17,7 @@ from bertlab.estimates.remaining import Remaining
 from bertlab.estimates.times import Recorded
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
+from bertlab.lab import texts
 from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs, read_task, to_run
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences
@@ -53,6 +54,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     filled = [any(column) for column in zip(*lines, strict=True)]
     rows = [list(compress(line, filled)) for line in lines]
     print_table(list(compress(columns, filled)), rows, f"{names}: scale {plan.request.scale.name} {text}")
+    tell(*texts.planned(plan.jobs, store))
     pending = plan.pending(store)
     for line in models(pending):
         say(line)
@@ -70,6 +72,14 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     for line in unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
         say(line)
     return found
+
+
+def tell(lines: Iterable[str], doubts: Iterable[str]) -> None:
+    """Prints what `lab.texts` says of texts."""
+    for line in lines:
+        say(line)
+    for doubt in doubts:
+        warn(doubt)
 
 
 def _lacking(pending: Iterable[Job], store: Store) -> str:
@@ -174,6 +184,7 @@ def carry_out(
         with signals_as_flags(), store.reserved(used), Live(remaining) as live:
 
             def begin_training() -> None:
+                tell(*texts.prepared(pending, store))
                 on_training()  # keeps records, from which the addresses follow
                 live.addresses = store.addresses()
 

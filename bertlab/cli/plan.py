@@ -34,7 +34,7 @@ def plan(
     from bertlab.estimates.estimate import LAYER_SECONDS, estimate, gpu_seconds
     from bertlab.estimates.measure import TYPICAL_MFU
     from bertlab.estimates.times import Trials
-    from bertlab.lab import claims
+    from bertlab.lab import claims, texts
     from bertlab.lab.jobs import Pretrain
     from bertlab.lab.record import records
     from bertlab.recipe import cost
@@ -67,7 +67,7 @@ def plan(
     if json:
         asked, distinct = made.pretrainings
         shared = {"pretrainings_asked": asked, "pretrainings_distinct": distinct}
-        print_json(dataclasses.asdict(found) | {"times_from": times, **shared})
+        print_json(dataclasses.asdict(found) | {"times_from": times, **shared, "text": texts.known(made.jobs, store)})
         return
     draw(made, store, machine, found=found)
     if found.to_do.jobs:

@@ -28,7 +28,7 @@ def pretrain(
     """
     from bertlab.cli.carry_out import carry_out, draw, unfinished
     from bertlab.lab import plan as planning
-    from bertlab.lab import scales
+    from bertlab.lab import scales, texts
     from bertlab.lab.jobs import Pretrain
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.store import addresses
@@ -62,7 +62,7 @@ def pretrain(
     found = draw(plan, store, machine)
     if dry_run:
         if json:
-            print_json(dataclasses.asdict(found))
+            print_json(dataclasses.asdict(found) | {"text": texts.known(plan.jobs, store)})
         return 0
     if not carry_out(jobs, store, machine, retry=retry):
         if json:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
+from bertlab.inputs import targets
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.model.interop.checkpoint import Checkpoint, locate
@@ -26,7 +27,7 @@ from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back, read, sampled
 from bertlab.tasks.locate import LocatedTask, content_of
 from bertlab.tasks.task import Task
-from bertlab.text import tokens
+from bertlab.text import facts, tokens
 from bertlab.text.sources import Located
 from bertlab.training.process_group import SINGLE, ProcessGroup
 
@@ -143,11 +144,12 @@ class Pretrain:
         defined = self._defined() if self.code else None  # first: a mistake in it must not cost a training
         directory = store.get_verified(self.corpus.id).path
         corpus = tokens.open_corpus(directory, self.recipe.tokenizer, check=False)
+        text = text_of(self.recipe, corpus)
         fields = self.science() | {"recipe": science(self.recipe, whole=True)}
         first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
             found = pretrain(self.recipe, corpus, work, machine, self.milestones, progress, group, strategy, loggers)
-        return found | _given(defined=defined)
+        return found | _given(text=text or None, defined=defined)
 
     def _defined(self) -> dict[str, Any]:
         """What a report, which runs no study file, has to know of parts that one defines."""
@@ -351,6 +353,22 @@ def needs(job: Job) -> tuple[Job, ...]:
     if isinstance(job, Measure):
         return (job.pretrain,)
     return (job.corpus,) if isinstance(job, Pretrain) else ()
+
+
+def text_of(recipe: Recipe, corpus: tokens.TokenisedCorpus) -> dict[str, Any]:
+    """The facts of a text (`text.facts`) with the targets of the losses of a recipe, which is trained on it.
+
+    Raises `BadInput` if a loss has none. Empty for a model that is not trained.
+    """
+    if not recipe.schedule.steps:
+        return {}
+    sampled = targets.targets(recipe, corpus)
+    targets.require(sampled)
+    parts = corpus.train, corpus.heldout
+    known = corpus.facts.get("text")  # which corpora of earlier versions lack
+    text = known or facts.of_text([p.tokens for p in parts], [p.documents for p in parts], corpus.tokenizer.unk)
+    lowest = sorted(sampled, key=lambda each: -each.share)  # where several losses say the same
+    return {**text, "targets": {each.words: round(each.share, 4) for each in lowest}}
 
 
 def to_run(jobs: Sequence[Job], done: Collection[str]) -> list[Job]:

@@ -210,8 +210,9 @@ class _Planner:
 
     def base(self, scale: Scale) -> Recipe:
         """The recipe of a scale on the text of the request."""
-        recipe, heldout = scale.recipe, self.request.scale.recipe.corpus.heldout
-        corpus = Corpus(sources=tuple(each.source for each in self.located), heldout=heldout)
+        recipe, text = scale.recipe, self.request.scale.recipe.corpus
+        read = tuple(each.source for each in self.located)
+        corpus = Corpus(sources=read, heldout=text.heldout, documents=text.documents)
         tokenizer = dataclasses.replace(recipe.tokenizer, given=self.given)
         return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
 

@@ -182,7 +182,7 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
     scale = plan.request.scale.following(study.at_paper)
     baseline = study.variant(study.baseline)
     ours = pretrained.recipe if pretrained else study.recipe(baseline, scale.recipe)
-    ignored = {"seed", "corpus.sources", "corpus.heldout", "tokenizer.lowercase", "tokenizer.given"}
+    ignored = {"seed", "corpus.sources", "corpus.heldout", "corpus.documents", "tokenizer.lowercase", "tokenizer.given"}
     if ours.tokenizer.given:
         ignored.add("tokenizer.vocabulary")
     yield from _fields(ours, study.recipe(baseline, paper.recipe), "", ignored)

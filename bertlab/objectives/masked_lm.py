@@ -24,7 +24,7 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.objective import Arrays, Premise
 from bertlab.recipe.ranges import POSITIVE_SHARE, SHARE, Checked, FieldError, Range
 from bertlab.text.tokenizers import TrainedTokenizer
-from bertlab.text.tokens import TokenisedCorpus
+from bertlab.text.tokens import Part, TokenisedCorpus
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -192,6 +192,10 @@ class MaskedLM(LanguageModel):
             return {"positions": positions, "targets": targets, "weights": used.astype(np.float32)}
 
         return examples
+
+    def targets(self, batch: Batch, text: Part) -> Mapping[str, Any]:
+        """The sequences with chosen tokens, and those with what the selection prefers."""
+        return {**super().targets(batch, text), **self.selection.targets(batch, text)}
 
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """Single held-out segments, 15 % masked 80/10/10, and the same under its own masking where that differs."""

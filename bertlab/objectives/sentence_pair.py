@@ -11,13 +11,13 @@ from bertlab.errors import BadInput
 from bertlab.inputs.audit.checks import Check, always
 from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.batches import Evaluation, heldout_pairs
-from bertlab.inputs.collator import Sequences
+from bertlab.inputs.collator import Batch, Sequences
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.recipe import Recipe, Transformer
 from bertlab.recipe.objective import Arrays, Loss, Premise
 from bertlab.recipe.ranges import arms
 from bertlab.text.tokenizers import TrainedTokenizer
-from bertlab.text.tokens import TokenisedCorpus
+from bertlab.text.tokens import Part, TokenisedCorpus
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -39,6 +39,8 @@ class SentencePair(Loss):
     labels_only: ClassVar[bool] = True
     labels: ClassVar[str]
     """The array of a batch that has the labels, -1 where there is none."""
+    labelled: ClassVar[str] = "have a label"
+    """What the pairs with a label are."""
 
     def check(self, recipe: Recipe) -> None:
         """It needs two segments, and a [CLS] that sees them."""
@@ -72,6 +74,10 @@ class SentencePair(Loss):
     def count(self, arrays: Arrays) -> float:
         """The number of labelled pairs, 1 if there is none."""
         return max(1.0, float((arrays["labels"] != UNLABELLED).sum()))
+
+    def targets(self, batch: Batch, text: Part) -> Mapping[str, Any]:
+        """The pairs with a label."""
+        return {f"of the pairs {self.labelled}": batch.arrays[self.kind]["labels"] != UNLABELLED}
 
     def new_head(self, model: Transformer, vocabulary: int) -> nn.Module:
         """BERT's pooler and two classes."""

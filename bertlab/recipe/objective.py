@@ -115,6 +115,15 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     def count(self, arrays: Arrays) -> float:
         """The number of predictions in its arrays, by which the sum of its losses is divided."""
 
+    def targets(self, batch: Any, text: Any) -> Mapping[str, Any]:
+        """What it has to predict in the sequences of a `Batch` of the first epoch of `text`, a `Part`: flags (B,), by
+        words that follow a share, such as `of the pairs have an order`. A training without such sequences is refused.
+        """
+        arrays = batch.arrays[self.kind]
+        places = range(len(batch.lengths))
+        single = [{name: array[place : place + 1] for name, array in arrays.items()} for place in places]
+        return {"of the sequences have something to predict": [self.count(each) > 0 for each in single]}
+
     @abstractmethod
     def new_head(self, model: Transformer, vocabulary: int) -> Any:
         """A new `nn.Module` that predicts."""

@@ -52,6 +52,10 @@ class Corpus(Checked, group="corpus"):
     sources: tuple[Source, ...] = ()
     heldout: Annotated[float, Range(0, 0.5, above=True, below=True)] = 0.02
     """Share of the documents set apart for evaluation, chosen by a hash of each document."""
+    documents: Literal["by-type", "file", "record", "line", "blank-line", "article", "babylm"] = "by-type"
+    """What a document is. `by-type`: a text file, or a record of `.jsonl` and `.parquet`; for WikiText, by its name, an
+    article. `line`; `blank-line`: the lines between blank ones, as in BERT's corpora; `article`: the lines from one of
+    WikiText's titles, `= Title =`, to the next; `babylm`: the lines between the marks of BabyLM, `= = = PG1 = = =`."""
     annotator: str = ""
     """What marks the linguistic spans of the text, with its version (`text.annotation`); empty if no loss reads them.
     Given as the name of a spaCy pipeline, it is that of the variants that do."""

@@ -8,6 +8,7 @@ from typing import Any
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.evidence import Evidence
 from bertlab.tasks.kinds import KINDS
+from bertlab.text import facts as text_facts
 from bertlab.wording import count, duration
 
 PAPERS = {
@@ -44,7 +45,10 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
     """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time; an unknown fact is left out."""
     finished = [each for each in evidence.pretrainings if each.finished]
     trained = [each for each in finished if not each.untrained and not each.imported]
-    found = [("Corpus", ", ".join(evidence.corpus)), *_pretraining(trained, evidence.baseline)]
+    read = text_facts.merged(_known(trained, "text"))
+    found = [("Corpus", ", ".join(evidence.corpus))]
+    found += [("Text", "; ".join([text_facts.sentence(each), *text_facts.doubts(each)])) for each in read]
+    found += _pretraining(trained, evidence.baseline)
     for run in [each for each in finished if each.imported and not each.untrained][:1]:
         commit = run.result.get("commit")
         source = f"commit {commit} on the Hub" if commit else run.result.get("content")

@@ -1,19 +1,18 @@
 """Sources of documents: local files, data sets of the Hugging Face Hub, the synthetic microworld.
 
-A row of `.jsonl` or `.parquet` is one document, its `text` column; a `.txt` file is one, or several if it is long. A
-folder stands for the files of its training split if it has any (`train.jsonl`, `train-00000-of-00002.parquet`), else
-for all supported files, in the order of their names.
+`boundaries` says what a document is: by default a row of `.jsonl` or `.parquet`, its `text` column, or a text file. A
+folder stands for the files of its training split (`splits`), or of that of its card, in the order of their names.
 """
 
 import hashlib
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Literal
 
-from bertlab import hub
+from bertlab import hub, splits
 from bertlab.errors import BadInput, suggestion, unknown, unusable
 from bertlab.hub import Dataset, Index, Reference
 from bertlab.machine import Machine
@@ -21,21 +20,21 @@ from bertlab.names import shown
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import Source
 from bertlab.store.files import digest, expanded, kind
-from bertlab.text import rows
-from bertlab.text.sentences import cut
+from bertlab.text import boundaries, rows
 
 ALIASES = {"wikitext-103": "Salesforce/wikitext:wikitext-103-raw-v1", "wikipedia": "wikimedia/wikipedia:20231101.en"}
 """Short names of data sets of the Hub; each can be followed by `@revision`."""
-SUFFIXES = (".txt", ".txt.gz", ".jsonl", ".jsonl.gz", ".parquet")
-DOCUMENT = 1_000_000
-"""Characters of the longest document of a `.txt` file."""
+_TEXT = (".txt", ".raw", ".tokens", ".train", ".dev", ".valid", ".test")
+"""Ends of the names of text files; WikiText's are `wiki.train.tokens`, BabyLM's `childes.train`."""
+_ENDS = (".txt", ".jsonl", ".parquet", ".raw", ".tokens")
+"""Ends of names that name no split."""
+SUFFIXES = (*_TEXT, ".txt.gz", ".jsonl", ".jsonl.gz", ".parquet")
 
 _OF_LINES = ("Salesforce/wikitext",)
 """Data sets whose records are single lines of articles."""
 LOCAL = "give local files"
 """What to do without the Hub."""
 _MICROWORLD = re.compile(r"microworld(?::([1-9][0-9]{0,6}))?")
-_TITLE = re.compile(r"= (?!= )(.+) =")
 
 
 @dataclass(frozen=True)
@@ -46,6 +45,10 @@ class Located:
     """Its name and content, which ids depend on."""
     origin: Literal["microworld", "files", "hub"]
     files: tuple[Path, ...] = ()
+    left: tuple[Path, ...] = ()
+    """Files of the same folder that could be read and are of other splits."""
+    folder: Path = Path()
+    """The folder of the files."""
     dataset: Dataset | None = None
     count: int = 0
     """The number of synthetic documents."""
@@ -68,16 +71,12 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
         return Located(source=source, origin="microworld", count=count)
     mirrored = machine.data / name if machine.data and name and not Path(name).is_absolute() else None
     for path in (expanded(name, "corpus"), mirrored):
-        if name and path is not None and kind(path, "corpus"):
-            files = _files(path)
-            stem = path.resolve().name
-            lines = any(ALIASES.get(each, "").partition(":")[0] in _OF_LINES for each in (name, stem))
-            source = Source(name=stem, content=content(files, machine), column=column, lines=lines)
-            return Located(source=source, origin="files", files=files)
+        if name and path is not None and (located := _local(path, name, column, machine)):
+            return located
     alias, at, revision = name.partition("@")
     reference = Reference.parse(f"{ALIASES.get(alias, alias)}{at}{revision}")
     if reference is not None and not reference.repository.endswith(SUFFIXES):
-        found = hub.dataset(reference, machine.cache, f"corpus '{name}'", LOCAL)
+        found = hub.dataset(reference, machine.cache, f"corpus '{name}'", LOCAL).as_text()
         lines = reference.repository in _OF_LINES
         source = Source(name=reference.name, content=found.content(["train"]), column=column, lines=lines)
         return Located(source=source, origin="hub", dataset=found)
@@ -88,22 +87,79 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
     raise BadInput(wrong if wrong.endswith("?") else f"{wrong}, or give a file, a folder or owner/name of the Hub")
 
 
-def documents(located: Located) -> Iterator[str]:
-    """The documents of a source that are not blank, in order. Raises `BadInput` that names what cannot be read."""
-    if located.origin == "microworld":
-        from bertlab import synthetic as microworld
+def _local(path: Path, name: str, column: str, machine: Machine) -> Located | None:
+    """The source in a file or a folder, or in the configuration of a folder's card that follows a colon, if it exists.
 
-        texts: Iterable[str] = microworld.documents(located.count)
-    elif located.origin == "hub":
-        texts = _from_hub(located)
-    else:
-        texts = (text for path in located.files for text in _from_file(path, located.source.column))
-    if located.source.lines:
-        texts = articles(texts)
-    for text in texts:
+    Raises `BadInput` if it has no usable file.
+    """
+    configuration = ""
+    if not kind(path, "corpus"):
+        above, _, configuration = path.name.rpartition(":")
+        path = path.with_name(above or path.name)
+        if not (above and configuration and kind(path, "corpus") == "folder" and hub.has_card(path)):
+            return None
+    files, left = _files(path, configuration)
+    stem = path.resolve().name
+    lines = any(ALIASES.get(each, "").partition(":")[0] in _OF_LINES for each in (name, stem))
+    called = f"{stem}:{configuration}" if configuration else stem
+    source = Source(name=called, content=content(files, machine), column=column, lines=lines)
+    folder = path.parent if path in files else path
+    return Located(source=source, origin="files", files=files, left=left, folder=folder)
+
+
+def documents(located: Located, unit: str = "by-type") -> Iterator[str]:
+    """The documents of a source that are not blank, in order; `unit` is the `corpus.documents` of a recipe.
+
+    Raises `BadInput` that names what cannot be read, and for records or files that are no documents of this unit.
+    """
+    unit = "article" if unit == "by-type" and located.source.lines else unit
+    for text in _documents(located, unit):
         stop_if_asked()
         if text and not text.isspace():
             yield text
+
+
+def _documents(located: Located, unit: str) -> Iterator[str]:
+    if located.origin == "microworld":
+        from bertlab import synthetic as microworld
+
+        yield from microworld.documents(located.count)
+        return
+    name, column = located.source.name, located.source.column
+    if located.dataset is not None and located.dataset.reader != "text":
+        _require(unit != "file", name, unit, "records", "record")
+        yield from boundaries.of_records(_from_hub(located.dataset, column), unit)
+        return
+    files: Iterable[Path] = located.files
+    if located.dataset is not None:
+        if unit == "by-type":
+            raise BadInput(
+                f"corpus '{name}' has text files on the Hub: say what a document is, as in --set "
+                "corpus.documents=line (or file, blank-line, article, babylm)"
+            )
+        files = located.dataset.fetch("train", LOCAL)
+    for of_text, group in itertools.groupby(files, _is_text):
+        if of_text:
+            _require(unit != "record", name, unit, "text files", "file, line, blank-line, article or babylm")
+            for path in group:
+                with rows.opened(path) as stream:
+                    yield from boundaries.of_text(stream, unit)
+        else:
+            _require(unit != "file", name, unit, "records", "record")
+            records = (
+                _text(row, f"{path}, record {number}", column)
+                for path in group
+                for number, row in enumerate(rows.read(path, column), start=1)
+            )
+            yield from boundaries.of_records(records, unit)
+
+
+def _require(fits: bool, name: str, unit: str, holds: str, units: str) -> None:
+    if not fits:
+        raise BadInput(
+            f"corpus.documents is {unit}, and corpus '{name}' has {holds}: set it to {units}, or leave it out, which "
+            "makes a document of each text file and of each record"
+        )
 
 
 def unchanged(located: Located) -> bool:
@@ -111,28 +167,6 @@ def unchanged(located: Located) -> bool:
     if located.origin != "files":
         return True
     return _combined([digest(path) for path in located.files]) == located.source.content
-
-
-def articles(records: Iterable[str]) -> Iterator[str]:
-    """Joins records that are single lines, as WikiText has them, to articles.
-
-    An article begins with a ` = Title = ` line behind a blank one. A record of several lines is an article already.
-    """
-    lines: list[str] = []
-    blank = True
-    for record in records:
-        line = record.strip()
-        if "\n" in line or (blank and _TITLE.fullmatch(line)):
-            if lines:
-                yield "\n".join(lines)
-            lines = []
-        if "\n" in line:
-            yield line
-        else:
-            lines.append(line)
-        blank = not line
-    if lines:
-        yield "\n".join(lines)
 
 
 def content(files: Iterable[Path], machine: Machine) -> str:
@@ -149,28 +183,37 @@ def _combined(digests: list[str]) -> str:
     return f"sha256:{digests[0]}"
 
 
-def _files(path: Path) -> tuple[Path, ...]:
-    """The files of a path, in the order of their names."""
+def _files(path: Path, configuration: str = "") -> tuple[tuple[Path, ...], tuple[Path, ...]]:
+    """The files of a path to train on, in the order of their names, and the others that could be read."""
     supported = ", ".join(SUFFIXES)
     if kind(path, "corpus") == "file":
         if not path.name.endswith(SUFFIXES):
             raise BadInput(f"corpus {path} is of no supported kind: give {supported}")
-        return (path,)
+        return (path,), ()
     try:
-        train = sorted(each for each in path.iterdir() if each.name.startswith(("train.", "train-")) and _usable(each))
-        found = train or sorted(each for each in _below(path) if _usable(each))
+        usable = {each.relative_to(path).as_posix(): each for each in sorted(_below(path)) if _usable(each)}
     except OSError as error:
         raise unusable(error, "corpus") from None
-    if not found:
+    if not usable:
         raise BadInput(f"corpus {path} has no file that can be read: add files that end in {supported}")
-    return tuple(found)
+    try:
+        of_card = hub.training_of_card(path, configuration) if hub.has_card(path) else None
+        chosen = set(splits.training([*usable], _ENDS) if of_card is None else of_card)
+    except BadInput as error:
+        raise BadInput(f"corpus {path} {error}") from None
+    files = tuple(each for name, each in usable.items() if name in chosen)
+    if not files:
+        advice = f"add files that end in {supported}"
+        raise BadInput(f"corpus {path} has a card whose training files cannot be read: {advice}")
+    return files, tuple(each for name, each in usable.items() if name not in chosen)
 
 
 def _below(folder: Path) -> Iterator[Path]:
-    """All below a folder. Raises `OSError` for a folder that cannot be listed, which `rglob` leaves out."""
+    """All below a folder, without hidden folders. Raises `OSError` for a folder that cannot be listed, which `rglob`
+    leaves out."""
     for each in folder.iterdir():
         yield each
-        if each.is_dir() and not each.is_symlink():
+        if each.is_dir() and not each.is_symlink() and not each.name.startswith("."):
             yield from _below(each)
 
 
@@ -178,18 +221,8 @@ def _usable(path: Path) -> bool:
     return path.name.endswith(SUFFIXES) and not path.name.startswith(".") and kind(path, "corpus file") == "file"
 
 
-def _from_file(path: Path, column: str) -> Iterator[str]:
-    """The documents of a file; those of a `.txt` are cut at blank lines, to at most `DOCUMENT` characters."""
-    if not path.name.endswith((".txt", ".txt.gz")):
-        for number, row in enumerate(rows.read(path, column), start=1):
-            yield _text(row, f"{path}, record {number}", column)
-        return
-    held = ""
-    with rows.opened(path) as stream, TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-        while data := text.read(DOCUMENT):
-            *whole, held = cut(held + data, DOCUMENT)
-            yield from whole
-    yield held
+def _is_text(path: Path) -> bool:
+    return path.name.endswith((*_TEXT, ".txt.gz"))
 
 
 def _text(row: Mapping[str, Any], where: str, column: str) -> str:
@@ -205,12 +238,11 @@ def _text(row: Mapping[str, Any], where: str, column: str) -> str:
     return value or ""
 
 
-def _from_hub(located: Located) -> Iterator[str]:
-    """The documents of a data set of the Hub, in the order of its files. Raises `BadInput` if they cannot be read."""
-    assert located.dataset is not None
-    name, column, number = located.dataset.name, located.source.column, 0
+def _from_hub(dataset: Dataset, column: str) -> Iterator[str]:
+    """The records of a data set of the Hub, in the order of its files. Raises `BadInput` if they cannot be read."""
+    name, number = dataset.name, 0
     try:
-        for batch in located.dataset.open("train", LOCAL).with_format("arrow").iter(256):
+        for batch in dataset.open("train", LOCAL).with_format("arrow").iter(256):
             texts = batch.select([column]) if column in batch.column_names else batch
             for row in texts.to_pylist():
                 number += 1

@@ -54,8 +54,8 @@ class Spool:
     """The first byte of each source."""
 
     @classmethod
-    def write(cls, path: Path, located: Sequence[Located], progress: Progress) -> Self:
-        """Copies the documents of all sources to `path`.
+    def write(cls, path: Path, located: Sequence[Located], progress: Progress, unit: str = "by-type") -> Self:
+        """Copies the documents of all sources to `path`; `unit` says what a document is.
 
         Raises `BadInput` for a source that is empty or has changed, and if all documents are one: some are held out.
         """
@@ -65,7 +65,7 @@ class Spool:
             for each in located:
                 before = len(lengths)
                 begins.append(written)
-                for text in documents(each):
+                for text in documents(each, unit):
                     encoded = text.encode("utf-8", "replace")  # JSON can hold halves of surrogate pairs
                     stream.write(encoded)
                     lengths.append(len(encoded))
@@ -81,7 +81,10 @@ class Spool:
         sides, order = np.frombuffer(hashes, dtype="<u8").reshape(-1, 2).T
         if sides.min() == sides.max():
             names = ", ".join(f"'{each.source.name}'" for each in located)
-            raise BadInput(f"corpus {names} is a single document: give two or more, for some are held out")
+            raise BadInput(
+                f"corpus {names} is a single document: give two or more, for some are held out; or say where one ends "
+                "in a file of several, as with --set corpus.documents=blank-line (or line, article, babylm)"
+            )
         return cls(path, np.frombuffer(lengths, dtype=np.int64), sides, order, tuple(begins))
 
     def split(self, share: float) -> tuple[Numbers, Numbers]:

@@ -29,6 +29,7 @@ from bertlab.names import shown
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.files import digest
+from bertlab.text import facts as text_facts
 from bertlab.text.annotation import Marks
 from bertlab.text.sources import Located
 from bertlab.text.spool import Counts, Spool, tokenise_all
@@ -83,7 +84,8 @@ def first_documents(by_source: Sequence[int], corpora: int) -> int:
     if not (documents := sum(by_source[:corpora])):
         raise BadInput(
             f"{given}: all documents of {'the first corpus' if corpora == 1 else 'these corpora'} are held out or have "
-            "less than two tokens: give more (each file or record is one), or the corpora in another order"
+            "less than two tokens: give more (corpus.documents says what a document is), or the corpora in another "
+            "order"
         )
     return documents
 
@@ -171,13 +173,13 @@ def prepare(
 
     Returns facts, ready for JSON, which it also writes to `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of
     text), of each part `documents`, `sentences`, `tokens` and `bytes`, `documents_by_source` (lists by part),
-    `unigram_entropy` and `fingerprint` (SHA-256 over the arrays and the vocabulary). `unigram_entropy`, in nats, is the
-    loss on held-out tokens of a model that knows only how often each occurs there. Raises `BadInput` for unusable
-    sources, and if a part has no document.
+    `unigram_entropy`, `text` (see `text.facts`) and `fingerprint` (SHA-256 over the arrays and the vocabulary).
+    `unigram_entropy`, in nats, is the loss on held-out tokens of a model that knows only how often each occurs there.
+    Raises `BadInput` for unusable sources, and if a part has no document.
     """
     path, vocabulary = directory / "text.spool", directory / tokenizer.file
     try:
-        spool = Spool.write(path, located, progress)
+        spool = Spool.write(path, located, progress, corpus.documents)
         train, heldout = spool.split(corpus.heldout)
         trained = _trained(tokenizer, given, spool, train, progress)
         trained.save(vocabulary)
@@ -205,8 +207,10 @@ def prepare(
     finally:
         path.unlink(missing_ok=True)
     facts: dict[str, Any] = {"dtype": trained.dtype.name, "vocabulary": trained.size, "bytes": size}
+    text = []
     for part, chosen in zip(PARTS, (train, heldout), strict=True):
         opened = _open_part(directory / part, trained.dtype)
+        text.append((opened.tokens, opened.documents))
         facts[part] = {
             "documents": len(opened.documents) - 1,
             "sentences": len(opened.sentences) - 1,
@@ -220,6 +224,7 @@ def prepare(
     shares = (frequency[frequency > 0] / frequency.sum()).tolist()
     # not a dot product, whose last digits depend on where the arrays lie in memory
     facts["unigram_entropy"] = -math.fsum(share * math.log(share) for share in shares)
+    facts["text"] = text_facts.files(located) | text_facts.of_text(*zip(*text, strict=True), trained.unk)
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts

@@ -11,7 +11,8 @@ from bertlab.errors import BadInput
 from bertlab.hub import Index
 from bertlab.machine import Machine
 from bertlab.recipe import Source
-from bertlab.text.sources import DOCUMENT, articles, documents, resolve
+from bertlab.text.boundaries import LONGEST, of_records
+from bertlab.text.sources import documents, resolve
 
 TEXTS = ["First document.\n\nTwo paragraphs.", "Zweites: naïve 漢字 [MASK]", "third"]
 
@@ -79,13 +80,13 @@ def test_blank_and_missing_texts_are_left_out(tmp_path, machine):
 
 def test_a_long_text_file_is_cut_at_blank_lines(tmp_path, machine):
     paragraph = "wörd " * 1000 + "end.\n\n"
-    text = paragraph * (2 * DOCUMENT // len(paragraph) + 10)
+    text = paragraph * (2 * LONGEST // len(paragraph) + 10)
     path = tmp_path / "long.txt"
     path.write_text(text, encoding="utf-8")
     found = read(path, machine)
     assert "".join(found) == text
     assert len(found) == 3
-    assert all(len(each) <= DOCUMENT and each.endswith("end.\n\n") for each in found)
+    assert all(len(each) <= LONGEST and each.endswith("end.\n\n") for each in found)
 
 
 def test_a_folder_is_its_training_split_if_it_has_one(tmp_path, machine):
@@ -186,7 +187,7 @@ def test_microworld_has_as_many_documents_as_its_name_says(machine):
     few = resolve("microworld:30", machine=machine)
     assert list(documents(few)) == list(microworld.documents(30))
     assert few.source == Source(name="microworld:30", content=f"microworld:{microworld.VERSION}/30")
-    assert resolve(f"microworld:{microworld.DOCUMENTS}", machine=machine) == resolve("microworld", machine=machine)
+    assert resolve(f"microworld:{microworld.LONGESTS}", machine=machine) == resolve("microworld", machine=machine)
     for name in ("microworld:0", "microworld:-1", "microworld:1e3", "microworld:"):
         with pytest.raises(BadInput, match=f"unknown corpus '{name}'"):
             resolve(name, machine=machine)
@@ -303,12 +304,12 @@ def test_articles_begin_at_titles_behind_blank_rows():
         "",
         " = B = \n",
     ]
-    assert [article.split("\n") for article in articles(rows)] == [
+    assert [article.split("\n") for article in of_records(rows, "article")] == [
         [""],
         ["= A =", "", "one", "= not a title =", "", "= = Heading = =", "two", ""],
         ["= B ="],
     ]
-    assert list(articles(["= A =\nwhole", "= B =\nwhole"])) == ["= A =\nwhole", "= B =\nwhole"]
+    assert list(of_records(["= A =\nwhole", "= B =\nwhole"], "article")) == ["= A =\nwhole", "= B =\nwhole"]
 
 
 @pytest.mark.parametrize(

@@ -54,10 +54,12 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
             *sequences.pairs(first),
             *sequences.form(first),
             *sequences.coverage(first),
+            sequences.unknown(first),
             *sequences.corpora(first, whole),
             *recipe.inputs.format.audit(first),
             *(check for loss in recipe.objective for check in loss.audit(first)),
         ]
+        checks += sequences.targets(first)
         for other in every[1:]:
             checks += [check for loss in recipe.objective for check in loss.audit_again(first, other)]
         sizes = np.concatenate([each.batch.lengths for each in every])

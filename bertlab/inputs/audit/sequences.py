@@ -4,6 +4,8 @@ import numpy as np
 
 from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always
 from bertlab.inputs.audit.sample import PREFIX, Sample, elsewhere
+from bertlab.inputs.targets import HANDFUL
+from bertlab.text.facts import UNKNOWN
 from bertlab.text.tokens import TokenisedCorpus
 
 _ALIKE = 0.03
@@ -130,6 +132,28 @@ def coverage(sample: Sample) -> list[Check]:
     if rule == "any":
         expected, holds, where = rule, True, ""
     return [Check("tokens of the text in an epoch", found, expected, f"exact, {len(places):,} tokens", holds, where)]
+
+
+def unknown(sample: Sample) -> Check:
+    """The share of the tokens that the vocabulary does not know."""
+    missed = sample.ordinary & (sample.tokens == sample.corpus.tokenizer.unk)
+    share, tokens = float(missed.sum() / max(1, sample.ordinary.sum())), int(sample.ordinary.sum())
+    holds = share <= UNKNOWN
+    where = "" if holds else sample.name(int(missed.any(axis=1).argmax()))
+    return Check("unknown tokens", f"{share:.2%}", f"at most {UNKNOWN:.0%}", f"{tokens:,} tokens", holds, where)
+
+
+def targets(sample: Sample) -> list[Check]:
+    """Whether each loss has something to predict."""
+    checks = []
+    for loss in sample.recipe.objective:
+        for words, has in loss.targets(sample.batch, sample.corpus.train).items():
+            having, drawn = int(np.asarray(has).sum()), len(sample.batch.lengths)
+            least = min(HANDFUL, drawn)
+            found = f"{having / drawn:.2%} {words}"
+            test = f"exact, {drawn:,} sequences"
+            checks.append(Check(f"targets of {loss.kind}", found, f"in {least} or more", test, having >= least))
+    return checks
 
 
 def corpora(sample: Sample, whole: TokenisedCorpus) -> list[Check]:

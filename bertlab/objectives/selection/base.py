@@ -2,8 +2,8 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable
-from typing import ClassVar, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,10 +11,11 @@ from bertlab import keyed
 from bertlab.errors import ArmFailed
 from bertlab.inputs.audit.checks import Check, Flags, Numbers, always
 from bertlab.inputs.audit.sample import Sample
-from bertlab.inputs.collator import Integers, Sequences
+from bertlab.inputs.collator import Batch, Integers, Sequences
 from bertlab.names import shown
 from bertlab.recipe.ranges import Arm
 from bertlab.text.tokenizers import TrainedTokenizer
+from bertlab.text.tokens import Part
 
 
 class Choice(NamedTuple):
@@ -65,6 +66,11 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         """The mean words of a run of chosen words in sequences of so many ordinary tokens, of which few cut the spans;
         None for a selection without spans, or with spans that depend on the text."""
         return None
+
+    def targets(self, batch: Batch, text: Part) -> Mapping[str, Any]:
+        """What it prefers in the sequences of a batch of `text`, as `Loss.targets` returns it; empty if it prefers
+        nothing that a text could lack."""
+        return {}
 
     # Audit: `chosen` (R, T) flags the chosen tokens of a sample.
 

@@ -1,5 +1,6 @@
 """Half of the tokens by linguistic spans, the others by whole words (SpanBERT: Joshi et al. 2020, Table 6)."""
 
+from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -8,10 +9,11 @@ import numpy.typing as npt
 from bertlab import keyed
 from bertlab.inputs.audit.checks import Check, Flags, Numbers
 from bertlab.inputs.audit.sample import Sample
-from bertlab.inputs.collator import Integers, Sequences
+from bertlab.inputs.collator import Batch, Integers, Sequences
 from bertlab.objectives.selection.runs import RunSelection
 from bertlab.objectives.selection.words import Keyed, Words
 from bertlab.text.annotation import BEGINS, marks_of
+from bertlab.text.tokens import Part
 
 _FEWEST = 30
 """Sequences below which a mean is not tested."""
@@ -54,6 +56,13 @@ class LinguisticSelection(RunSelection):
         taken = np.zeros(len(first) + 1, dtype=np.bool_)
         taken[order] = _up_to_half(sizes, draws, budget)[row, column]
         return (~taken[owner]).astype(np.uint64) << np.uint64(32) | ranks
+
+    def targets(self, batch: Batch, text: Part) -> Mapping[str, Any]:
+        """The sequences with spans of its kind where they begin in the text."""
+        assert text.marks is not None  # the recipe has had its corpus annotated
+        begins, ends = batch.sequence_ids, batch.sequence_ids + batch.lengths
+        pieces = [text.marks[low:high] for low, high in zip(begins, ends, strict=True)]
+        return {f"of the sequences have {self.spans}": [bool(marks_of(self.span, each).any()) for each in pieces]}
 
     def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
         """Where there are spans enough, half of the chosen tokens or more are of spans chosen whole."""

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.text.tokenizers.wordpiece import ALPHABET
+from bertlab.text.tokenizers.alphabet import alphabet
 
 SPACE = "▁"
 """The space in front of a word."""
@@ -45,7 +45,7 @@ def estimated(words: Mapping[str, int], size: int) -> list[list[Any]]:
     """At most `size` pieces of `words` with their log-probabilities, the most probable first.
 
     Of the frequent parts of words those go, in rounds, without which the likelihood falls least. Single characters
-    stay; others than the `ALPHABET` most frequent ones are unknown.
+    stay; others than those of the `alphabet` are unknown.
     """
     from scipy.special import digamma
 
@@ -55,19 +55,19 @@ def estimated(words: Mapping[str, int], size: int) -> list[list[Any]]:
     for word, count in words.items():
         for character in word:
             counts[character] += count
-    alphabet = set(_largest(counts, min(ALPHABET, size // 3)))
+    characters = set(alphabet(counts, size))
     fragments: Counter[str] = Counter()
     for word, count in words.items():
-        for fragment in _fragments(word, alphabet):
+        for fragment in _fragments(word, characters):
             fragments[fragment] += count
     parts: Counter[str] = Counter()
     for fragment, count in fragments.items():
         for begin, end in _spans(fragment):
             parts[fragment[begin:end]] += count
     frequent = {part: count * len(part) for part, count in parts.items() if count > 1 and len(part) > 1}
-    pieces = [*sorted(alphabet), *_largest(frequent, _SEEDS * size)]
+    pieces = [*sorted(characters), *_largest(frequent, _SEEDS * size)]
     numbers, texts = {piece: number for number, piece in enumerate(pieces)}, sorted(fragments)
-    single = np.arange(len(pieces)) < len(alphabet)
+    single = np.arange(len(pieces)) < len(characters)
     frequency = np.array([parts[piece] for piece in pieces], dtype=np.float64)
     occurrences = np.array([fragments[text] for text in texts], dtype=np.float64)
     text = Lattice(texts, numbers)
@@ -90,7 +90,7 @@ def estimated(words: Mapping[str, int], size: int) -> list[list[Any]]:
         alive[order[max(int(_ENOUGH * size), int(_KEPT * left)) :]] = False
         text.keep(alive)
     scored = [(pieces[number], round(float(scores[number]), _DECIMALS)) for number in np.flatnonzero(alive)]
-    kept = sorted(scored, key=lambda entry: (entry[0] not in alphabet, -entry[1], entry[0]))[:size]
+    kept = sorted(scored, key=lambda entry: (entry[0] not in characters, -entry[1], entry[0]))[:size]
     return [[piece, score] for piece, score in sorted(kept, key=lambda entry: (-entry[1], entry[0]))]
 
 
@@ -99,14 +99,14 @@ def _largest(counts: Mapping[str, int], size: int) -> list[str]:
     return sorted(sorted(counts), key=counts.__getitem__, reverse=True)[:size]
 
 
-def _fragments(word: str, alphabet: Container[str]) -> Iterator[str]:
-    """The runs of letters, of digits and of other characters of `alphabet`; SentencePiece joins no two of them."""
+def _fragments(word: str, known: Container[str]) -> Iterator[str]:
+    """The runs of letters, of digits and of others of the `known` characters; SentencePiece joins no two of them."""
 
     def run_of(character: str) -> str:
         return {"L": "letters", "M": "letters", "N": "digits"}.get(unicodedata.category(character)[0], "others")
 
     space = SPACE
-    for run, characters in itertools.groupby(word, lambda each: run_of(each) if each in alphabet else ""):
+    for run, characters in itertools.groupby(word, lambda each: run_of(each) if each in known else ""):
         if run:
             yield space + "".join(characters)
         elif space:

@@ -24,13 +24,11 @@ from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.store.files import content
 from bertlab.text.sentences import cut
+from bertlab.text.tokenizers.alphabet import alphabet
 from bertlab.text.tokenizers.base import LONGEST_WORD, SPECIALS, TrainedTokenizer, load_object, valid, wrapped
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
-
-ALPHABET = 1_000
-"""Single characters in a trained vocabulary at most, the most frequent ones."""
 
 _CLASSES = ("BertTokenizer", "ElectraTokenizer", "DistilBertTokenizer", "PreTrainedTokenizer", "TokenizersBackend")
 """Classes of `transformers` that split text as BERT does, those of fast tokenizers without their `Fast`."""
@@ -70,7 +68,7 @@ class WordPiece(Tokenizer):
         # The library needs many times the memory of the texts that it holds at once: it gets small pieces.
         sample = [piece for text in texts for piece in cut(wrapped(valid(text)), 10_000)]
         backend = self._bert(Tokenizer(models.WordPiece(unk_token="[UNK]")))
-        initial, continuing = _alphabet(backend, sample, min(ALPHABET, (self.vocabulary - len(SPECIALS)) // 3))
+        initial, continuing = _alphabet(backend, sample, self.vocabulary - len(SPECIALS))
         trainer = trainers.WordPieceTrainer(
             vocab_size=self.vocabulary,
             min_frequency=2,
@@ -232,10 +230,9 @@ class TrainedWordPiece(TrainedTokenizer):
         return [text.split() for text in joined.split("\x00")] if texts else []
 
 
-def _alphabet(backend: RustTokenizer, texts: Sequence[str], limit: int) -> tuple[list[str], list[str]]:
-    """The `limit` most frequent characters after cleaning, and those of them that can stand inside a word, sorted."""
+def _alphabet(backend: RustTokenizer, texts: Sequence[str], entries: int) -> tuple[list[str], list[str]]:
+    """The characters after cleaning that have entries, and those of them that can stand inside a word, sorted."""
     assert backend.normalizer is not None
-    assert backend.pre_tokenizer is not None
     raw = np.zeros(0x110000, dtype=np.int64)
     for text in texts:
         counts = np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype="<u4"))
@@ -244,11 +241,13 @@ def _alphabet(backend: RustTokenizer, texts: Sequence[str], limit: int) -> tuple
     for code in np.flatnonzero(raw):
         for character in backend.normalizer.normalize_str(chr(code)).strip():
             frequency[character] = frequency.get(character, 0) + int(raw[code])
-    initial = sorted(sorted(frequency, key=lambda character: (-frequency[character], character))[:limit])
-    # Punctuation and ideographs always stand alone.
-    continuing = [
-        character
-        for character in initial
-        if len(backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(f"a{character}"))) == 1
-    ]
-    return initial, continuing
+
+    @functools.cache
+    def continues(character: str) -> bool:
+        """Whether it can stand inside a word: punctuation and ideographs always stand alone."""
+        assert backend.normalizer is not None
+        assert backend.pre_tokenizer is not None
+        return len(backend.pre_tokenizer.pre_tokenize_str(backend.normalizer.normalize_str(f"a{character}"))) == 1
+
+    initial = sorted(alphabet(frequency, entries, lambda character: 1 + continues(character)))
+    return initial, [*filter(continues, initial)]

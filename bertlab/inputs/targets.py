@@ -1,0 +1,78 @@
+"""What the losses of a recipe have to predict in a text, by a sample of its sequences: a loss without targets is 0."""
+
+import dataclasses
+from dataclasses import dataclass
+
+import numpy as np
+
+from bertlab import keyed
+from bertlab.errors import BadInput
+from bertlab.inputs.batches import FEWEST, Batches
+from bertlab.recipe import Recipe
+from bertlab.text.tokens import TokenisedCorpus, first_corpora, share_of
+
+SEQUENCES = 256
+"""Sequences of a sample at most."""
+_TOKENS = 200_000
+"""Tokens of the documents from which they are taken, or of `FEWEST` documents."""
+HANDFUL = 5
+"""With fewer sequences that have a target, a loss learns nothing."""
+LOW = 0.1
+"""The share of sequences with a target below which a loss learns little."""
+
+
+@dataclass(frozen=True)
+class Targets:
+    """The sequences of a sample in which a loss has something to predict."""
+
+    loss: str
+    """Its kind."""
+    words: str
+    """What they have: `of the pairs have an order`."""
+    having: int
+    sequences: int
+
+    @property
+    def share(self) -> float:
+        """Of the sequences, those that have it."""
+        return self.having / self.sequences
+
+    @property
+    def lacking(self) -> bool:
+        """Whether they are too few for any training."""
+        return self.having < min(HANDFUL, self.sequences)
+
+    def __str__(self) -> str:
+        """The targets in words."""
+        which = (
+            f"no target in {self.sequences}" if not self.having else f"a target in {self.having} of {self.sequences}"
+        )
+        return f"objective {self.loss} has {which} sampled sequences ({100 * self.share:.0f} % {self.words})"
+
+
+def targets(recipe: Recipe, corpus: TokenisedCorpus) -> list[Targets]:
+    """The targets of each loss in a keyed sample of the sequences that a recipe makes of a corpus."""
+    text = first_corpora(corpus.train, recipe.inputs.corpora)
+    documents = len(text.documents) - 1
+    share = min(1.0, _TOKENS / len(text.tokens))
+    part = share_of(text, share, FEWEST, keyed.permutation(keyed.key("targets"), documents))
+    inputs = dataclasses.replace(recipe.inputs, corpora=0, document_share=1.0, epochs=0)
+    schedule = dataclasses.replace(recipe.schedule, batch_size=SEQUENCES)
+    sampled = dataclasses.replace(recipe, inputs=inputs, schedule=schedule)
+    batch = Batches(sampled, dataclasses.replace(corpus, train=part)).batch(0)
+    first = batch.epochs == 0  # a short text is there several times
+    found = []
+    for loss in recipe.objective:
+        for words, has in loss.targets(batch, part).items():
+            found.append(Targets(loss.kind, words, int(np.asarray(has)[first].sum()), int(first.sum())))
+    return found
+
+
+def require(sampled: list[Targets]) -> None:
+    """Raises `BadInput` if a loss has no targets, or a handful."""
+    for each in sampled:
+        if each.lacking:
+            raise BadInput(
+                f"{each}: give a text that has them, say what a document is (--set corpus.documents=), or leave out "
+                "what trains on it (--only)"
+            )

@@ -1,0 +1,146 @@
+"""Facts of a text that are said in one line before anything is trained, and that a report repeats.
+
+They are JSON: `files` (those read, and all that could be), `documents`, `sentences` of a document (their median),
+`single` (the share of documents of one sentence), `unknown` (the share of the tokens that are [UNK]), and `targets` (of
+each loss, the share of a sample of sequences that have something to predict, by words). What is not known is left out.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from bertlab.text import boundaries, rows
+from bertlab.text.sources import Located, documents
+from bertlab.wording import count
+
+UNKNOWN = 0.01
+"""The share of unknown tokens above which a vocabulary does not fit its text."""
+SINGLE = 0.9
+"""The share of documents of one sentence above which they are perhaps sentences of longer ones."""
+SMALL = 16_000_000
+"""Bytes of the files whose documents are counted for a plan, in less than a second."""
+BEGINNING = 200_000
+"""Characters of a text file that show how it is laid out."""
+_NAMED = 3
+"""Files that a line names at most."""
+_CHUNK = 1 << 24
+"""Tokens that are looked at once."""
+
+Numbers = npt.NDArray[Any]
+
+
+def before(located: Sequence[Located], unit: str) -> dict[str, Any]:
+    """The facts of sources that are known before they are prepared: the files, and of small ones the documents."""
+    found = files(located)
+    sizes = [path.stat().st_size for each in located for path in each.files]
+    if not any(each.dataset for each in located) and sum(sizes) <= SMALL:
+        found["documents"] = sum(1 for each in located for _ in documents(each, unit))
+    return found
+
+
+def files(located: Sequence[Located]) -> dict[str, Any]:
+    """How many files of the sources are read, and how many could be."""
+    read = sum(len(each.files) for each in located)
+    held = [each.dataset for each in located if each.dataset is not None]
+    read += sum(len(each.files("train")) for each in held)
+    every = read + sum(len(each.left) for each in located)
+    every += sum(len({*path} - {*each.files("train")}) for each in held for path in each.splits.values())
+    return {"files": [read, every]} if read else {}
+
+
+def names(located: Iterable[Located]) -> str:
+    """The names of the files that are read, where others of a folder are not; empty if there are no others."""
+    read = [path.relative_to(each.folder).as_posix() for each in located if each.left for path in each.files]
+    more = [f"{len(read) - _NAMED} more"] if len(read) > _NAMED else []
+    return ", ".join([*read[:_NAMED], *more])
+
+
+def of_text(tokens: Sequence[Numbers], offsets: Sequence[Numbers], unknown: int) -> dict[str, Any]:
+    """The facts of a tokenised text in parts, in which the id of [UNK] is `unknown`.
+
+    Of each part, `tokens` (T,) and the `offsets` (D + 1,) of its documents in its sentences.
+    """
+    sentences = np.concatenate([*map(np.diff, offsets)])
+    missed = sum(
+        int(np.count_nonzero(each[start : start + _CHUNK] == unknown))
+        for each in tokens
+        for start in range(0, len(each), _CHUNK)
+    )
+    return {
+        "documents": len(sentences),
+        "sentences": float(np.median(sentences)),
+        "single": float((sentences == 1).mean()),
+        "unknown": missed / sum(map(len, tokens)),
+    }
+
+
+def sentence(facts: Mapping[str, Any], files_read: str = "") -> str:
+    """The facts in one line; `files_read` are the names of the files."""
+    parts = []
+    if facts.get("files"):
+        read, every = facts["files"][0], facts["files"][-1]
+        parts.append(f"{read:,} of {count(every, 'file')}" if read < every else count(read, "file"))
+        parts[-1] += f" ({files_read})" if files_read else ""
+    if "documents" in facts:
+        parts.append(count(facts["documents"], "document"))
+    if "sentences" in facts:
+        parts.append(f"{facts['sentences']:.1f} sentences each (median)")
+    if "unknown" in facts:
+        parts.append(f"{100 * facts['unknown']:.1f} % unknown tokens")
+    parts += [f"{100 * share:.0f} % {words}" for words, share in facts.get("targets", {}).items()]
+    return ", ".join(parts)
+
+
+def merged(texts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The distinct facts of texts, each with the lowest share of the `targets` of the recipes that read it."""
+    found: list[tuple[dict[str, Any], dict[str, float]]] = []
+    for text in texts:
+        own = {name: value for name, value in text.items() if name != "targets"}
+        lowest = next((shares for facts, shares in found if facts == own), None)
+        if lowest is None:
+            found.append((own, lowest := {}))
+        for words, share in text.get("targets", {}).items():
+            lowest[words] = min(share, lowest.get(words, share))
+    return [{**facts, **({"targets": shares} if shares else {})} for facts, shares in found]
+
+
+def doubts(facts: Mapping[str, Any]) -> list[str]:
+    """What a user should know of a text that is perhaps not what it is taken for, a sentence each."""
+    found = []
+    if facts.get("unknown", 0) > UNKNOWN:
+        found.append(
+            f"{facts['unknown']:.1%} of the tokens are unknown ([UNK]), and models learn to predict them: take a "
+            "larger tokenizer.vocabulary, one of bytes (tokenizer=byte_level_bpe), or another --vocab"
+        )
+    if facts.get("single", 0) >= SINGLE:
+        found.append(
+            f"{facts['single']:.0%} of the documents have one sentence: if they are sentences or lines of longer "
+            "ones, say where these end, as with --set corpus.documents=blank-line (or article)"
+        )
+    return found
+
+
+def layout_doubts(located: Iterable[Located], unit: str) -> list[str]:
+    """A sentence about the first text file that looks like one of several documents, if files are documents."""
+    paths = [path for each in located for path in each.files if path.name.endswith(".txt")]
+    for path in paths[:_NAMED] if unit in ("by-type", "file") else ():
+        if _has_blank_lines_between_documents(path):
+            return [
+                f"{path.name} has a sentence a line and blank lines between them, as a file of several documents has: "
+                "if it is one, set corpus.documents=blank-line"
+            ]
+    return []
+
+
+def _has_blank_lines_between_documents(path: Path) -> bool:
+    """Whether nearly all lines of the beginning of a text file end as sentences do, several between two blank ones."""
+    with rows.opened(path) as stream:
+        text = stream.read(BEGINNING).decode("utf-8", "ignore").replace("\r\n", "\n")
+    lines = [line.strip() for line in text.split("\n")]
+    ended = [line.rstrip("\"'”’)]»")[-1:] in tuple(".!?。！？…") for line in lines if line]
+    blocks = [len(block.split()) for block in boundaries.RULES["blank-line"]("x" * bool(line) for line in lines)]
+    blocks = [size for size in blocks if size]
+    return len(blocks) > 2 and float(np.median(blocks)) > 1 and sum(ended) >= 0.9 * len(ended)
