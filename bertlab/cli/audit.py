@@ -40,7 +40,9 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
     for study in studies.chosen(options.study):  # without measurements: only the pre-training of its variants is left
         bare = [dataclasses.replace(variant, adaptation=None) for variant in study.variants]
         loss = [Measurement("loss", metric="perplexity")]
-        without = dataclasses.replace(study, variants=bare, measurements=loss, averages=[], published={}, claims=[])
+        without = dataclasses.replace(
+            study, variants=bare, measurements=loss, averages=[], published={}, claims=[], unlike=[]
+        )
         chosen.append(without)
     plan = planning.make(options.request(tuple(chosen), measured=False), machine)
     corpora = [job for job in plan.jobs if isinstance(job, PrepareCorpus)]

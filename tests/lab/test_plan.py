@@ -707,7 +707,7 @@ def test_only_variants_that_read_linguistic_spans_have_an_annotated_corpus(machi
 
 def test_other_text_needs_a_pipeline_for_its_spans(machine, text_file, capsys):
     held_out = [Measurement("held-out loss", metric="masked_lm_loss")]
-    bare = dataclasses.replace(SPANS, measurements=held_out, averages=[], published={}, claims=[])
+    bare = dataclasses.replace(SPANS, measurements=held_out, averages=[], published={}, claims=[], unlike=[])
     own = request(studies=(bare,), corpora=(str(text_file),))
     with pytest.raises(BadInput, match=r"named entities. of study spans: corpus .world\.jsonl. has no linguist"):
         plan.make(dataclasses.replace(own, only=("subword tokens", "named entities")), machine)
