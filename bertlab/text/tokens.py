@@ -210,7 +210,7 @@ def prepare(
     text = []
     for part, chosen in zip(PARTS, (train, heldout), strict=True):
         opened = _open_part(directory / part, trained.dtype)
-        text.append((opened.tokens, opened.documents))
+        text.append(opened)
         facts[part] = {
             "documents": len(opened.documents) - 1,
             "sentences": len(opened.sentences) - 1,
@@ -224,7 +224,9 @@ def prepare(
     shares = (frequency[frequency > 0] / frequency.sum()).tolist()
     # not a dot product, whose last digits depend on where the arrays lie in memory
     facts["unigram_entropy"] = -math.fsum(share * math.log(share) for share in shares)
-    facts["text"] = text_facts.files(located) | text_facts.of_text(*zip(*text, strict=True), trained.unk)
+    facts["text"] = text_facts.files(located) | text_facts.of_text(
+        [part.tokens for part in text], [part.documents for part in text], trained.unk
+    )
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts
