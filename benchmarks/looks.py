@@ -46,8 +46,9 @@ def evaluated(data: Mapping[Pair, np.ndarray], seeds: Mapping[Pair, int]) -> dic
     for pair, n in seeds.items():
         part = data[pair][:n]
         found[pair] = Effect(mean=float(part.mean()), n=n, examples=EXAMPLES, spread=measured(part))
-    typical = Typical.of(each.spread for each in found.values())
-    return {pair: each.moderated(typical) for pair, each in found.items()}
+    rows = {row: [each for (other, _), each in found.items() if other == row] for row, _ in found}
+    typical = Typical.of([each.spread for each in row] for row in rows.values())
+    return {pair: each.moderated(typical, rows[pair[0]]) for pair, each in found.items()}
 
 
 def fixed(data: Mapping[Pair, np.ndarray], n: int) -> list[bool]:

@@ -105,9 +105,11 @@ def study(worlds: Iterable[World], rng: np.random.Generator, rows: int = 1) -> t
 
     The worlds are its tasks; on each, so many rows are compared with one baseline.
     """
-    effects = [each for world in worlds for each in world.effects(rng, rows)]
-    typical = Typical.of(each.spread for each, _ in effects)
-    return [each.moderated(typical) for each, _ in effects], [plain for _, plain in effects]
+    effects = [world.effects(rng, rows) for world in worlds]
+    by_row = [[each for each, _ in row] for row in zip(*effects, strict=True)]
+    typical = Typical.of([each.spread for each in row] for row in by_row)
+    evaluated = [each.moderated(typical, by_row[row]) for task in effects for row, (each, _) in enumerate(task)]
+    return evaluated, [plain for task in effects for _, plain in task]
 
 
 def student(found: Effect) -> tuple[float, float, float]:

@@ -420,16 +420,26 @@ class Evidence:
             ]
             found = self.predictions.effect(*runs, metric=metric)
             if found and pooled:
-                if metric not in self._typical:
-                    others = self.others if self._ordinary(self.baseline) else ()
-                    again = self.duplicates.keys() | {self.duplicates.get(self.baseline, self.baseline)}
-                    ordinary = [each for each in others if self._ordinary(each) and each not in again]
-                    compared = itertools.product(ordinary, self.distinct)
-                    alone = (self.effect(each, self.baseline, on, metric=metric, pooled=False) for each, on in compared)
-                    self._typical[metric] = Typical.of(each.spread for each in alone if each)
-                found = found.moderated(self._typical[metric])
+                alike = (
+                    self.effect(variant, other, each, metric=metric, at=at, without=without, pooled=False)
+                    for each in self.distinct
+                )
+                found = found.moderated(self._typical_of(metric), alike)
             self._effects[key] = found
         return self._effects[key]
+
+    def _typical_of(self, metric: str) -> Typical | None:
+        """The variance between seeds over all comparisons with the baseline."""
+        if metric not in self._typical:
+            others = self.others if self._ordinary(self.baseline) else ()
+            again = self.duplicates.keys() | {self.duplicates.get(self.baseline, self.baseline)}
+            effects = [
+                [self.effect(name, self.baseline, on, metric=metric, pooled=False) for on in self.distinct]
+                for name in others
+                if self._ordinary(name) and name not in again
+            ]
+            self._typical[metric] = Typical.of([each.spread for each in row if each] for row in effects)
+        return self._typical[metric]
 
     def _ordinary(self, variant: str) -> bool:
         """Whether the runs of a variant vary like those of others: it is trained, and each model learned something."""

@@ -39,6 +39,8 @@ class Finding:
     published: str
     n: str
     """Seeds that both variants have."""
+    seeds_alone: str
+    """The p-value by these seeds alone: `p = .02`."""
     hint: str
     """What would decide it, where it is undecided."""
     likely: Trial | None
@@ -65,6 +67,12 @@ class Finding:
     def likely_marks(self) -> str:
         """The same of the outcome by likelihood."""
         return "" if self.likely is None else "; ".join(self.likely.marks)
+
+    @property
+    def seeds(self) -> str:
+        """The number of seeds, and what they alone say: `n = 4, seeds alone p = .02`."""
+        parts = f"n = {self.n}" if self.n else "", f"seeds alone {self.seeds_alone}" if self.seeds_alone else ""
+        return ", ".join(filter(None, parts))
 
     @property
     def details(self) -> str:
@@ -106,6 +114,7 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
             half=half,
             published=_published(evidence, claim, pair),
             n=str(pair.effect.n) if pair.effect else "",
+            seeds_alone=_p_text(trial.seeds_alone_p),
             hint=_hint(evidence, trial),
             likely=(second := likely.get(claim)),
             likely_outcome="" if second is None else _outcome(second),
@@ -118,12 +127,12 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
 
 def table(found: Sequence[Finding]) -> Table:
     """A line for each claim: the measured effect, in the unit of its measurement, and the verdict."""
-    columns = ("claim", "on", "measured", "95 % interval", "published", *SECOND, "n", "verdict")
+    columns = ("claim", "on", "measured", "95 % interval", "published", *SECOND, "n", "seeds alone", "verdict")
     rows = []
     for each in found:
         hint = "" if each.likely_hint == each.hint else each.likely_hint
         second = _outcome_with(each.likely_outcome, hint, each.likely)
-        known = (each.interval, each.published, each.likely_effect, second, each.n, each.sentence)
+        known = (each.interval, each.published, each.likely_effect, second, each.n, each.seeds_alone, each.sentence)
         rows.append((each.claim, each.on, with_details(each.effect, each.pair), *known))
     return Table(columns, tuple(rows), ("on", "measured", *SECOND, "verdict"))
 
@@ -219,6 +228,13 @@ def _published(evidence: Evidence, claim: Claim, pair: Pair) -> str:
         return ""
     text = signed(pair.published)
     return f"({text})" if evidence.stand_in(claim.on) else text
+
+
+def _p_text(p: float | None) -> str:
+    """A p-value of two digits without a zero before the point; empty if there is none."""
+    if p is None:
+        return ""
+    return "p < .001" if p < 0.001 else f"p = {f'{p:.2g}'.lstrip('0') or '0'}"
 
 
 def _outcome(trial: Trial) -> str:

@@ -26,7 +26,7 @@ VALUES = (
 CLAIMS = (
     *PLACE,
     *("claim", "measurement", "dataset", "at", "since", "within", "or_better", "better", "worse", "than"),
-    *("effect", "low", "high", "unit", "published", "n", "p", "adjusted_p"),
+    *("effect", "low", "high", "unit", "published", "n", "p", "adjusted_p", "seeds_alone_p"),
     *("looks", "most_seeds", "sequential_p", "repeated_low", "repeated_high"),
     *("likelihood", "likelihood_low", "likelihood_high", "likelihood_p", "likelihood_adjusted_p"),
     *("likelihood_verdict", "verdict", "reason", "collapses", "marks", "likelihood_marks"),
@@ -129,7 +129,8 @@ def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
 def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each claim: the pair of variants that decides, its effect with the 95 % interval, and the verdict.
 
-    The likelihood of the right answers is in points; `p` and `adjusted_p` are as in `verdicts`.
+    The likelihood of the right answers is in points; `p`, `adjusted_p` and `seeds_alone_p` are
+    as in `verdicts`.
     """
     lines = []
     for evidence, each in ((about, finding) for about in evidences for finding in findings(about)):
@@ -147,6 +148,7 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
             **{"than": " over ".join(pair.than) or None},
             **{"published": None if pair.published is None else float(pair.published)},
             **{"p": each.trial.p, "adjusted_p": each.trial.adjusted},
+            "seeds_alone_p": each.trial.seeds_alone_p,
             **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
             **{"marks": each.marks, "likelihood_marks": each.likely_marks},
         }

@@ -117,13 +117,27 @@ class Trial:
         of each of its ends) and of lying beyond it (two-sided). For several pairs, p is the largest if all means are as
         claimed; otherwise the smallest among the pairs that are not, times the number of pairs (Bonferroni).
         """
+        return None if self.validity_issue else self._combined([pair.p(self.claim.margin) for pair in self.pairs])
+
+    @property
+    def seeds_alone_p(self) -> float | None:
+        """The p-value by a paired t over the seeds of each pair: uncorrected, unpooled, and only on these examples.
+
+        No validity issue and no look counts; None where a pair has fewer than two seeds, or equal differences.
+        """
         margin = self.claim.margin
-        tests = [(pair.as_claimed(margin), pair.p(margin)) for pair in self.pairs]
-        if self.validity_issue or any(p is None for _, p in tests):
+        effects = [pair.effect for pair in self.pairs]
+        return self._combined([None if each is None else _p_of(each.seeds_alone, margin) for each in effects])
+
+    def _combined(self, ps: Sequence[float | None]) -> float | None:
+        """The p-value of the claim by those of its pairs; None if one has none."""
+        known = [p for p in ps if p is not None]
+        if len(known) < len(self.pairs):
             return None
         # whatever the truth is, at most one of the two sides is wrong: neither is corrected for the other
-        against = [p for as_claimed, p in tests if p is not None and not as_claimed]
-        return min(1.0, len(tests) * min(against)) if against else max(p for _, p in tests if p is not None)
+        sides = [pair.as_claimed(self.claim.margin) for pair in self.pairs]
+        against = [p for p, as_claimed in zip(known, sides, strict=True) if not as_claimed]
+        return min(1.0, len(known) * min(against)) if against else max(known)
 
     @property
     def decisive_p(self) -> float | None:
@@ -273,8 +287,10 @@ def support(mean: float, margin: Margin) -> float:
 
 
 def _p(effect: Effect | None, margin: Margin) -> float | None:
-    if effect is None or effect.n < VERDICT_MIN_SEEDS:
-        return None
+    return None if effect is None or effect.n < VERDICT_MIN_SEEDS else _p_of(effect, margin)
+
+
+def _p_of(effect: Effect, margin: Margin) -> float | None:
     if margin is None:
         return effect.p
     inside, outside = effect.between(*margin), effect.beyond(*margin)

@@ -7,6 +7,7 @@ import itertools
 import json
 
 import pytest
+from scipy.stats import ttest_1samp
 
 from bertlab.lab.claim import Claim
 from bertlab.lab.needs import Needs
@@ -207,7 +208,7 @@ def test_fine_tuning_seeds_on_a_run_of_the_store_decide_for_it(builder):
         builder.cell("0/0/100", "MNLI", 50.0 + NOISE[seed + 1], 0, seed, shared)
     builder.record(claims=[dataclasses.asdict(LARGE)], pretrained="masking/80/10/10/0")
     (evidence,) = gather_all(Store(builder.root))
-    ((*_, n, verdict),) = findings.table(findings.findings(evidence)).rows
+    ((*_, n, _, verdict),) = findings.table(findings.findings(evidence)).rows
     assert (n, verdict.partition(",")[0]) == ("2", "undecided: needs at least 4 fine-tuning seeds")
     assert verdict.endswith("about 6.0 s more"), "without another pre-training"
     assert any("All variants use one model, masking/80/10/10/0" in each for each in notes("caveats", evidence))
@@ -281,6 +282,19 @@ def test_the_claims_as_csv(outcomes, builder):
     assert float(lines[0]["low"]) < float(lines[0]["effect"]) < float(lines[0]["high"])
     assert (lines[0]["better"], lines[0]["worse"], lines[0]["n"]) == ("80/10/10", "0/0/100", "6")
     assert float(lines[0]["adjusted_p"]) == pytest.approx(2 * float(lines[0]["p"]))
+
+
+def test_beside_a_verdict_stands_what_the_seeds_alone_say(outcomes, builder):
+    outcomes(6, LARGE, NONE)
+    (evidence,) = gather_all(Store(builder.root))
+    lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.claims([evidence])))))
+    for each, row in zip(found := findings.findings(evidence), findings.table(found).rows, strict=True):
+        by_seed = [*each.trial.pair.effect.by_seed.values()]
+        p = float(ttest_1samp(by_seed, 0).pvalue)
+        assert each.trial.seeds_alone_p == pytest.approx(p)
+        text = "p < .001" if p < 0.001 else f"p = {p:.2g}".replace("0.", ".")
+        assert (each.seeds, row[-2]) == (f"n = 6, seeds alone {text}", text)
+    assert [float(line["seeds_alone_p"]) for line in lines] == [each.trial.seeds_alone_p for each in found]
 
 
 def test_a_claim_of_an_earlier_time_is_decided_by_what_was_measured_then(builder):

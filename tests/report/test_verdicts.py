@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import ttest_1samp
 
 from bertlab.lab.study import Claim
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect, effect
@@ -43,6 +44,29 @@ def test_better_and_worse() -> None:
     assert unclear.outcome == "undecided"
     assert unclear.p is not None
     assert unclear.p == unclear.adjusted
+
+
+def test_seeds_alone_are_a_paired_t() -> None:
+    values = (2.0, -2.0, 1.5, -1.0)
+    assert verdict(BETTER, values).seeds_alone_p == pytest.approx(ttest_1samp(values, 0).pvalue)
+    inside = max(
+        ttest_1samp(CLOSE, 1.5, alternative="less").pvalue, ttest_1samp(CLOSE, -1.5, alternative="greater").pvalue
+    )
+    wide = replace(WITHIN, within=1.5)
+    assert verdict(wide, CLOSE).seeds_alone_p == pytest.approx(inside)
+    many = tuple(np.random.default_rng(0).normal(0.5, 1, 24))
+    assert verdict(BETTER, many).seeds_alone_p == pytest.approx(ttest_1samp(many, 0).pvalue), "no bootstrap"
+    assert verdict(BETTER, (1.0,)).seeds_alone_p is None
+    assert verdict(BETTER, (1.0, 1.0, 1.0, 1.0)).seeds_alone_p is None
+
+
+def test_seeds_alone_of_several_pairs() -> None:
+    weak, strong = (2.0, -1.0, 1.5, 1.0), (2.0, 1.9, 2.1, 2.0)
+    alone = [float(ttest_1samp(each, 0).pvalue) for each in (weak, strong)]
+    both = Trial(BETTER, tuple(Pair("A", "B", found(each), None) for each in (weak, strong)), validity_issue="a reason")
+    assert both.seeds_alone_p == pytest.approx(max(alone)), "whatever keeps the data from a verdict"
+    against = Trial(BETTER, tuple(Pair("A", "B", found(tuple(-one for one in each)), None) for each in (weak, strong)))
+    assert against.seeds_alone_p == pytest.approx(2 * min(alone))
 
 
 def test_within_a_margin() -> None:

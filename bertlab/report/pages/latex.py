@@ -80,13 +80,13 @@ def _claims(found: Sequence[Finding]) -> tuple[Table, str]:
 
     Where n differs, it is a column.
     """
-    columns = ("claim", "on", "measured", "95 % interval", "published", "n", "verdict", "by likelihood")
+    columns = ("claim", "on", "measured", "95 % interval", "published", "n", "seeds alone", "verdict", "by likelihood")
     words = ("on", "verdict", "by likelihood")
     rows = [
         (
             with_details(each.claim, each.pair),
             each.on,
-            *(each.effect, each.interval, each.published, each.n, each.outcome, each.likely_outcome),
+            *(each.effect, each.interval, each.published, each.n, each.seeds_alone, each.outcome, each.likely_outcome),
         )
         for each in found
     ]

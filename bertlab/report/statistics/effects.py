@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from statistics import fmean, median, stdev
@@ -92,9 +92,21 @@ class Effect:
     resample: Callable[[], Floats] | None = field(default=None, repr=False)
     """The draws of the multi-bootstrap, (B,)."""
 
-    def moderated(self, typical: Typical | None) -> Effect:
-        """The effect with a spread that borrows from the other comparisons of the study."""
-        return self if self.spread is None else dataclasses.replace(self, spread=self.spread.moderated(typical))
+    def moderated(self, typical: Typical | None, alike: Iterable[Effect | None] = ()) -> Effect:
+        """The effect with a spread that borrows from the other comparisons of the study.
+
+        `alike` are those of the same two variants.
+        """
+        spreads = [each.spread for each in alike if each and each.spread]
+        return (
+            self if self.spread is None else dataclasses.replace(self, spread=self.spread.moderated(typical, spreads))
+        )
+
+    @property
+    def seeds_alone(self) -> Effect:
+        """The effect by a paired t over its seeds: nothing borrowed, and only these examples."""
+        values = np.array([*self.by_seed.values()])
+        return dataclasses.replace(self, spread=measured(values[:, None]) if len(values) else None, resample=None)
 
     @cached_property
     def bootstrap(self) -> Confidence | None:
@@ -107,7 +119,7 @@ class Effect:
     @cached_property
     def confidence(self) -> Confidence | None:
         """The confidence distribution of verdicts: by the spread, from `BOOTSTRAP_MIN_SEEDS` seeds by the bootstrap."""
-        if self.n >= BOOTSTRAP_MIN_SEEDS:
+        if self.n >= BOOTSTRAP_MIN_SEEDS and self.resample:
             return self.bootstrap
         return None if self.spread is None else self.spread.confidence(self.mean, self.n)
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 
@@ -12,8 +13,11 @@ import numpy as np
 
 from bertlab.tasks.metrics import Floats
 
-MOST_BORROWED = 2.0
-"""The weight of other comparisons at most, for a weight of one of a comparison's own estimate."""
+NOISY = 1.5
+"""How much more the seeds of a variant may vary than those of the others, in variance, if it is to borrow from them."""
+LIGHTER = 1.4
+"""What the larger of two estimates multiplies the degrees of freedom by that it gains: it is too large in the mean, so
+that t has lighter tails. Chosen with `NOISY` by the simulated error rates and power of `benchmarks/verdicts.py`."""
 SHARED = 0.25
 """The correlation of the estimates of two comparisons: their differences contain the same runs of the baseline, so they
 correlate by a half, and their squares by the square of that."""
@@ -40,6 +44,8 @@ class VarianceComponents:
     """The value of `between` if seeds do not differ: R / E; 0 with one example."""
     borrowed: float = 0.0
     """Degrees of freedom that `between` gains from other comparisons, for each of its own."""
+    deviations: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    """What each seed's difference lies above their mean; empty if not known."""
 
     def variance(self, n: int) -> float:
         """The variance of the mean over `n` seeds."""
@@ -64,23 +70,29 @@ class VarianceComponents:
         """The confidence distribution of the effect with this `mean` over `n` seeds."""
         return BehrensFisher(mean, *self.components(n))
 
-    def moderated(self, typical: Typical | None) -> VarianceComponents:
-        """The spread with `between` shrunk to the mean of the study's other comparisons.
+    def moderated(self, typical: Typical | None, alike: Sequence[VarianceComponents] = ()) -> VarianceComponents:
+        """The spread with `between` raised to the mean of the study's other comparisons, and never lowered.
 
-        Its degrees of freedom are those of a weighted mean of correlated estimates, by Satterthwaite's formula.
+        `alike` are the comparisons of the same two variants. Where they vary more than `NOISY` times as much as those
+        of other variants, nothing is borrowed. The degrees of freedom are those of a weighted mean of correlated
+        estimates, by Satterthwaite's formula.
         """
-        others = [each for each in typical.known if each != self] if typical and self.interaction and self.n > 1 else []
-        if typical is None or not others:
+        lenders = typical.lenders(self) if typical and self.interaction and self.n > 1 else ()
+        if typical is None or not lenders:
             return self
-        freedoms = [each.n - 1 for each in others]
-        ratio = sum(each.ratio * freedom for each, freedom in zip(others, freedoms, strict=True)) / sum(freedoms)
-        estimates = sum(freedoms) / (self.n - 1)  # the others, in estimates of as many seeds
-        lent = min(typical.freedom / (self.n - 1), MOST_BORROWED, estimates)
+        same = frozenset(alike)
+        others = [each for each in lenders if each not in same] or lenders
+        if _mean_ratio([each for each in alike if each.interaction] or [self]) > NOISY * _mean_ratio(others):
+            return self
+        estimates = sum(each.n - 1 for each in lenders) / (self.n - 1)  # the lenders, in estimates of as many seeds
+        lent = min(typical.freedom / (self.n - 1), estimates)
         own, rest = 1 / (1 + lent), lent / (1 + lent)
-        of_mean = (1 + (len(others) - 1) * SHARED) / estimates
-        known = 1 / (own**2 + 2 * SHARED * own * rest + rest**2 * of_mean)
-        between = own * self.between + rest * ratio * self.interaction
-        return dataclasses.replace(self, between=between, borrowed=known - 1)
+        share = sum(each in same for each in lenders) / len(lenders)
+        with_lenders = share * typical.within + (1 - share) * SHARED
+        of_mean = (1 + (len(lenders) - 1) * typical.correlation(self)) / estimates
+        gained = 1 / (own**2 + 2 * with_lenders * own * rest + rest**2 * of_mean) - 1
+        pooled = own * self.between + rest * _mean_ratio(lenders) * self.interaction
+        return dataclasses.replace(self, between=max(self.between, pooled), borrowed=LIGHTER * max(0.0, gained))
 
     @property
     def ratio(self) -> float:
@@ -88,28 +100,36 @@ class VarianceComponents:
         return self.between / self.interaction
 
 
+def _mean_ratio(spreads: Sequence[VarianceComponents]) -> float:
+    """The mean ratio of spreads, weighted by their degrees of freedom."""
+    return sum(each.ratio * (each.n - 1) for each in spreads) / sum(each.n - 1 for each in spreads)
+
+
 @dataclass(frozen=True)
 class Typical:
     """How much more the seeds of a study differ than chance explains, over all its comparisons with the baseline.
 
     An empirical-Bayes estimate in the manner of limma (Smyth 2004): four seeds estimate a variance poorly and a dozen
-    comparisons do better, so each variance shrinks to the mean of the others. The scatter of the ratios gives the
+    comparisons do better, so each variance is raised to the mean of the others. The scatter of the ratios gives the
     weight of the mean: if it is no larger than by chance, all variances count as equal; the larger it is, the nearer
     each stays to its own estimate. The unit is the interaction, which is known well and has the metric's scale.
     """
 
-    known: tuple[VarianceComponents, ...]
-    """Those with an interaction, one a comparison."""
+    variants: tuple[tuple[VarianceComponents, ...], ...]
+    """By variant its comparisons that have an interaction, one a measurement."""
     freedom: float
     """The weight of the mean in degrees of freedom; infinite if the ratios scatter as by chance."""
+    within: float = SHARED
+    """The correlation of the estimates of two comparisons of one variant: its runs may be good or bad on all tasks."""
 
     @classmethod
-    def of(cls, spreads: Iterable[VarianceComponents | None]) -> Typical | None:
-        """The estimate from the comparisons of a study; None for fewer than two."""
+    def of(cls, variants: Iterable[Iterable[VarianceComponents | None]]) -> Typical | None:
+        """The estimate from the comparisons of a study by variant; None for fewer than two."""
         from scipy.optimize import brentq
         from scipy.special import digamma, polygamma
 
-        known = tuple(each for each in spreads if each is not None and each.interaction > 0)
+        usable = tuple(tuple(each for each in own if each is not None and each.interaction > 0) for own in variants)
+        known = [each for own in usable for each in own]
         if len(known) < 2:
             return None
         ratios = np.array([each.ratio for each in known])
@@ -122,7 +142,29 @@ class Typical:
         if excess > 1e-9:  # half of it is the inverse of the trigamma function, which has these bounds
             bounds = 1 / excess, 1 / excess + excess**-0.5
             freedom = 2 * brentq(lambda half: polygamma(1, half) - excess, *bounds, xtol=1e-14)
-        return cls(known, freedom)
+        return cls(usable, freedom, _within(usable))
+
+    def lenders(self, borrower: VarianceComponents) -> tuple[VarianceComponents, ...]:
+        """All comparisons but the borrower."""
+        return tuple(each for own in self.variants for each in own if each != borrower)
+
+    def correlation(self, borrower: VarianceComponents) -> float:
+        """The mean correlation of the estimates of two lenders; 0 for one."""
+        sizes = [sum(each != borrower for each in own) for own in self.variants]
+        pairs = sum(sizes) * (sum(sizes) - 1)
+        same = sum(size * (size - 1) for size in sizes)
+        return (same * self.within + (pairs - same) * SHARED) / pairs if pairs else 0.0
+
+
+def _within(variants: Iterable[Sequence[VarianceComponents]]) -> float:
+    """The mean squared correlation over seeds of two comparisons of one variant, without bias; at least `SHARED`."""
+    squares = []
+    for one, two in itertools.chain.from_iterable(itertools.combinations(own, 2) for own in variants):
+        if one.n == two.n > 2 and len(one.deviations) == len(two.deviations) == one.n and one.ratio and two.ratio:
+            product = float(np.dot(one.deviations, two.deviations)) / (one.n - 1)
+            by_chance = 1 / (one.n - 1)
+            squares.append((product**2 / (one.between * two.between) - by_chance) / (1 - by_chance))
+    return min(1.0, max(SHARED, float(np.mean(squares)))) if squares else SHARED
 
 
 def measured(differences: Floats) -> VarianceComponents | None:
@@ -132,14 +174,15 @@ def measured(differences: Floats) -> VarianceComponents | None:
         return None
     mean = differences.mean()
     of_seeds, of_examples = differences.mean(1, keepdims=True), differences.mean(0)
-    between = float(((of_seeds - mean) ** 2).sum()) / (n - 1)
+    deviations = (of_seeds - mean)[:, 0]
+    between = float((deviations**2).sum()) / (n - 1)
     sampling = rest = 0.0
     if examples > 1:
         # Both mean squares over S, so that their difference over E is (B - R) / SE.
         own = float(((of_examples - mean) ** 2).sum()) / (examples - 1)
         rest = float(((differences - of_seeds - of_examples + mean) ** 2).sum()) / ((n - 1) * (examples - 1) * n)
         sampling = max(0.0, own - rest) / examples
-    spread = VarianceComponents(n, examples, between, sampling, rest * n / examples)
+    spread = VarianceComponents(n, examples, between, sampling, rest * n / examples, 0.0, tuple(deviations.tolist()))
     # rounding errors of equal differences are no spread
     return spread if spread.variance(n) > (1e-12 * float(np.abs(differences).max())) ** 2 else None
 

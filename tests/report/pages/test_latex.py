@@ -50,7 +50,7 @@ def test_every_table_is_whole(written):
         }
     verdicts = [row[-2] for row in cells(written, "masking:claims")]
     assert verdicts == ["reproduced", "undecided", "contradicted"]
-    assert r"\begin{tabular}{p{0.3\linewidth}lrrrll}" in written, "words are flushed left"
+    assert r"\begin{tabular}{p{0.3\linewidth}lrrrrll}" in written, "words are flushed left"
 
 
 def captions(text):
