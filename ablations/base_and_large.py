@@ -11,6 +11,7 @@ layers and 4/3 of the width; both models are rows of Table 6 too, and trained on
 """
 
 from bertlab import Average, Claim, Measurement, Size, Study, Variant, table
+from bertlab.lab.papers import GOOGLE_NOTE
 
 MNLI = "MNLI-m"
 GLUE = {
@@ -50,6 +51,7 @@ study = Study(
     claims=[Claim(f"Large is better than base on {on}", better="large", worse="base", on=on) for on in GLUE],  # section 4.1
     unlike=[(on, "development set (paper: the test server)") for on in GLUE],
     notes=[
+        GOOGLE_NOTE,
         "The average is that of the nine columns, without WNLI: it is not GLUE's own score.",
         "Of the large model, the paper reports the best of several fine-tunings by the development set, since some fail on "
         "small tasks; on SQuAD 1.1 these are the values without TriviaQA.",

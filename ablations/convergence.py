@@ -13,6 +13,7 @@ on the way, without training again. Run it: `bertlab ablate convergence`.
 """
 
 from bertlab import CausalLM, Claim, MaskedLM, Measurement, Needs, Study, Variant
+from bertlab.lab.papers import GOOGLE_NOTE
 
 MNLI = "MNLI"
 
@@ -51,6 +52,7 @@ study = Study(
               since=50, needs=Needs(steps=500_000)),
     ],
     notes=[
+        GOOGLE_NOTE,
         "That the second half of the steps adds to BERT is said of 1,000,000 steps over 500,000, whether so much pre-training is "
         "needed: of fewer than 500,000 it is not tested, where more steps always help.",
         "The published figures are read from the vectors of the figure, which prints none. Its masked LM ends at 84.4, "

@@ -16,7 +16,7 @@ two-layer BiLSTM. The paper finds the last four layers side by side best, 0.3 po
 """
 
 from bertlab import Claim, Features, FineTuning, Measurement, Study, Variant
-from bertlab.lab.papers import CASED
+from bertlab.lab.papers import CASED, GOOGLE_NOTE
 
 DEV = "NER dev"
 TEST = "NER test"
@@ -55,5 +55,8 @@ study = Study(
               within=1.0),
     ],
     at_paper=CASED,  # section 5.3
-    notes=["On the test set the paper published fine-tuning only. The margin of one point is chosen here."],
+    notes=[
+        GOOGLE_NOTE,
+        "On the test set the paper published fine-tuning only. The margin of one point is chosen here.",
+    ],
 )  # fmt: skip

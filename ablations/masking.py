@@ -15,6 +15,7 @@ own mixture. Effects are half a point: expect `undecided` below several seeds. R
 """
 
 from bertlab import Claim, Corruption, Features, MaskedLM, Measurement, NextSentence, Study, Variant
+from bertlab.lab.papers import GOOGLE_NOTE
 
 MNLI = "MNLI fine-tuned"
 NER = "NER fine-tuned"
@@ -60,6 +61,7 @@ study = Study(
         ),
     ],
     notes=[
+        GOOGLE_NOTE,
         "The published columns are development sets of MNLI and CoNLL-2003; NER fine-tuned is 95.4 in Table 8 and "
         "96.4 in Table 7 of the same paper, which does not explain the difference. The margin of one point is chosen here.",
     ],

@@ -13,6 +13,7 @@ Named entities are measured too, without a published figure. Run it: `bertlab ab
 """
 
 from bertlab import CausalLM, Claim, FineTuning, MaskedLM, Measurement, Study, Variant, table
+from bertlab.lab.papers import GOOGLE_NOTE
 
 MNLI = "MNLI"
 QNLI = "QNLI"
@@ -59,6 +60,7 @@ study = Study(
         ),
     ],
     notes=[
+        GOOGLE_NOTE,
         '"no NSP" keeps segment pairs, half with random text; RoBERTa suspects that BERT\'s did, and that this made the loss.',
         "MRPC is accuracy, as in this table of the paper; its Table 1 has F1.",
         "QNLI was released anew in January 2019, after the first version of the paper: the published 84.1 to 88.4 may be of "

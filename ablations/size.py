@@ -14,6 +14,7 @@ finds larger better on every task. Rows that coincide at a small scale are train
 """
 
 from bertlab import Claim, Measurement, Size, Study, Variant, table
+from bertlab.lab.papers import GOOGLE_NOTE
 
 PERPLEXITY = "LM perplexity"
 MNLI = "MNLI"
@@ -50,5 +51,8 @@ study = Study(
         "2L, 4/3 H (Large)": (3.23, 86.6, 87.8, 93.7),
     }),
     claims=[Claim(f"Larger is better on {on}", rising=SIZES, on=on) for on in (PERPLEXITY, MNLI, MRPC, SST2)],
-    notes=["Perplexity is that of the masked LM on held-out text: lower is better, and the paper's text is another."],
+    notes=[
+        GOOGLE_NOTE,
+        "Perplexity is that of the masked LM on held-out text: lower is better, and the paper's text is another.",
+    ],
 )

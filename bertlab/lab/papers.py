@@ -8,6 +8,12 @@ from bertlab.lab.study import Average, Measurement
 ONE_LENGTH = {"inputs.length": "512", "inputs.phase2_length": "0", "inputs.phase2_share": "0"}
 """Sequences of 512 tokens from the first step on, where BERT begins with 128."""
 
+GOOGLE_NOTE = (
+    "Learning rates rise to their peak and fall from there; in Google's code they fall from the first step on, to 0.99 "
+    "of the peak at the end of a warm-up of 1 %, and in fine-tuning to 0.9 at the end of one of 10 %."
+)
+"""What schedules here have of their own, for `notes` of BERT's studies."""
+
 CASED = {"tokenizer.lowercase": "false", "tokenizer.vocabulary": "28996"}
 """BERT's cased models, with as many entries as their vocabulary has."""
 

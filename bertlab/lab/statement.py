@@ -15,6 +15,11 @@ from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.recipe.identity import science
 from bertlab.tasks.task import Task
 
+OTHER_VERSION = (
+    "Another version of bertlab ran this study, with another baseline, variant or measurement: claims, published "
+    "values and notes are of that version."
+)
+
 
 def statement(study: Study, timed: Mapping[str, int]) -> dict[str, Any]:
     """The fields of a record that say what the paper found, and how the study differs from it at every scale.
@@ -91,8 +96,8 @@ def _measured(measurement: Measurement) -> Any:
 def restated(record: Mapping[str, Any]) -> dict[str, Any]:
     """The record of a study of bertlab's own with what the study says now: claims, notes, published values.
 
-    Unchanged for a study file's, and where the study now has another baseline, or defines a variant or a measurement
-    that was run otherwise: that is another study then, and keeps its words.
+    A study file's keeps its words. So does one whose study now has another baseline, or defines a variant or a
+    measurement that was run otherwise: a note then says that the words are of another version.
     """
     if record["sources"] or record["study"] not in shipped.names():
         return dict(record)
@@ -102,7 +107,7 @@ def restated(record: Mapping[str, Any]) -> dict[str, Any]:
     run.discard(("variants", RANDOM_INIT))
     same = all(name in was[kind] and was[kind][name] == now[kind].get(name) for kind, name in run)
     if was["baseline"] != now["baseline"] or not same:
-        return dict(record)
+        return {**record, "notes": [*record["notes"], OTHER_VERSION]}
     cells = [
         {**cell, "published": study.figure(cell["variant"], cell["measurement"], cell["milestone"])}
         for cell in record["cells"]

@@ -6,7 +6,7 @@ import pytest
 
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.record import records
-from bertlab.lab.statement import restated
+from bertlab.lab.statement import OTHER_VERSION, restated
 
 
 @pytest.fixture
@@ -47,7 +47,8 @@ def test_what_is_another_study_now_keeps_its_words(record, change):
         other["sources"] = [{"mine.py": "study = ..."}]
     else:
         other["study"] = "mine"
-    assert restated(other) == other
+    notes = [*other["notes"], *([OTHER_VERSION] if change in ("another baseline", "another variant") else [])]
+    assert restated(other) == {**other, "notes": notes}
 
 
 def test_a_variant_that_was_not_run_may_have_changed(record):
