@@ -157,8 +157,8 @@ class _Reader:
         value = number(split.get("heldout" if of_pretraining else "metrics", {}).get(metric))
         found = {key: split.get(key, {}) for key, _ in FLOORS.values()}
         fitted = int(result.get("lexical_examples") or min(LEXICAL_EXAMPLES, int(examples.get("train", 0))))
-        if run is not None and (later := self.addenda.floors.get(floor_key(run.science()))):
-            fitted, found["lexical"] = later["examples"], later["evaluation" if split is result else "test"]
+        if run and self.addenda.floors and (later := self.addenda.floors.get(floor_key(run.science()))):
+            fitted, found["lexical"] = later["examples"], later.get("evaluation" if split is result else "test", {})
         floors = {name: number(found[key].get(metric)) for name, (key, _) in FLOORS.items()}
         if run is None:
             status, reason = self.missing(planned["run_id"], planned["pretrain_id"], corpus_id)

@@ -10,10 +10,12 @@ import pytest
 
 from bertlab.lab.claim import GUESS, Claim
 from bertlab.report import findings, rules, validity
+from bertlab.report.cells import LEXICAL
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
+from bertlab.report.pages import notes
 from bertlab.report.verdicts import Trial, endpoints, trials, verdicts
-from bertlab.store.addenda import Addenda, Remark
+from bertlab.store.addenda import Addenda, Remark, floor_key
 from bertlab.store.runs import Store
 
 NSP, PLAIN = "80/10/10", "100/0/0"
@@ -198,3 +200,17 @@ def test_the_page_says_what_each_variant_has_learned(builder: Any) -> None:
     assert validity.learned(evidence) == [
         f"{NSP}, next sentence: 50.4 % of its own held-out pairs, a majority guess 52.8 %; not learned."
     ]
+
+
+def test_later_floors_are_preferred_and_their_examples_counted(builder: Any) -> None:
+    for seed, variant in enumerate((NSP, PLAIN)):
+        run_id = builder.pretrain(variant, seed)
+        builder.cell(variant, "MNLI", 60.0, seed, pretrain_id=run_id, test=61.0, floors={"lexical": 43.6})
+    before = gather(Store(builder.root), [builder.record()])[0]
+    assert (before.floors("MNLI")[LEXICAL], before.lexical_examples("MNLI")) == (43.6, (1000, 1000))
+    floor = {"examples": 900, "evaluation": {"accuracy": 46.9}}
+    Addenda({floor_key({}): floor}).write(builder.root)
+    after = gather(Store(builder.root), [builder.record()])[0]
+    assert (after.floors("MNLI")[LEXICAL], after.lexical_examples("MNLI")) == (46.9, (1000, 900))
+    assert LEXICAL not in after.floors("MNLI test"), "the later floor has none of the test split"
+    assert any("46.90 (900 of 1,000 examples)" in line for line in notes("floors", after))
