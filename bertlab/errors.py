@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from bertlab.names import plain
 
@@ -103,9 +104,20 @@ class ArmFailed(RunFailed):
     @classmethod
     def of(cls, arm: object, method: str, problem: str) -> ArmFailed:
         """The error that names the class of an arm and one of its methods, with the file and line of the method."""
-        code = getattr(getattr(type(arm), method), "__code__", None)
+        import inspect
+
+        kind = arm if isinstance(arm, type) else type(arm)
+        called: Any = getattr(kind, method, None)
+        code = getattr(inspect.unwrap(getattr(called, "fget", called)), "__code__", None)
         place = f" ({Path(code.co_filename).name}, line {code.co_firstlineno})" if code else ""
-        return cls(f"{type(arm).__name__}.{method}{place} {problem}")
+        return cls(f"{kind.__name__}.{method}{place} {problem}")
+
+
+def text_of(error: BaseException) -> str:
+    """The text of an error in one line; empty if `str()` of an error in a user's code raises too."""
+    with suppress(Exception):
+        return " ".join(str(error).split())
+    return ""
 
 
 def install(extra: str) -> str:

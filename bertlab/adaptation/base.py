@@ -7,12 +7,12 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, ClassVar, Self
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from bertlab import keyed
 from bertlab.errors import ArmFailed
 from bertlab.names import shown
-from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, Arm, Range
+from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, Range
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Rate
 from bertlab.recipe.transformer import Transformer
 from bertlab.tasks.examples import ExampleBatch, Examples, Integers
@@ -55,6 +55,18 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Whether it can train on an intermediate task first."""
     searched: ClassVar[bool] = False
     """Whether `--search` chooses its setting."""
+    _returns: ClassVar[Mapping[str, Any]] = {
+        **dict.fromkeys(("description", "group", "problem", "stage"), str),
+        **dict.fromkeys(("intermediate", "searched"), bool),
+        **dict.fromkeys(("at_scale", "in_model"), "bertlab.adaptation.Adaptation"),
+        "runs": Literal["finetune", "features"],
+        "options": tuple[str, ...],
+        "inputs": "bertlab.adaptation.base.Inputs",
+        "logits": "torch.Tensor",
+        "lr_multipliers": Annotated[Mapping[Any, float], Range(0, 10**6)],
+        "steps": Annotated[int, Range(1, 10**9)],
+        "flops": Annotated[float, WORK],
+    }
 
     batch_size: Annotated[int, Range(1, 100_000)] = 32
     """Training examples per update; 16 or 32 in BERT (appendix A.3)."""
@@ -146,6 +158,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         found = kind.logits(model, batch)
         if not isinstance(found, Tensor):
             raise ArmFailed.of(kind, "logits", f"returns {shown(found)}: return a tensor")
+        shape, wanted = tuple(found.shape), tuple(batch["targets"].shape)
+        if kind.own and (len(shape) != 3 or shape[:2] != wanted):
+            advice = "return ({}, {}, C), the logits of each target of the batch".format(*wanted)
+            raise ArmFailed.of(kind, "logits", f"returns a tensor of shape {shape}: {advice}")
         return found
 
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:

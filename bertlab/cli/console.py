@@ -18,9 +18,18 @@ WIDEST = 1000
 """Columns of a file: enough for any table."""
 
 
-@functools.cache
 def console() -> Console:
-    """Standard output, without markup. Outside of a terminal, tables are as wide as their content."""
+    """Standard output, without markup. Outside of a terminal, tables are as wide as their content.
+
+    Raises `OutputFailed` if a study file has closed it.
+    """
+    if sys.stdout.closed:
+        raise OutputFailed("standard output is closed")
+    return _console()
+
+
+@functools.cache
+def _console() -> Console:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else WIDEST
@@ -72,8 +81,11 @@ def json_alone(wanted: bool) -> Iterator[None]:
 def print_json(data: Any) -> None:
     """Prints JSON in ASCII, which any terminal and encoding can show; decimals are numbers."""
     text = json.dumps(data, indent=2, allow_nan=False, default=float)
+    stream = _json_output[-1] if _json_output else sys.stdout
+    if stream.closed:
+        raise OutputFailed("standard output is closed")
     with writing():
-        print(text, file=_json_output[-1] if _json_output else None)
+        print(text, file=stream)
 
 
 def complain(text: str) -> None:

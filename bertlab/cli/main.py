@@ -33,7 +33,7 @@ from bertlab.cli.show import show
 from bertlab.cli.studies import studies
 from bertlab.cli.submit import submit
 from bertlab.cli.tasks import tasks
-from bertlab.errors import ArmFailed, BadInput, unusable
+from bertlab.errors import ArmFailed, BadInput, text_of, unusable
 from bertlab.execution import environment
 from bertlab.names import plain
 from bertlab.progress import Interrupted, signals_as_errors
@@ -93,18 +93,25 @@ def main() -> None:
         code = 130 if error.number == signal.SIGINT else 143
     except Exception as error:
         code, line = _status(error)
+    except BaseException as error:  # such as a `SystemExit` in a study file
+        from bertlab.lab.study_file import place_of
+
+        if isinstance(error, KeyboardInterrupt) or not place_of(error):
+            raise
+        code, line = _status(error)
     try:
         sys.stdout.flush()
-    except (OSError, ValueError):  # a closed pipe, or a full disk
+    except (OSError, ValueError):  # a closed pipe, a full disk, or closed by a study file
+        line = "standard output is closed" if getattr(sys.stdout, "closed", False) else ""
         with suppress(OSError, ValueError):
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code, line = code if code in (130, 143) else 1, ""
+        code = code if code in (130, 143) else 1
     if line:
         complain(f"bertlab: {line}")
     raise SystemExit(code)
 
 
-def _status(error: Exception) -> tuple[int, str]:
+def _status(error: BaseException) -> tuple[int, str]:
     """The exit status of an error, and its line."""
     usage = getattr(error, "format_message", None)  # typer's usage errors, whose classes are private
     if usage is not None:
@@ -118,10 +125,7 @@ def _status(error: Exception) -> tuple[int, str]:
         return 1, "out of memory: free some, or use a smaller model, batch or --micro-batch"
     if isinstance(error, OSError) and error.errno is not None:
         return 2, str(unusable(error))
-    try:
-        text = plain(str(error))[:300]
-    except Exception:  # str() of an error in a user's code may raise
-        text = "no text"
+    text = plain(text_of(error))[:300] or "no text"
     from bertlab.lab.study_file import place_of
 
     if isinstance(error, ArmFailed):

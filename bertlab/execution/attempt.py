@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from bertlab.errors import ArmFailed, BadInput, RunFailed, writing
+from bertlab.errors import ArmFailed, BadInput, RunFailed, text_of, writing
 from bertlab.lab.jobs import Job, Pretrain, needs
 from bertlab.lab.study_file import place_of
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, Progress
+from bertlab.recipe.ranges import own_arms
 from bertlab.store import files
 from bertlab.store.runs import Store
+from bertlab.wording import listed
 
 SECONDS_TO_STOP = 9.0
 """The time that workers have to save before they are killed."""
@@ -119,15 +121,20 @@ def attempt(
         return Ended("refused", str(error))
     except Interrupted as error:
         return Ended("stopped", str(error))
-    except Exception as error:
+    except BaseException as error:
+        if not isinstance(error, Exception) and (isinstance(error, KeyboardInterrupt) or not place_of(error)):
+            raise
         diverged = isinstance(error, RunFailed) and error.status == "diverged"
-        name, text = type(error).__name__, " ".join(str(error).split())
+        name, text = type(error).__name__, text_of(error)
         if diverged:
             return Ended("diverged", text or name, traceback.format_exc(), final=True)
         place, reason = place_of(error), text or name
         if place and not isinstance(error, ArmFailed):  # which names its place
             reason = f"{f'{name}: {text}' if text else name} ({place})"
-        final = isinstance(error, ArmFailed) or (bool(place) and isinstance(error, MISTAKES))
+        elif not isinstance(error, RunFailed) and (parts := own_arms(job)):
+            reason += f" (in a run with {listed([part.__name__ for part in parts])} of a study file)"
+        mistake = isinstance(error, MISTAKES) or not isinstance(error, Exception)
+        final = isinstance(error, ArmFailed) or (bool(place) and mistake)
         return Ended("failed", reason, traceback.format_exc(), final=final)
     finally:
         _return_memory()

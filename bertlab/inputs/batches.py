@@ -13,6 +13,7 @@ from bertlab import keyed
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.inputs.collator import Batch, Collator, Numbers, joined
 from bertlab.inputs.formats import Layout, segment_pairs, single_segments
+from bertlab.inputs.formats.base import Endless
 from bertlab.names import shown
 from bertlab.recipe import Format, Loss, Recipe
 from bertlab.recipe.cost import phases, tokens
@@ -89,12 +90,15 @@ def _passes(recipe: Recipe, text: Part) -> float:
 
 
 def _laid_out(form: Format, text: Part, recipe: Recipe, length: int, copy: int) -> Layout:
-    """What a format lays out; that of a study file raises `ArmFailed` for what is no `Layout` of `length` at most."""
-    layout = form.lay_out(text, recipe, length, copy)
+    """What a format lays out; that of a study file raises `ArmFailed` for what is no `Layout` of the text."""
+    try:
+        layout = form.lay_out(text, recipe, length, copy)
+    except Endless as error:
+        raise ArmFailed.of(form, "lay_out", str(error)) from None
     if not isinstance(layout, Layout):
         raise ArmFailed.of(form, "lay_out", f"returns {shown(layout)}: return a Layout, as base.consecutive makes it")
-    if form._own and len(layout) and (longest := int(layout.lengths.max())) > length:
-        raise ArmFailed.of(form, "lay_out", f"makes a sequence of {longest} tokens with its specials: at most {length}")
+    if form._own and (problem := layout.problem(len(text.tokens), length)):
+        raise ArmFailed.of(form, "lay_out", problem)
     return layout
 
 
@@ -104,6 +108,9 @@ def _weight(recipe: Recipe, text: Part, length: int) -> int:
     size, matched = recipe.schedule.batch_size, recipe.inputs.format.token_matched_to
     if not matched:
         return size
+    if not isinstance(matched, Format):
+        form = recipe.inputs.format
+        raise ArmFailed.of(form, "token_matched_to", f"is {shown(matched)}: give a format, as FullSentences(), or None")
     mean = float(_laid_out(matched, text, recipe, length, copy=0).lengths.mean())
     return max(length, round(size * mean))  # no batch is empty
 

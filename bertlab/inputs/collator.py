@@ -192,6 +192,8 @@ def _problem(loss: Loss, arrays: Any, tokens: Integers, vocabulary: int) -> str:
                 f"makes {name} {found}: give an array of numbers whose first axis is over the {len(tokens)} sequences"
             )
     bounds = [("tokens", tokens, vocabulary)]
+    if loss.over_vocabulary and "targets" in arrays:
+        bounds.append(("targets", arrays["targets"], vocabulary))
     if type(loss).positions is Loss.positions:
         if "positions" not in arrays:
             return "makes no positions: give those at which it reads the model, (B, K), or define positions"
@@ -201,6 +203,19 @@ def _problem(loss: Loss, arrays: Any, tokens: Integers, vocabulary: int) -> str:
             return f"makes {name} of {values.dtype}: give whole numbers, as int32"
         if values.size and not 0 <= values.min() <= values.max() < end:
             return f"makes {name} from {values.min()} to {values.max()}: give 0 to {end - 1}"
+    return _problem_of_weights(arrays) if "weights" in arrays else ""
+
+
+def _problem_of_weights(arrays: Arrays) -> str:
+    """What is wrong with the weights of the K slots of each sequence, and with arrays of other slots."""
+    weights = arrays["weights"]
+    if weights.ndim != 2 or not (np.isfinite(weights) & (weights >= 0)).all():
+        return "makes weights that no batch can hold: give (B, K) finite numbers, 0 in slots that are not used"
+    if ((weights[:, 1:] > 0) > (weights[:, :-1] > 0)).any():
+        return "makes weights with unused slots between used ones: let the used slots of a sequence come first"
+    for name, array in arrays.items():
+        if array.ndim == 2 and array.shape[1] != weights.shape[1]:
+            return f"makes {name} of {array.shape[1]} slots and weights of {weights.shape[1]}: give as many"
     return ""
 
 

@@ -6,11 +6,13 @@ Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden.
 """
 
 from abc import ABC, abstractmethod
-from typing import Self
+from collections.abc import Sequence
+from typing import Any, Self, cast
 
 from torch import Tensor, nn
 
 from bertlab import recipe
+from bertlab.errors import ArmFailed
 from bertlab.model.layers import (
     Embeddings,
     Layer,
@@ -24,6 +26,7 @@ from bertlab.model.layers import (
     real_tokens,
 )
 from bertlab.model.sharing import share
+from bertlab.names import shown
 
 AttentionInputs = tuple[Tensor | None, Rotation | None]
 """The bias of a layer's attention scores, (B or 1, heads or 1, T or 1, T), and the rotary angles of its positions."""
@@ -51,6 +54,27 @@ class Stack(nn.Module, ABC):
     @abstractmethod
     def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
         """The attention bias and rotary angles of each layer, for the embeddings `x` (B, T, D)."""
+
+    def inputs_of_layers(self, x: Tensor, lengths: Tensor | None) -> Sequence[AttentionInputs]:
+        """The `attention_inputs`; those of a study file raise `ArmFailed` for what its layers cannot read."""
+        inputs: Any = self.attention_inputs(x, lengths)
+        if type(self).__module__.startswith("bertlab."):
+            return cast(list[AttentionInputs], inputs)
+        pairs = isinstance(inputs, list | tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in inputs)
+        if not pairs or len(inputs) != self.num_layers:
+            advice = f"return a list of a bias and angles, each perhaps None, for each of {self.num_layers} layers"
+            raise ArmFailed.of(self, "attention_inputs", f"returns {shown(inputs)}: {advice}")
+        sizes = len(x), self.heads, x.shape[1]
+        for bias, _ in inputs:
+            if bias is None:
+                continue
+            shape = tuple(getattr(bias, "shape", ()))
+            fits = len(shape) == 4 and all(size in (1, full) for size, full in zip(shape, sizes, strict=False))
+            if not fits or shape[-1] != sizes[-1] or not bias.is_floating_point():
+                of = f"of shape {shape}, {bias.dtype}" if isinstance(bias, Tensor) else shown(bias)
+                wanted = "({} or 1, {} or 1, {} or 1, {})".format(*sizes, sizes[-1])
+                raise ArmFailed.of(self, "attention_inputs", f"makes a bias {of}: give floats of shape {wanted}")
+        return cast(list[AttentionInputs], inputs)
 
     def padding(self, x: Tensor, lengths: Tensor | None) -> Tensor | None:
         """The bias (B, 1, 1, T) that masks padding; None if `causal`: padding is at the end, which no token sees."""
@@ -84,7 +108,7 @@ class Stack(nn.Module, ABC):
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """As `forward`, from the embeddings `x` (B, T, D)."""
-        *below, of_last = self.attention_inputs(x, lengths)
+        *below, of_last = self.inputs_of_layers(x, lengths)
         real, later = None, None
         if self.training and self.over_tokens:
             real = None if lengths is None else real_tokens(lengths, x.shape[1])
@@ -101,7 +125,7 @@ class Stack(nn.Module, ABC):
         """The vectors (B, T, D) of the embeddings and of each layer; under pre-norm, only the last are normalised."""
         x = self.embeddings(tokens, segments)
         states = [x]
-        for layer, own in zip(self.layers, self.attention_inputs(x, lengths), strict=True):
+        for layer, own in zip(self.layers, self.inputs_of_layers(x, lengths), strict=True):
             states.append(layer(states[-1], *own, causal=self.causal))
         if self.final_norm is not None:
             states[-1] = self.final_norm(states[-1])

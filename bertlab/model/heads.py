@@ -155,9 +155,16 @@ class PretrainingModel(nn.Module):
             raise ArmFailed.of(
                 model, "new_encoder", f"returns {shown(self.encoder)}: return a bertlab.model.encoder.Stack"
             )
+        for name in ("embeddings", "layers", "final_norm"):
+            if not hasattr(self.encoder, name):
+                raise ArmFailed.of(model, "new_encoder", f"returns a Stack without {name}: set it in its __init__")
+        heads: dict[str, recipe.Loss] = {}
         for loss in self.objective:
-            if not hasattr(self, loss.head):
-                self.add_module(loss.head, loss.new_head(model, vocabulary))
+            heads.setdefault(loss.head, loss)
+        for name, loss in heads.items():
+            if hasattr(self, name) or "." in name:
+                raise ArmFailed.of(loss, "head", f"is {shown(name)}, which is no free name in a model: give another")
+            self.add_module(name, loss.new_head(model, vocabulary))
         initialise(self, model.init_std, seed)
         self._described = model
         self.pooler_seed = seed

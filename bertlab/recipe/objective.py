@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 from bertlab.errors import BadInput
-from bertlab.recipe.ranges import SHARE, Arm, Checked
+from bertlab.recipe.ranges import SHARE, SIZE, WORK, Arm, Checked, Range
 
 if TYPE_CHECKING:
     from bertlab.recipe.recipe import Recipe
@@ -66,6 +66,21 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     """The label of each figure of its held-out evaluation: `..._loss` in nats, `...accuracy` a share."""
     meaning: ClassVar[str] = ""
     """How a report explains these figures, in whole sentences."""
+    _returns: ClassVar[Mapping[str, Any]] = {
+        **dict.fromkeys(("causal", "over_vocabulary", "labels_only", "annotated"), bool),
+        **dict.fromkeys(("head", "meaning", "judged_by"), str),
+        **dict.fromkeys(("figures", "measured"), Mapping[str, str]),
+        **dict.fromkeys(("audit", "audit_again"), list),
+        "pairing": Pairing | None,
+        "alike": "bertlab.recipe.Loss",
+        "new_head": "torch.nn.Module",
+        "unseen": tuple[str, ...],
+        "count": Annotated[float, SIZE],
+        "parameters": Annotated[int, SIZE],
+        "flops": Annotated[float, WORK],
+        "logits": Annotated[float, SIZE],
+        "period": Annotated[int, Range(1, 10**9, "epochs")],
+    }
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -1,17 +1,22 @@
-"""Checks the fields of dataclasses: types by their hints, numbers by their ranges, arms by their axes."""
+"""Checks the fields of dataclasses: types by their hints, numbers by their ranges, arms by their axes.
+
+What methods of a study file's arms return is checked by hints in the same way.
+"""
 
 import dataclasses
 import functools
 import importlib
 import inspect
 import math
+import numbers
+import pkgutil
 import types
 import typing
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
-from bertlab.errors import BadInput, suggestion, unknown
+from bertlab.errors import ArmFailed, BadInput, suggestion, unknown
 from bertlab.names import shown
 
 A = TypeVar("A", bound="Arm")
@@ -53,6 +58,10 @@ DROPOUT = Range(0, 0.99)
 BELOW_ONE = Range(0, 1, below=True)
 CLIP = Range(1e-6, 1e9)
 POSITIVE = Range(1e-20, 1)
+SIZE = Range(0, 10**15)
+"""A number of parameters, predictions or logits."""
+WORK = Range(0, 1e30)
+"""A number of floating-point operations."""
 PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", types.NoneType: "None"}
 """Types without parts, with the advice of an error."""
 
@@ -102,11 +111,15 @@ class Arm(Checked):
     _home: ClassVar[str] = ""
     _own: ClassVar[bool] = False
     """Whether a module outside bertlab defines it; what its methods return is then checked."""
+    _returns: ClassVar[Mapping[str, Any]] = {}
+    """What methods, properties and constants of an own arm give, as `check_returns` reads it."""
 
     def __init_subclass__(cls, home: str = "") -> None:
         super().__init_subclass__(group=cls.kind)
         cls._home = home or cls._home
         cls._own = not cls.__module__.startswith("bertlab.")
+        if cls._own:
+            check_returns(cls, cls._returns)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -115,6 +128,67 @@ class Arm(Checked):
             if not _has_json(value := getattr(self, each.name)):
                 advice = "give finite numbers, texts, True, False, None, or tuples, mappings or dataclasses of them"
                 raise FieldError(self._group, each.name, f"is {shown(value)}, which an id cannot hold: {advice}")
+
+
+def own_arms(value: Any) -> list[type[Arm]]:
+    """The classes of the arms of study files in a value, a dataclass or a tuple, each once."""
+    inner: tuple[Any, ...] = value if isinstance(value, tuple) else ()
+    if dataclasses.is_dataclass(value):
+        inner = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
+    classes = [type(value)] if isinstance(value, Arm) and value._own else []
+    return [*dict.fromkeys([*classes, *(kind for item in inner for kind in own_arms(item))])]
+
+
+def check_returns(kind: type, returns: Mapping[str, Any]) -> None:
+    """Lets the methods and properties that a class defines raise `ArmFailed` where they return something unsuitable.
+
+    `returns` has a type hint for each name, perhaps with a `Range`, or the full name of a class that is imported only
+    where it is needed. Raises `BadInput` for an unsuitable constant.
+    """
+    for name in returns.keys() & vars(kind).keys():
+        value, hint = vars(kind)[name], returns[name]
+        if isinstance(value, property) and value.fget is not None:
+            setattr(kind, name, property(_checked(value.fget, name, hint)))
+        elif isinstance(value, classmethod):
+            setattr(kind, name, classmethod(_checked(value.__func__, name, hint)))
+        elif inspect.isfunction(value):
+            setattr(kind, name, _checked(value, name, hint))
+        elif hasattr(value, "__get__") or isinstance(value, dataclasses.Field):
+            continue
+        elif problem := problem_of(hint, value):
+            raise BadInput(f"{kind.__name__}.{name} is {shown(value)}: {problem}")
+
+
+def _checked(method: Callable[..., Any], name: str, hint: Any) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def checked(self: Any, *args: Any, **options: Any) -> Any:
+        value = method(self, *args, **options)
+        if problem := problem_of(hint, value):
+            raise ArmFailed.of(self, name, f"returns {shown(value)}: {problem}")
+        return value
+
+    return checked
+
+
+def problem_of(hint: Any, value: Any) -> str:
+    """Advice on a value that a hint does not allow; empty for one that it does. Numbers of NumPy count as numbers."""
+    bare, *allowed = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
+    if isinstance(bare, str):
+        return "" if isinstance(value, pkgutil.resolve_name(bare)) else f"give a {bare}"
+    if bare in (list, tuple, range) and not isinstance(value, bare):
+        return f"give a {bare.__name__}"
+    return _problem(bare, allowed[0] if allowed else None, _of_python(value))
+
+
+def _of_python(value: Any) -> Any:
+    """A value with Python's own numbers in place of others, such as NumPy's."""
+    if isinstance(value, Mapping):
+        return {key: _of_python(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return tuple(map(_of_python, value)) if isinstance(value, tuple) else [*map(_of_python, value)]
+    if type(value) in (bool, int, float) or not isinstance(value, numbers.Real):
+        return value
+    return int(value) if isinstance(value, numbers.Integral) else float(value)
 
 
 def _has_json(value: Any) -> bool:

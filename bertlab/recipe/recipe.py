@@ -6,7 +6,7 @@ All fields default to BERT's own values (Devlin et al. 2019, appendix A.2).
 import dataclasses
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -75,6 +75,11 @@ class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
     """Entries at most; a small corpus yields fewer."""
     given: str = ""
     """`sha256:...` of the file of a trained tokenizer, which is used unchanged; empty to train one."""
+    _returns: ClassVar[Mapping[str, Any]] = {
+        "file": str,
+        "cased": bool,
+        "load": "bertlab.text.tokenizers.base.TrainedTokenizer",
+    }
 
     def __init_subclass__(cls, home: str = "") -> None:
         super().__init_subclass__(home)
@@ -133,6 +138,11 @@ class Format(Arm, ABC, home="bertlab.inputs.formats"):
     """How often the tokens of the text are in the sequences of an epoch, as audits test it."""
     token_matched_to: ClassVar["Format | None"] = None
     """The format whose batches have as many tokens (RoBERTa); None if a batch is a number of sequences."""
+    _returns: ClassVar[Mapping[str, Any]] = {
+        **dict.fromkeys(("pairs", "exchanges", "drawn", "trimmed", "crosses", "cut_in_front"), bool),
+        "coverage": Literal["each once", "none twice", "any"],
+        "audit": list,
+    }
 
     def __init_subclass__(cls, home: str = "") -> None:
         super().__init_subclass__(home)

@@ -3,11 +3,12 @@
 import importlib
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from bertlab.errors import BadInput
-from bertlab.recipe.ranges import DROPOUT, Arm, Range
+from bertlab.recipe.ranges import DROPOUT, SIZE, WORK, Arm, Range
 from bertlab.wording import count
 
 Positions = Literal["learned", "rotary"]
@@ -39,6 +40,17 @@ class Transformer(Arm, ABC, home="bertlab.recipe"):
     dropout: Annotated[float, DROPOUT] = 0.1
     initialisation: Literal["fixed", "width"] = "fixed"
     """Standard deviation of the initial weights: 0.02, or 0.02 x sqrt(768 / hidden) with `width`."""
+    _returns: ClassVar[Mapping[str, Any]] = {
+        **dict.fromkeys(("embedding_width", "feedforward", "positions_for"), Annotated[int, Range(1, 10**7)]),
+        **dict.fromkeys(("encoder", "shape"), str),
+        **dict.fromkeys(("declared", "unshared"), "bertlab.recipe.Transformer"),
+        "biases": bool,
+        "positions": Positions,
+        "segments": Annotated[int, Range(0, 1000)],
+        "parameters": Annotated[int, SIZE],
+        "flops_per_token": Annotated[float, WORK],
+        "init_std": Annotated[float, Range(0, 10, above=True)],
+    }
 
     def __init_subclass__(cls, home: str = "") -> None:
         super().__init_subclass__(home)

@@ -4,7 +4,6 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-import numpy as np
 import torch
 from lightning.pytorch import LightningDataModule, Trainer
 from torch import Tensor
@@ -17,9 +16,11 @@ from bertlab.inputs.batches import Batches, Evaluation
 from bertlab.inputs.collator import Batch
 from bertlab.model.heads import TensorBatch
 from bertlab.names import shown
-from bertlab.recipe import Recipe
+from bertlab.recipe import Loss, Recipe
+from bertlab.recipe.ranges import problem_of
 from bertlab.tasks import examples
 from bertlab.text.tokens import TokenisedCorpus
+from bertlab.training.evaluations import checked
 from bertlab.training.process_group import ProcessGroup
 
 EVALUATION_SEQUENCES = 1024
@@ -66,9 +67,9 @@ class PretrainingDataModule(LightningDataModule):
         """Draws the held-out sequences: those of milestones while training, all for `trainer.validate`."""
         final = stage == "validate"
         size = EVALUATION_SEQUENCES if final else EVALUATION_SEQUENCES // 4
-        self.evaluations = [
-            each for loss in self.recipe.objective for each in loss.evaluations(self.recipe, self.corpus, size, final)
-        ]
+        self.evaluations = []
+        for loss in self.recipe.objective:
+            self.evaluations += checked(loss, loss.evaluations(self.recipe, self.corpus, size, final))
 
     def train_dataloader(self) -> DataLoader[MicroBatch]:
         """Batch after batch without worker processes: a batch costs far less than a step."""
@@ -103,8 +104,8 @@ class _MicroBatches(IterableDataset[MicroBatch]):
             batch = self.data.batches.batch(step)
             counts = {loss.kind: loss.count(batch.arrays[loss.kind]) for loss in recipe.objective}
             for loss in recipe.objective:
-                if not isinstance(counts[loss.kind], int | float | np.number):
-                    raise ArmFailed.of(loss, "count", f"returns {shown(counts[loss.kind])}: return a number")
+                if problem := problem_of(Loss._returns["count"], counts[loss.kind]):
+                    raise ArmFailed.of(loss, "count", f"returns {shown(counts[loss.kind])}: {problem}")
             if nothing := [kind for kind, predictions in counts.items() if predictions == 0]:
                 raise ArmFailed(
                     f"{nothing[0]} predicts nothing in the batch of step {step}, its count there is 0: let it predict "
@@ -112,7 +113,27 @@ class _MicroBatches(IterableDataset[MicroBatch]):
                 )
             for place, (number, begin, end) in enumerate(self.group.micro_batches(len(batch.tokens), count), start=1):
                 own = self.data.tensors(batch.take(begin, end))
+                if step == self.start:
+                    _check_positions(recipe.objective, own)
                 yield MicroBatch(own, counts, number, place == count, batch.tokens.size)
+
+
+def _check_positions(objective: Sequence[Loss], batch: TensorBatch) -> None:
+    """Raises `ArmFailed` if a loss of a study file reads a model where a batch has no tokens."""
+    for loss in objective:
+        if not loss._own or (positions := loss.positions(batch.arrays[loss.kind])) is None:
+            continue
+        whole = isinstance(positions, Tensor) and not positions.is_floating_point() and positions.dtype != torch.bool
+        if not whole or positions.ndim != 2 or len(positions) != len(batch.tokens):
+            of = shown(positions)
+            if isinstance(positions, Tensor):
+                of = f"positions of shape {tuple(positions.shape)}, {positions.dtype}"
+            advice = f"return whole numbers, (B, K) for {len(batch.tokens)} sequences, or None for [CLS]"
+            raise ArmFailed.of(loss, "positions", f"returns {of}: {advice}")
+        tokens = batch.tokens.shape[1]
+        if positions.numel() and not 0 <= int(positions.min()) <= int(positions.max()) < tokens:
+            span = f"positions from {positions.min()} to {positions.max()}"
+            raise ArmFailed.of(loss, "positions", f"returns {span}: give 0 to {tokens - 1}")
 
 
 def to_tensors(batch: Batch, *, always_lengths: bool = False) -> TensorBatch:

@@ -286,6 +286,9 @@ def encode(
     found = kind.encode(raw, pretrained.tokenizer, length, training=training, options=settings.options(kind))
     if not isinstance(found, Examples):
         raise ArmFailed.of(kind, "encode", f"returns {shown(found)}: return Examples")
+    outcomes = len(data.labels) if kind.labelled and type(kind).loss is TaskKind.loss else 0
+    if kind.own and (problem := found.problem(pretrained.tokenizer.size, length, outcomes)):
+        raise ArmFailed.of(kind, "encode", problem)
     return found
 
 
@@ -320,7 +323,7 @@ def evaluate(
     return EvalResult(
         examples=evaluated.raw_count,
         metrics=kind.values(scored, data.labels),
-        majority=kind.values({**kind.majority(data, rows, train, evaluated), **rows.beside}, data.labels),
+        majority=kind.floor("majority", kind.majority(data, rows, train, evaluated), rows, data.labels),
         predictions={name: _narrowed(name, values) for name, values in arrays.items()},
         collapsed=found.collapsed,
         threshold=found.threshold,

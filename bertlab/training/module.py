@@ -165,6 +165,14 @@ def build(
         raise ArmFailed.of(
             settings, "build", f"returns a torch.optim.{type(built).__name__} without fused=True: set it"
         )
+    rates = {value: group["lr"] for group in built.param_groups for value in group["params"]}
+    if left := [value for value in trained if value not in rates]:
+        problem = f"returns an optimiser without {len(left)} of {len(trained)} parameters: give it those of all groups"
+        raise ArmFailed.of(settings, "build", problem)
+    for value, multiplier in zip(trained, multipliers, strict=True):
+        if multiplier and not 0 < rates[value] < math.inf:
+            problem = f"returns an optimiser with a learning rate of {shown(rates[value])}: keep the lr of each group"
+            raise ArmFailed.of(settings, "build", problem)
     return built
 
 

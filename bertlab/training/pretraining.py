@@ -83,10 +83,10 @@ class PretrainingModule(TrainingModule):
         sums = self.model.losses(batch.sequences)
         for each in self.recipe.objective:
             require_scalar(sums[each.kind], each, "sum")
+            require_gradient(sums[each.kind], each, "sum")
         self.add_losses(*(sums[kind].detach().double() / count for kind, count in batch.counts.items()))
         losses = [sums[kind] / count for kind, count in batch.counts.items()]
         loss = sum(losses[1:], losses[0])
-        require_gradient(loss, self.recipe.objective[0], "sum")
         # DDP averages over processes, the Trainer over micro-batches: both are undone.
         return loss * (self.trainer.world_size * self.trainer.accumulate_grad_batches)
 
@@ -143,11 +143,8 @@ class PretrainingModule(TrainingModule):
     def validation_step(self, batch: TensorBatch, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Adds up what the evaluation number `dataloader_idx` counts; every process takes its own batches."""
         if batch_idx % self.trainer.world_size == self.trainer.global_rank:
-            totals, sums = self._totals[dataloader_idx], self._data.evaluations[dataloader_idx].sums(self.model, batch)
-            if sums.keys() != totals.keys():
-                has, gives = (listed(sorted(each)) for each in (totals, sums))
-                raise ArmFailed(f"an Evaluation with the names {has} has sums of {gives}: name what sums returns")
-            for name, value in sums.items():
+            totals = self._totals[dataloader_idx]
+            for name, value in self._data.evaluations[dataloader_idx].sums(self.model, batch).items():
                 totals[name] += float(value)
 
     def on_validation_epoch_end(self) -> None:

@@ -2,6 +2,7 @@
 
 import errno
 import os
+from dataclasses import dataclass, replace
 
 import pytest
 
@@ -9,6 +10,7 @@ from bertlab.errors import ArmFailed, BadInput, RunFailed
 from bertlab.execution import attempt as attempts
 from bertlab.execution.attempt import attempt, missing
 from bertlab.lab import plan, scales, studies
+from bertlab.objectives import MaskedLM
 from bertlab.store.files import read_json
 from bertlab.store.runs import Store
 
@@ -131,3 +133,39 @@ def test_a_job_waits_for_whole_runs_of_what_it_needs(jobs, store, machine):
     ended = missing(pretrain, store)
     assert ended.status == "failed"
     assert "weights.bin' was damaged" in ended.reason
+
+
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), SystemExit(), type("Mine", (BaseException,), {})("why"), GeneratorExit()]
+)
+def test_a_study_file_does_not_end_the_process(jobs, store, machine, monkeypatch, error):
+    monkeypatch.setattr(attempts, "place_of", lambda error: "mine.py, line 3")
+    ended = attempt(jobs[0], store, machine, run=fails(error))
+    assert (ended.status, ended.final) == ("failed", True)
+    text = f": {error}" if str(error) else ""
+    assert ended.reason == f"{type(error).__name__}{text} (mine.py, line 3)"
+
+
+def test_what_no_study_file_raised_ends_the_process(jobs, store, machine, monkeypatch):
+    for error, place in ((SystemExit(3), ""), (KeyboardInterrupt(), ""), (KeyboardInterrupt(), "mine.py, line 3")):
+        monkeypatch.setattr(attempts, "place_of", lambda error, place=place: place)
+        with pytest.raises(type(error)):
+            attempt(jobs[0], store, machine, run=fails(error))
+
+
+def test_an_error_without_a_place_names_the_parts_of_the_study_file(jobs, store, machine):
+    mine = dataclass(frozen=True, kw_only=True)(type("Mine", (MaskedLM,), {"kind": "mine"}))
+    pretrain = next(job for job in jobs if job.kind == "pretrain")
+    own = replace(pretrain, recipe=replace(pretrain.recipe, objective=(mine(),)))
+    for job, added in ((own, " (in a run with Mine of a study file)"), (pretrain, "")):
+        reason = attempt(job, store, machine, run=fails(IndexError("Target 9 is out of bounds"))).reason
+        assert reason == f"Target 9 is out of bounds{added}"
+
+
+def test_an_error_whose_text_raises_is_a_reason(jobs, store, machine, monkeypatch):
+    class Silent(Exception):
+        def __str__(self):
+            raise ValueError
+
+    monkeypatch.setattr(attempts, "place_of", lambda error: "mine.py, line 3")
+    assert attempt(jobs[0], store, machine, run=fails(Silent())).reason == "Silent (mine.py, line 3)"

@@ -79,3 +79,49 @@ def test_a_batch_is_cut_to_its_longest_row():
     assert batch.targets.tolist() == [[5, 6], [4, examples.IGNORED]]
     with pytest.raises(IndexError):
         found.batch(np.array([3]))
+
+
+def encoded(**changes):
+    """Two sequences of three and two tokens, a target at the first of each."""
+    usual = {
+        "sequences": [np.array([2, 9, 3]), np.array([2, 3])],
+        "second_starts": np.array([3, 2]),
+        "positions": [np.zeros(1, int)] * 2,
+        "targets": np.array([1, 0]),
+        "owners": np.arange(2),
+        "pad": 0,
+        "raw_count": 2,
+    }
+    return examples.Examples(**(usual | changes))
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"sequences": [np.array([2, 10, 3]), np.array([2, 3])]}, "makes tokens from 2 to 10: give ids from 0 to 9"),
+        ({"sequences": [np.array([2, -1, 3]), np.array([2, 3])]}, "makes tokens from -1 to 3"),
+        ({"sequences": [np.array([2.0, 9, 3]), np.array([2, 3])]}, "makes tokens from 2.0 to 9.0"),
+        ({"sequences": [np.arange(5), np.array([2, 3])]}, "makes sequences of up to 5 tokens: give 1 to 4"),
+        ({"sequences": [np.arange(3), np.zeros(0, int)]}, "makes sequences of up to 3 tokens: give 1 to 4"),
+        ({"sequences": [np.arange(3)]}, "makes 2 examples of 1 sequences, 1 sequences and 2 second_starts"),
+        ({"choices": 2}, "makes 2 examples of 2 sequences, 2 sequences and"),
+        ({"second_starts": np.zeros(1)}, "makes 2 examples of 1 sequences, 2 sequences and 1 second_starts"),
+        ({"sequences": [], "positions": [], "second_starts": np.zeros(0)}, "makes 0 examples"),
+        ({"positions": [np.array([3]), np.array([0])]}, "makes positions beyond their sequences"),
+        ({"positions": [np.array([0]), np.array([-1])]}, "makes positions beyond their sequences"),
+        ({"targets": np.array([1])}, "makes 2 positions, 1 targets and 2 owners: give as many"),
+        ({"targets": np.array([0.5, np.nan])}, "makes targets array"),
+        ({"targets": np.array(["a", "b"])}, "makes targets array"),
+        ({"targets": np.array([0, 2])}, "makes targets from 0 to 2: give labels from 0 to 1"),
+        ({"targets": np.array([0, -1])}, "makes targets from -1 to 0"),
+        ({"targets": np.array([0, examples.IGNORED])}, ""),
+        ({}, ""),
+    ],
+)
+def test_examples_that_no_batch_can_hold_are_described(changes, says):
+    problem = encoded(**changes).problem(vocabulary=10, length=4, labels=2)
+    assert problem.startswith(says) if says else problem == ""
+
+
+def test_values_of_a_regression_are_any_finite_numbers():
+    assert encoded(targets=np.array([-3.5, 1e6])).problem(10, 4, 0) == ""

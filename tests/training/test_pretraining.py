@@ -349,6 +349,10 @@ def made(changes):
     return prepared
 
 
+def other(name, change):
+    return lambda arrays, _: {**arrays, name: change(arrays[name])}
+
+
 def misled(arrays, sequences):
     sequences.tokens[:] = 10**6
     return arrays
@@ -365,7 +369,11 @@ def misled(arrays, sequences):
             r"returns a tensor of shape \(.*: return a scalar tensor",
         ),
         ("sum", lambda *given: torch.zeros(()), "returns a tensor without a gradient: compute it from the model"),
-        ("count", lambda *given: None, "returns None: return a number"),
+        ("count", lambda *given: None, "returns None: give a number"),
+        ("count", lambda *given: np.inf, "returns inf: give 0 to 1,000,000,000,000,000"),
+        ("count", lambda *given: np.float32("nan"), r"returns .*nan.*: give 0 to"),
+        ("count", lambda *given: -1, "returns -1: give 0 to"),
+        ("count", lambda *given: 10**400, "returns 1000.*: give 0 to"),
         ("prepare", lambda *given: [1], r"returns \[1\]: return a function that returns arrays by name"),
         ("prepare", made(lambda arrays, _: None), "makes None: let its function return arrays by name"),
         ("prepare", made(lambda arrays, _: {"x": [1]}), r"makes x \[1\]: give an array of numbers whose first axis"),
@@ -386,6 +394,20 @@ def misled(arrays, sequences):
             "makes positions of float32: give whole numbers, as int32",
         ),
         ("prepare", made(misled), "makes tokens from 1000000 to 1000000: give 0 to "),
+        (
+            "prepare",
+            made(other("targets", lambda values: values + 10**6)),
+            r"makes targets from 1\d+ to 1\d+: give 0 to",
+        ),
+        ("prepare", made(other("weights", lambda values: values[:, ::-1].copy())), "makes weights with unused slots"),
+        ("prepare", made(other("weights", lambda values: values * np.nan)), "makes weights that no batch can hold"),
+        ("prepare", made(other("weights", lambda values: -values)), "makes weights that no batch can hold"),
+        ("prepare", made(other("weights", lambda values: values[:, 0])), "makes weights that no batch can hold"),
+        (
+            "prepare",
+            made(other("targets", lambda values: values[:, :-1])),
+            "makes targets of . slots and weights of .:",
+        ),
     ],
 )
 def test_what_a_loss_of_a_study_file_returns_is_checked(corpus, machine, tmp_path, monkeypatch, method, changed, says):
@@ -407,7 +429,7 @@ def evaluations(**changes):
     [
         ({"judged_by": "my_loss"}, r"gives the figures .*masked_lm_loss.*: give my_loss, which judged_by names"),
         ({"evaluations": evaluations(figures=lambda total: {})}, "gives no figures: give masked_lm_loss"),
-        ({"evaluations": evaluations(names=("loss",))}, "the names loss has sums of .*: name what sums"),
+        ({"evaluations": evaluations(names=("loss",))}, "the names loss and sums of .*: name what sums"),
     ],
 )
 def test_held_out_figures_that_a_loss_declares_and_lacks_are_a_mistake_of_it(
@@ -425,12 +447,36 @@ def test_held_out_figures_that_a_loss_declares_and_lacks_are_a_mistake_of_it(
     [
         (lambda groups: None, "returns None: return a torch.optim.Optimizer"),
         (torch.optim.SGD, "returns a torch.optim.SGD without fused=True: set it"),
+        (
+            lambda groups: torch.optim.AdamW(groups[:1], fused=True),
+            "returns an optimiser without 1 of 2 parameters: give it those of all groups",
+        ),
+        (
+            lambda groups: torch.optim.AdamW([torch.nn.Parameter(torch.zeros(2))], fused=True),
+            "returns an optimiser without 2 of 2 parameters",
+        ),
+        (
+            lambda groups: torch.optim.AdamW([group | {"lr": 0.0} for group in groups], fused=True),
+            "returns an optimiser with a learning rate of 0.0: keep the lr of each group",
+        ),
+        (
+            lambda groups: torch.optim.AdamW([group | {"lr": float("inf")} for group in groups], fused=True),
+            "returns an optimiser with a learning rate of inf: keep",
+        ),
     ],
 )
 def test_what_an_optimiser_of_a_study_file_builds_is_checked(monkeypatch, made, says):
     monkeypatch.setattr(AdamW, "build", lambda self, groups: made(groups))
     with pytest.raises(ArmFailed, match=rf"AdamW\.build \(test_pretraining\.py, line \d+\) {says}"):
         optimization.build(torch.nn.Linear(2, 2), AdamW())
+
+
+def test_every_loss_needs_a_gradient(corpus, machine, tmp_path, monkeypatch):
+    """The sum of the others has one."""
+    monkeypatch.setattr(NextSentence, "sum", lambda *given: torch.ones((), dtype=torch.long))
+    says = r"NextSentence\.sum \(test_pretraining\.py, line \d+\) returns a tensor without a gradient"
+    with pytest.raises(ArmFailed, match=says):
+        pretrain(SMOKE, corpus, tmp_path, machine, (100,), silent)
 
 
 def test_what_the_encoder_of_a_study_file_is_is_checked(monkeypatch):

@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from bertlab import keyed
 from bertlab.errors import BadInput
+from bertlab.names import shown
 from bertlab.text.tokens import Part
 
 Integers = npt.NDArray[np.int32]
@@ -47,6 +48,41 @@ class Layout:
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    def problem(self, tokens: int, length: int) -> str:
+        """What is wrong with it for a text of so many `tokens` and sequences of at most `length`; empty if nothing."""
+        for name, array in vars(self).items():
+            kind = "b" if name == "random" else "i"
+            if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != kind:
+                of = f"of shape {array.shape}, {array.dtype}" if isinstance(array, np.ndarray) else shown(array)
+                return f"makes {name} {of}: give an array of {'bool' if kind == 'b' else 'int64'}, (N,)"
+            if name != "breaks" and len(array) != len(self.starts):
+                return f"makes {len(array):,} {name} for {len(self.starts):,} starts: give one for each sequence"
+        if not len(self):
+            return "makes no sequence: make one at least"
+        if (longest := int(self.lengths.max())) > length:
+            return f"makes a sequence of {longest} tokens with its specials: at most {length}"
+        first, second = (begin.astype(np.int64) for begin in (self.first, self.second))
+        ends = [
+            ("starts", self.starts, self.starts + 1, 1),
+            ("first", first, first + self.first_length, 1),
+            ("second", second, second + self.second_length, 0),
+        ]
+        for name, begin, end, least in ends:
+            used = (end > begin) | bool(least)
+            wrong = (end - begin < least) | (used & ((begin < 0) | (end > tokens)))
+            if wrong.any():
+                place = int(wrong.argmax())
+                span = f"{name} of sequence {place} from token {begin[place]} up to {end[place]}"
+                return f"puts {span}: the text has tokens 0 to {tokens - 1}, and a sequence has one at least"
+        breaks = self.breaks
+        if (np.diff(self.starts) < 0).any() or (np.diff(breaks) <= 0).any():
+            return "makes starts or breaks that do not ascend: give them in the order of the text"
+        if len(breaks) and (breaks[0] < 1 or breaks[-1] >= tokens or (self.second_length > 0).any()):
+            return "makes breaks outside of the text, or beside second segments: give them within first segments"
+        if (abs(self.order) > 1).any():
+            return f"makes an order of {self.order[abs(self.order) > 1][0]}: give 1, 0 or -1"
+        return ""
 
     @property
     def lengths(self) -> Integers:
@@ -112,12 +148,22 @@ def places_of(offsets: Offsets, values: Offsets, side: Literal["left", "right"] 
     return found
 
 
+class Endless(ValueError):
+    """A function of `follow` that does not go on."""
+
+
 def follow(after: Callable[[Offsets], Offsets], size: int) -> Offsets:
-    """The numbers 0, after(0), after(after(0)), ... below `size`. `after` maps many numbers at once to larger ones."""
+    """The numbers 0, after(0), after(after(0)), ... below `size`. `after` maps many numbers at once to larger ones.
+
+    Raises `Endless` if it does not.
+    """
     steps = np.empty(size, dtype=np.int64)
     for low in range(0, size, _BLOCK):
         block = np.arange(low, min(low + _BLOCK, size))
         steps[block] = after(block)
+        if (still := steps[block] <= block).any():
+            place = low + int(still.argmax())
+            raise Endless(f"goes from sentence {place} to {steps[place]}: let each sequence end behind where it starts")
     jumps, met, number = steps.data, bytearray(size), 0
     while number < size:
         met[number] = 1

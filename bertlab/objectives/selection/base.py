@@ -40,6 +40,11 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
     """Whether it reads the linguistic spans of the text."""
     fewer: ClassVar[bool] = False
     """Whether it may choose fewer tokens than `chosen(mask_prob, n)` of n, even none; audits then test for no more."""
+    _returns: ClassVar[Mapping[str, Any]] = {
+        **dict.fromkeys(("annotated", "fewer"), bool),
+        **dict.fromkeys(("audit", "audit_again"), list),
+        "apart": "numpy.ndarray",
+    }
 
     @abstractmethod
     def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
@@ -104,6 +109,15 @@ def _problem(choice: Choice, ordinary: Integers) -> str:
         sequence, slot = np.argwhere(beyond)[0]
         size = f"a sequence of {ordinary[sequence]} ordinary tokens, which are numbered from 0"
         return f"chooses token number {choice.numbers[sequence, slot]} of {size}"
+    if ((choice.used != 0) & (choice.used != 1)).any():
+        return f"makes used from {choice.used.min()} to {choice.used.max()}: give 1 for a slot that is used, else 0"
+    if (choice.used[:, 1:] > choice.used[:, :-1]).any():
+        return "leaves unused slots between used ones: let the used slots of a sequence come first"
+    # unused slots get numbers of their own, below 0
+    numbers = np.sort(np.where(choice.used > 0, choice.numbers, -1 - np.arange(shape[1])), axis=1)
+    if (twice := numbers[:, 1:] == numbers[:, :-1]).any():
+        sequence, slot = np.argwhere(twice)[0]
+        return f"chooses token number {numbers[sequence, slot]} of a sequence twice: choose each token once"
     return ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,6 +13,7 @@ import numpy.typing as npt
 from bertlab import keyed
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.names import shown
+from bertlab.recipe.ranges import Range, check_returns
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import IGNORED, Examples, Floats, Integers
 from bertlab.tasks.metrics import Grouped, Mean, Metric
@@ -45,6 +46,21 @@ Options = Collection[str]
 
 KINDS: dict[str, TaskKind] = {}
 """Every kind by its name: those of the package, and those of the study files that this process has run."""
+_RETURNS: Mapping[str, Any] = {
+    **dict.fromkeys(("name", "hub_task", "setting"), str),
+    **dict.fromkeys(("labelled", "cased", "tokenwise"), bool),
+    **dict.fromkeys(("metrics", "of_questions", "options", "beside", "label_columns", "label_names"), tuple[str, ...]),
+    **dict.fromkeys(("known", "metrics_of"), tuple[str, ...]),
+    "columns": range,
+    "exchanged": Annotated[int, Range(0, 100)],
+    "text": tuple,
+    "head": "torch.nn.Module",
+    "majority": Mapping[str, Any],
+    "lexical": "collections.abc.Callable",
+    "extent": Annotated[tuple[float, float], Range(0, 1e12)],
+    "lexical_floor": list,
+}
+"""What methods and constants of a kind of a study file give, as `check_returns` reads it."""
 _floors: dict[tuple[str, ...], list[dict[str, float]]] = {}
 
 
@@ -96,6 +112,8 @@ class TaskKind(ABC):
         own, for a setting that no scale has, and for a metric that nothing in it can score."""
         super().__init_subclass__()
         cls.own = not cls.__module__.startswith("bertlab.")
+        if cls.own:
+            check_returns(cls, _RETURNS)
         if cls.own and ("name" not in vars(cls) or (cls.name in KINDS and not KINDS[cls.name].own)):
             taken = f"'{cls.name}' is bertlab's" if hasattr(cls, "name") else "it has none"
             raise BadInput(
@@ -274,6 +292,15 @@ class TaskKind(ABC):
         """All metrics of a task with these labels."""
         return {name: self.metric(name, arrays, labels).value for name in self._scored(arrays, labels)}
 
+    def floor(self, method: str, arrays: Any, raw: RawExamples, labels: Sequence[str]) -> dict[str, float]:
+        """The metrics of what `majority` or `lexical` predicts for `raw`. Raises `ArmFailed` where an array lacks."""
+        if not isinstance(arrays, Mapping):
+            raise ArmFailed.of(self, method, f"predicts {shown(arrays)}: give arrays by name")
+        try:
+            return self.values({**arrays, **raw.beside}, labels)
+        except KeyError as error:
+            raise ArmFailed.of(self, method, f"predicts no {error}, which a metric reads: add this array") from error
+
     def _scored(self, arrays: Arrays, labels: Sequence[str]) -> list[str]:
         """The metrics that predictions have."""
         return [each for each in self.known(labels) if "question" in arrays or each not in self.of_questions]
@@ -291,7 +318,7 @@ class TaskKind(ABC):
                 train = train.take(np.sort(keyed.permutation(keyed.key("lexical"), len(train))[:most]))
             predict = self.lexical(train)
             parts = [each for each in (data.evaluation, data.test) if each]
-            _floors[key] = [self.values({**predict(raw), **raw.beside}, data.labels) for raw in parts]
+            _floors[key] = [self.floor("lexical", predict(raw), raw, data.labels) for raw in parts]
         return _floors[key]
 
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
