@@ -239,7 +239,9 @@ def _collapsing(chance: float, gain: float, n: int, studies: int) -> list[str]:
 
 
 def main() -> None:
-    """Prints the tables."""
+    """Prints the tables, and those of variants that are not alike."""
+    import noisy
+
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--studies", type=int, default=2000, help="studies a figure; of power, a quarter")
     studies = parser.parse_args().studies
@@ -274,6 +276,7 @@ def main() -> None:
             for noise in (0.0, 0.3, 0.5)
         ),
     )
+    print(noisy.tables(studies))
 
 
 if __name__ == "__main__":

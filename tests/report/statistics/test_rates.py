@@ -8,21 +8,31 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from scipy.stats import binom
 
-FILE = Path(__file__).parents[3] / "benchmarks" / "verdicts.py"
+FOLDER = Path(__file__).parents[3] / "benchmarks"
 
 
-@pytest.fixture(scope="module")
-def simulated() -> Any:
-    specification = importlib.util.spec_from_file_location("benchmark_verdicts", FILE)
+def script(name: str) -> Any:
+    specification = importlib.util.spec_from_file_location(f"benchmark_{name}", FOLDER / f"{name}.py")
     assert specification is not None
     assert specification.loader is not None
     module = importlib.util.module_from_spec(specification)
     sys.modules[specification.name] = module  # where dataclasses look up its annotations
     specification.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="module")
+def simulated() -> Any:
+    return script("verdicts")
+
+
+@pytest.fixture(scope="module")
+def noisy() -> Any:
+    return script("noisy")
 
 
 def bound(rate: float, studies: int, sure: float = 0.999) -> float:
@@ -47,6 +57,34 @@ def test_intervals_cover_the_truth(simulated: Any) -> None:
         for n in (4, 10):
             missed = 1 - simulated.coverage(replace(world, n=n), 80, n, together=3)[0]
             assert missed <= bound(0.07, 240), (name, n)
+
+
+@pytest.mark.parametrize("n", [4, 6])
+def test_many_studies_are_judged_as_one_is_by_a_report(noisy: Any, n: int) -> None:
+    for shape in noisy.SHAPES.values():
+        values = shape.values(2, n)
+        by_report = [noisy.package(study, shape.pairs) for study in values]
+        assert noisy.judged(values, shape.pairs) == pytest.approx(np.array(by_report), rel=0.02)
+
+
+@pytest.mark.parametrize("n", [4, 6])
+def test_a_noisy_variant_gets_few_verdicts_and_intervals_that_cover(noisy: Any, n: int) -> None:
+    for name, shape in noisy.SHAPES.items():
+        wrong, covered = noisy.errors(shape, n, 400)
+        assert wrong <= bound(0.06, 400), name
+        assert 1 - covered <= bound(0.06, 400), name  # claims that hang together count as one
+
+
+def test_looking_at_a_noisy_variant_in_rounds_finds_no_more(noisy: Any) -> None:
+    for name in noisy.LOOKED_AT:
+        assert noisy.errors_in_rounds(noisy.SHAPES[name], 200) <= bound(0.06, 200), name
+
+
+@pytest.mark.parametrize("n", [4, 6])
+def test_variants_that_are_alike_borrow(noisy: Any, n: int) -> None:
+    for name, shape in noisy.ALIKE.items():
+        now, alone = noisy.power(shape, n, 0.8, 400)
+        assert now > alone + 0.1, name
 
 
 @pytest.mark.parametrize("n", [4, 6, 10])
