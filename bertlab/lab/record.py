@@ -114,12 +114,16 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
 
 def sizes_of(plan: Plan, study: Study) -> dict[str, dict[str, int]]:
     """What claims may need of the recipe of each variant; none of a published checkpoint, whose recipe is not known."""
-    cells = [cell for cell in plan.cells if cell.study.name == study.name]
-    recipes = {cell.variant: cell.pretrain.recipe for cell in cells if isinstance(cell.pretrain, Pretrain)}
-    if plan.request.pretrained is None:
-        scale = plan.request.scale.following(study.at_paper)
-        recipes = {each.name: study.recipe(each, scale.recipe) for each in study.variants} | recipes
-    return {variant: sizes(recipe) for variant, recipe in recipes.items()}
+    if isinstance(plan.request.pretrained, ImportCheckpoint):
+        return {}
+    if plan.request.pretrained is not None:
+        return {variant.name: sizes(plan.request.pretrained.recipe) for variant in study.variants}
+    recipe, timed = plan.request.scale.following(study.at_paper).recipe, plan.request.timed.get(study.name, {})
+    return {
+        variant.name: sizes(study.recipe(variant, recipe))
+        | ({"steps": timed[variant.name]} if variant.name in timed else {})
+        for variant in study.variants
+    }
 
 
 def _cell(study: Study, cell: Cell) -> dict[str, Any]:

@@ -125,3 +125,24 @@ def test_the_console_says_how_many_seeds_values_have(finished, call, smoke, tmp_
     assert "n = 2 seeds; 1 where no sd is shown" in out
     assert call(*command, "--seeds", "2", "--dry-run") == 0
     assert "of the values that claims compare" not in capsys.readouterr().out
+
+
+def test_a_contrast_has_seeds_of_all_four_variants(machine):
+    study = studies.find("norm")
+    (contrast,) = (claim for claim in study.claims if claim.than)
+    sides = ("post-norm", "post-norm, no warm-up", "pre-norm", "pre-norm, no warm-up")
+    assert claims.compared(study, contrast) == {(variant, 100) for variant in sides}
+    only = dataclasses.replace(study, claims=[contrast])
+    made = claims.make(request(studies=(only,), claim_seeds=(0, 1)), machine)
+    assert beyond(made, 0) == {(variant, contrast.on, 1) for variant in sides}
+    without = plan.make(request(studies=(only,), only=sides[:3]), machine)
+    assert claims.decidable(without, only) == []
+
+
+def test_claims_that_need_larger_sizes_get_no_seeds(machine):
+    study = studies.find("equal-time")
+    (claim,) = study.claims
+    small = scales.find("smoke")
+    assert claims.decidable(plan.make(request(studies=(study,), scale=small), machine), study) == []
+    wide = small.set(["model.hidden=512", "model.heads=8"])
+    assert claims.decidable(plan.make(request(studies=(study,), scale=wide), machine), study) == [claim]
