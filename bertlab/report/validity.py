@@ -98,7 +98,9 @@ def _floors(evidence: Evidence, claim: Claim, lifted: Collection[str]) -> Iterat
         return
     for floor in [name for name in FLOORS if name == GUESS or FLOOR not in lifted]:
         above = [evidence.effect(variant, floor, claim.on, at=(at, at)) for variant, at in sides]
-        if all(each and each.p and (each.mean <= 0 or each.p > 1 - LEVEL) for each in above):
+        ps = [None if each is None else each.p for each in above]
+        below = (each is not None and each.mean <= 0 for each in above)
+        if all(p is not None and (low or p > 1 - LEVEL) for p, low in zip(ps, below, strict=True)):
             yield f"no variant of the claim is significantly above {_FLOOR_WORDS[floor]}"
 
 

@@ -17,11 +17,12 @@ from functools import cached_property
 import numpy as np
 
 from bertlab.lab.claim import Claim, Margin
+from bertlab.lab.needs import Needs
 from bertlab.report import validity
 from bertlab.report.evidence import Evidence
 from bertlab.report.looks import Looked
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.rules import ENDPOINT, LATER, LENDERS, RULES, WORSE
+from bertlab.report.rules import ENDPOINT, LATER, LENDERS, RULES, SIZES, WORSE
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.variance import VarianceComponents
 
@@ -226,7 +227,8 @@ def marked(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> lis
 
     def without(lifted: Collection[str]) -> list[str]:
         data = lent if LENDERS in lifted else evidence
-        return [each.outcome for each in verdicts(trials(data, claims, metric, lifted), needs=False)]
+        tested = [replace(claim, needs=Needs()) for claim in claims] if SIZES in lifted else claims
+        return [each.outcome for each in verdicts(trials(data, tested, metric, lifted), needs=False)]
 
     actual = [trial.outcome for trial in found]
     none = without(late) if late else actual
@@ -242,7 +244,9 @@ def marked(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> lis
     for place, trial in enumerate(found):
         if trial.outcome != "undecided" and trial.claim in evidence.later:
             found[place] = _with_mark(trial, LATER)
-        for remark in evidence.remarks if trial.outcome != "undecided" else ():
+        for remark in evidence.remarks:
+            if trial.outcome == "undecided" and not remark.claim:
+                continue
             about = (remark.section, evidence.key), (remark.on, trial.claim.on), (remark.claim, trial.claim.text)
             if all(wanted in ("", value) for wanted, value in about):
                 found[place] = _with_mark(found[place], remark.sentence)

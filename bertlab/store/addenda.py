@@ -19,7 +19,7 @@ FILE = "addenda.json"
 
 @dataclass(frozen=True)
 class Remark:
-    """A sentence beside the verdicts of a study; empty fields apply to all."""
+    """A sentence beside the verdicts of a study, or beside a claim; empty fields apply to all."""
 
     sentence: str
     study: str

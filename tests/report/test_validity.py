@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from bertlab.lab.claim import GUESS, Claim
+from bertlab.lab.needs import Needs
 from bertlab.report import findings, rules, validity
 from bertlab.report.cells import LEXICAL
 from bertlab.report.evidence import Evidence
@@ -150,6 +152,21 @@ def test_a_task_on_which_no_variant_is_above_a_floor_decides_nothing(builder: An
     assert found.validity_issue == f"no variant of the claim is significantly above {text}"
 
 
+@pytest.mark.parametrize(("p", "mean", "refused"), [(0.0, -8.0, 1), (0.2, 1.0, 1), (0.01, 1.0, 0), (None, -8.0, 0)])
+def test_how_far_below_a_floor_makes_no_difference(p: float | None, mean: float, refused: int) -> None:
+    """A p-value of 0, by underflow, is known too."""
+    found: Any = SimpleNamespace(effect=lambda *_, **named: SimpleNamespace(p=p, mean=mean))
+    assert len(list(validity._floors(found, HELPS, {rules.FLOOR}))) == refused
+
+
+def test_sizes_that_a_claim_needs_are_a_later_rule(builder: Any) -> None:
+    claim = replace(HELPS, needs=Needs(steps=10_000))
+    evidence = replace(compared(builder, PAIRS, LONE, *own(LEARNED)), claims=(claim,))
+    (found,), _ = endpoints(evidence)
+    assert found.validity_issue.startswith("not testable at this scale: needs 10,000 steps")
+    assert found.marks == (rules.RULES[rules.SIZES].mark("reproduced"),)
+
+
 def test_one_variant_above_the_floor_is_enough(builder: Any) -> None:
     assert judged(compared(builder, PAIRS, LONE, *own(LEARNED), floors={"lexical": 63.0})).outcome == "reproduced"
 
@@ -193,6 +210,15 @@ def test_remarks_of_the_store_stand_beside_what_they_are_about(builder: Any) -> 
     evidence = gather(Store(builder.root), [builder.record()])[0]
     (found,), _ = endpoints(replace(evidence, claims=(HELPS,)))
     assert found.marks == ("Of this claim.", "Of the study.")
+
+
+def test_of_undecided_claims_only_those_that_a_remark_names_have_it(builder: Any) -> None:
+    compared(builder, PAIRS, LONE, *own(DEAD), day="2027-01-01")
+    named, study = Remark("Of this claim.", "masking", claim=HELPS.text), Remark("Of the study.", "masking")
+    Addenda(remarks=(named, study)).write(builder.root)
+    evidence = gather(Store(builder.root), [builder.record()])[0]
+    (found,), _ = endpoints(replace(evidence, claims=(HELPS,)))
+    assert (found.outcome, found.marks) == ("undecided", ("Of this claim.",))
 
 
 def test_the_page_says_what_each_variant_has_learned(builder: Any) -> None:
