@@ -374,3 +374,58 @@ def test_a_signal_ends_a_download_after_a_file(monkeypatch):
     with pytest.raises(progress.Interrupted):
         hub.Dataset("a/b", "a/b", "0" * 40, splits, "parquet", {}, {}).open("train", "")
     assert fetched == ["0.parquet"]
+
+
+CARD = (
+    "---\nconfigs:\n- config_name: old\n  data_files:\n  - {split: train, path: x/part.jsonl}\n"
+    "- config_name: new\n  data_files:\n  - {split: train, path: 'y/*.jsonl'}\n"
+    "  - {split: test, path: x/part.jsonl}\n---\n"
+)
+
+
+def test_a_clone_is_read_as_its_card_says(tmp_path, machine):
+    clone = tmp_path / "clone"
+    for name, text in (("x/part.jsonl", "old"), ("y/a.jsonl", "one"), ("y/b.jsonl", "two"), ("z.jsonl", "other")):
+        write(clone / name, [text])
+    (clone / "README.md").write_text(CARD)
+    assert "has several configurations (old, new): give one, as" in message(clone, machine)
+    assert "has no configuration 'other': give one of old, new" in message(f"{clone}:other", machine)
+    located = resolve(f"{clone}:new", machine=machine)
+    assert (located.source.name, list(documents(located))) == ("clone:new", ["one", "two"])
+    assert [path.name for path in located.left] == ["part.jsonl", "z.jsonl"]
+    (clone / "README.md").write_text(CARD.replace("name: new\n", "name: new\n  default: true\n"))
+    assert resolve(str(clone), machine=machine).source.content == located.source.content
+    for no_card in ("configs:\n", "---\nconfigs: 3\n---\n", "---\nconfigs: [\n---\n", "no\nconfigs:\n"):
+        (clone / "README.md").write_text(no_card)
+        assert read(clone, machine) == ["old", "one", "two", "other"]
+
+
+def test_a_clone_and_the_hub_give_the_same_text(hub, machine, tmp_path):
+    titles = ("harbour", "train-robbery", "train-station")
+    files = {f"{name}.txt": f"About a {name}.\n\nThe end.".encode() for name in titles}
+    hub.push("datasets/some-one/titles", files)
+    for name, data in files.items():
+        (tmp_path / "clone" / name).parent.mkdir(exist_ok=True)
+        (tmp_path / "clone" / name).write_bytes(data)
+    there, here = (resolve(name, machine=machine) for name in ("some-one/titles", str(tmp_path / "clone")))
+    assert "say what a document is" in message("some-one/titles", machine)
+    for unit, number in (("file", 3), ("line", 6), ("blank-line", 6)):
+        assert list(documents(there, unit)) == list(documents(here, unit))
+        assert len(list(documents(here, unit))) == number
+
+
+def test_units_that_a_type_of_file_does_not_have_are_refused(tmp_path, machine):
+    for name, unit, words in (
+        ("a.jsonl", "file", "corpus.documents is file, and corpus 'a.jsonl' has records: set it to record"),
+        ("a.txt", "record", "corpus 'a.txt' has text files: set it to file, line, blank-line, article or babylm"),
+    ):
+        located = resolve(str(write(tmp_path / name)), machine=machine)
+        with pytest.raises(BadInput, match=words):
+            list(documents(located, unit))
+
+
+@pytest.mark.parametrize("name", ["childes.train", "childes.dev", "wiki.train.tokens", "wiki.valid.raw", "x.valid"])
+def test_text_files_of_babylm_and_wikitext(tmp_path, machine, name):
+    write(tmp_path / "folder" / name)
+    write(tmp_path / "folder" / ".cache" / "a.txt", ["hidden"])
+    assert read(tmp_path / "folder", machine) == read(tmp_path / "folder" / name, machine) == TEXTS[:1]
