@@ -6,14 +6,17 @@ lines (`\\n`, `\\r\\n`, `\\r`), not Unicode's other separators.
 
 import itertools
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from io import TextIOWrapper
+from statistics import median
 from typing import IO
 
 from bertlab.text.sentences import cut
 
 LONGEST = 1_000_000
 """Characters of the longest document of lines: memory holds one."""
+_ENDS = tuple(".!?。！？…")
+"""What sentences end with."""
 _TITLE = re.compile(r"= (?!= )(.+) =")
 _MARK = re.compile(r"= = = .+ = = =")
 """What stands between the documents of BabyLM's files: `= = = PG123 = = =`."""
@@ -101,3 +104,22 @@ RULES: dict[str, Callable[[Iterable[str]], Iterator[str]]] = {
     "babylm": _babylm,
 }
 """How lines become documents, by the value of `corpus.documents`."""
+
+
+def _has_sentences_and_blank_lines(lines: Sequence[str]) -> bool:
+    """Whether nearly all lines end as sentences do, several between two blank ones, as in BERT's corpora."""
+    ended = [line.rstrip("\"'”’)]»")[-1:] in _ENDS for line in lines if line]
+    blocks = [
+        size for size in map(len, map(str.split, _between_blank_lines("x" * bool(line) for line in lines))) if size
+    ]
+    return len(blocks) > 2 and median(blocks) > 1 and sum(ended) >= 0.9 * len(ended)
+
+
+SIGNS: dict[str, Callable[[Sequence[str]], bool]] = {
+    "babylm": lambda lines: any(map(_MARK.fullmatch, lines)),
+    "article": lambda lines: sum(
+        not before and bool(_TITLE.fullmatch(line)) for before, line in itertools.pairwise(["", *lines])
+    ) > 1,
+    "blank-line": _has_sentences_and_blank_lines,
+}  # fmt: skip
+"""Whether stripped lines look as if documents begin where the rule of this name says."""

@@ -5,6 +5,7 @@ They are JSON: `files` (those read, and all that could be), `documents`, `senten
 each loss, the share of a sample of sequences that have something to predict, by words). What is not known is left out.
 """
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.text import boundaries, rows
-from bertlab.text.sources import Located, documents
+from bertlab.text.sources import Located, documents, is_text
 from bertlab.wording import count
 
 UNKNOWN = 0.01
@@ -24,6 +25,16 @@ SMALL = 16_000_000
 """Bytes of the files whose documents are counted for a plan, in less than a second."""
 BEGINNING = 200_000
 """Characters of a text file that show how it is laid out."""
+_RECORDS = 500
+"""Records of a file that show whether they are lines."""
+_LAYOUTS = {
+    "babylm": "marks between documents (= = = TITLE = = =)",
+    "article": "titles of articles (= Title =)",
+    "blank-line": "a sentence a line, and blank lines",
+}
+"""What a file of several documents has, by the `corpus.documents` that separates them."""
+_LOOKED_AT = 3
+"""Files of a source that are looked at."""
 _NAMED = 3
 """Files that a line names at most."""
 _CHUNK = 1 << 24
@@ -124,23 +135,23 @@ def doubts(facts: Mapping[str, Any]) -> list[str]:
 
 
 def layout_doubts(located: Iterable[Located], unit: str) -> list[str]:
-    """A sentence about the first text file that looks like one of several documents, if files are documents."""
-    paths = [path for each in located for path in each.files if path.name.endswith(".txt")]
-    for path in paths[:_NAMED] if unit in ("by-type", "file") else ():
-        if _has_blank_lines_between_documents(path):
-            return [
-                f"{path.name} has a sentence a line and blank lines between them, as a file of several documents has: "
-                "if it is one, set corpus.documents=blank-line"
-            ]
+    """A sentence about the first file that looks like one of other documents than its type has."""
+    first = [
+        (path, each.source.column) for each in located if not each.source.lines for path in each.files[:_LOOKED_AT]
+    ]
+    for path, column in first if unit in ("by-type", "file", "record") else ():
+        lines = [line.strip() for line in _beginning(path, column)]
+        for other, what in _LAYOUTS.items():
+            if boundaries.SIGNS[other](lines):
+                return [f"{path.name} has {what}: if documents begin there, set corpus.documents={other}"]
     return []
 
 
-def _has_blank_lines_between_documents(path: Path) -> bool:
-    """Whether nearly all lines of the beginning of a text file end as sentences do, several between two blank ones."""
-    with rows.opened(path) as stream:
-        text = stream.read(BEGINNING).decode("utf-8", "ignore").replace("\r\n", "\n")
-    lines = [line.strip() for line in text.split("\n")]
-    ended = [line.rstrip("\"'”’)]»")[-1:] in tuple(".!?。！？…") for line in lines if line]
-    blocks = [len(block.split()) for block in boundaries.RULES["blank-line"]("x" * bool(line) for line in lines)]
-    blocks = [size for size in blocks if size]
-    return len(blocks) > 2 and float(np.median(blocks)) > 1 and sum(ended) >= 0.9 * len(ended)
+def _beginning(path: Path, column: str) -> list[str]:
+    """The first lines of a text file, or the first records of one line each."""
+    if is_text(path):
+        with rows.opened(path) as stream:
+            text = stream.read(BEGINNING).decode("utf-8-sig", "ignore")
+        return text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
+    records = [row.get(column) for row in itertools.islice(rows.read(path, column), _RECORDS)]
+    return [text for text in records if isinstance(text, str) and "\n" not in text.strip()]

@@ -138,7 +138,7 @@ def _documents(located: Located, unit: str) -> Iterator[str]:
                 "corpus.documents=line (or file, blank-line, article, babylm)"
             )
         files = located.dataset.fetch("train", LOCAL)
-    for of_text, group in itertools.groupby(files, _is_text):
+    for of_text, group in itertools.groupby(files, is_text):
         if of_text:
             _require(unit != "record", name, unit, "text files", "file, line, blank-line, article or babylm")
             for path in group:
@@ -221,7 +221,8 @@ def _usable(path: Path) -> bool:
     return path.name.endswith(SUFFIXES) and not path.name.startswith(".") and kind(path, "corpus file") == "file"
 
 
-def _is_text(path: Path) -> bool:
+def is_text(path: Path) -> bool:
+    """Whether a file is of text, not of records."""
     return path.name.endswith((*_TEXT, ".txt.gz"))
 
 

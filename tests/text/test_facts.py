@@ -77,3 +77,22 @@ def test_a_text_file_in_the_form_of_bert_is_doubted_and_a_book_is_not(located):
     assert facts.layout_doubts(located("bert"), "blank-line") == []
     for text in (BOOK, PARAGRAPHS, "One.\nTwo.\n", ""):
         assert facts.layout_doubts(located("book", corpus_dot_txt=text + " "), "by-type") == []
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "unit"),
+    [
+        ("a_dot_train", "= = = PG1 = = =\nSome text.\n\nMore\n", "babylm"),
+        ("wiki_dot_tokens", " \n = One = \n \n Text . \n \n = Two = \n \n More . \n", "article"),
+        (
+            "rows_dot_jsonl",
+            "".join(json.dumps({"text": each}) + "\n" for each in ("", " = One = \n", "", "a\n", "", " = Two = ")),
+            "article",
+        ),
+    ],
+)
+def test_other_layouts_that_a_plan_doubts(located, name, text, unit):
+    found = located("other", **{name: text})
+    (doubt,) = facts.layout_doubts(found, "by-type")
+    assert doubt.endswith(f"set corpus.documents={unit}")
+    assert facts.layout_doubts(found, unit) == []
