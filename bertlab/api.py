@@ -16,9 +16,10 @@ from bertlab.errors import BadInput, unknown
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus, Recipe
-from bertlab.store.files import read_json, write_json
+from bertlab.store.files import read_json
 from bertlab.store.run import PRETRAINED
 from bertlab.store.runs import Store
+from bertlab.store.writes import write_json
 
 if TYPE_CHECKING:
     import pandas
@@ -73,7 +74,7 @@ def prepare_corpus(
     shutil.rmtree(part, ignore_errors=True)  # of a call that was interrupted
     part.mkdir(parents=True)
     job.run(part, Store(part), Machine(), silent)
-    write_json(part / kept.name, {"text": _texts(text), "science": job.science()})
+    write_json(part, kept.name, {"text": _texts(text), "science": job.science()})
     part.rename(directory)
     return tokens.open_corpus(directory, recipe.tokenizer)
 

@@ -22,8 +22,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from bertlab.errors import BadInput, Unwritable, unknown, unusable
 from bertlab.progress import stop_if_asked
 from bertlab.splits import training
-from bertlab.store.files import content, digest, write_json
+from bertlab.store.files import content, digest
 from bertlab.store.forms import misfit
+from bertlab.store.writes import folder, write_json
 
 if TYPE_CHECKING:
     from datasets import IterableDataset
@@ -394,5 +395,4 @@ class Index:
         if stored | self.entries == stored:
             return
         with suppress(OSError, Unwritable):
-            self._path.parent.mkdir(parents=True, exist_ok=True)
-            write_json(self._path, stored | self.entries)
+            write_json(folder(self._path.parent), self._path.name, stored | self.entries)

@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 from bertlab.cli import complete
@@ -35,20 +36,22 @@ def export(
     """
     from bertlab import hub
     from bertlab.report import export as exports
-    from bertlab.store.files import kind, sweep
+    from bertlab.store.files import kind
     from bertlab.store.runs import Store
+    from bertlab.store.writes import sweep
 
-    if kind(directory, "DIR"):
+    target = directory if kind(directory, "DIR") else directory.resolve()  # `new/../other` needs no `new`
+    if target.exists():
         raise BadInput(f"export target '{directory}' exists already: name a new directory")
     if public and not push:
         raise BadInput("--public is for a repository: give --push OWNER/NAME too")
     if study and results:
         raise BadInput("--study is for a model: results are written without the code of a study file")
     store = Store(runs)
-    existing = next(path for path in directory.absolute().parents if path.exists())
-    beside = existing / f".{directory.name}.{os.getpid()}.part"
+    existing = next(path for path in target.parents if path.exists())
+    beside = existing / f".{target.name}.{os.getpid()}.part"
     try:
-        sweep(existing / directory.name)
+        sweep(existing / target.name)
         beside.mkdir()
     except OSError as error:
         raise unusable(error, "export target", directory) from error
@@ -56,11 +59,18 @@ def export(
         with writing(directory, "export target"):
             what = exports.results(store, run, beside) if results else exports.checkpoint(store, run, beside, study)
             address = hub.push(beside, push, "dataset" if results else "model", public=public) if push else ""
-            directory.parent.mkdir(parents=True, exist_ok=True)
-            beside.rename(directory)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            beside.rename(target)
+    except BaseException:
+        for parent in target.parents:
+            if parent == existing:
+                break
+            with suppress(OSError):  # it may not be there yet, or have something else in it
+                parent.rmdir()
+        raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
     say(f"wrote {what} to {directory}{f' and {address}' if address else ''}")
     if json:
-        files = sorted(path.relative_to(directory).as_posix() for path in directory.rglob("*") if path.is_file())
+        files = sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file())
         print_json({"wrote": what, "directory": str(directory), "pushed": address, "files": files})

@@ -16,7 +16,7 @@ from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, Progress
 from bertlab.recipe.ranges import own_arms
-from bertlab.store import files
+from bertlab.store import files, writes
 from bertlab.store.runs import Store
 from bertlab.wording import listed
 
@@ -113,8 +113,8 @@ def attempt(
             seconds = time.monotonic() - began
             if not isinstance(job, Pretrain):  # a pre-training records its own times, across interruptions
                 line = {"stage": job.kind, "step": 0, "seconds": round(seconds, 3)}
-                files.append_line(work / "timing.jsonl", line)
-            files.write_json(work / "result.json", result)
+                writes.append_line(work, "timing.jsonl", line)
+            writes.write_json(work, "result.json", result)
             store.finish(job.kind, job.id, job.label)
         return Ended("done", seconds=seconds)
     except BadInput as error:  # for one, a full disk
@@ -167,7 +167,7 @@ def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:
         store.discard(job.kind, job.id)
     work = store.work(job.kind, job.id)
     record = {"kind": job.kind, "id": job.id, "label": label(job.label), "science": job.science()}
-    files.write_json(work / "recipe.json", record)
+    writes.write_json(work, "recipe.json", record)
     environment = machine.environment(job.recipe if isinstance(job, Pretrain) else None)
     if processes > 1:
         environment["numerics"]["processes"] = processes
@@ -175,5 +175,5 @@ def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:
         with suppress(BadInput, KeyError, TypeError, AttributeError):  # a damaged record must not end a training
             before = files.read_json(work / "environment.json")
             environment["earlier"] = [*before.get("earlier", ()), before["numerics"]]
-    files.write_json(work / "environment.json", environment)
+    writes.write_json(work, "environment.json", environment)
     return work

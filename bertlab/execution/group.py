@@ -18,7 +18,7 @@ from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
 from bertlab.recipe.cost import weight_bytes
-from bertlab.store import files
+from bertlab.store import files, writes
 from bertlab.store.runs import Store
 
 COLLECTIVE_SECONDS = environment.collective_seconds()
@@ -134,11 +134,11 @@ def _process(
     context = get_context()
     group = ProcessGroup(context.get_world_rank(), context.get_world_size())
     strategy = RayDDPStrategy(cluster_environment=RayLightningEnvironment(), **REDUCTION)
-    writes = store.locked_by_group(job.id) if group.first else nullcontext()
-    with listening(), writing(store.root), writes:
+    holds = store.locked_by_group(job.id) if group.first else nullcontext()
+    with listening(), writing(store.root), holds:
         if group.first:  # the command may run on a machine that has no GPU
             record = files.read_json(work / "environment.json")
             numerics = machine.numerics(job.recipe) | {"processes": group.world_size}
-            files.write_json(work / "environment.json", record | {"numerics": numerics})
+            writes.write_json(work, "environment.json", record | {"numerics": numerics})
         result = job.run(work, store, machine, progress if group.first else silent, group, strategy)
     return result if group.first else None

@@ -19,10 +19,11 @@ from bertlab.model.interop.checkpoint import Checkpoint, locate
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recipe.identity import identity, load, science
-from bertlab.store.files import kind, read_json, write, write_json
+from bertlab.store.files import kind, read_json
 from bertlab.store.predictions import PREDICTIONS, packed
 from bertlab.store.run import PRETRAINED, Run
 from bertlab.store.runs import Store
+from bertlab.store.writes import write, write_json
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back, read, sampled
 from bertlab.tasks.locate import LocatedTask, content_of
@@ -196,7 +197,7 @@ class ImportCheckpoint:
         model.save(work / "model.safetensors")
         record = read_json(work / "recipe.json")
         record["science"]["recipe"] = science(recipe)
-        write_json(work / "recipe.json", record)
+        write_json(work, "recipe.json", record)
         return {
             "status": "done",
             "checkpoint": self.checkpoint.name,
@@ -300,7 +301,7 @@ class Measure:
             predictions = predictions | {f"test_{name}": each for name, each in outcome.test.predictions.items()}
             tested = {"split": task.test, "rows": outcome.test.examples, "metrics": outcome.test.metrics}
             tested |= _floors(outcome.test, lexical, 1)
-        write(work / PREDICTIONS, packed(predictions))
+        write(work, PREDICTIONS, packed(predictions))
         return {
             "status": "collapsed" if outcome.collapsed else "done",
             "task": self.data.name,

@@ -1,6 +1,5 @@
 """The values and the pre-trainings that a study plans, finished or not."""
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
@@ -12,12 +11,15 @@ from bertlab.recipe import Recipe, Tokenizer, Transformer
 from bertlab.recipe.identity import leaves_of, science
 from bertlab.recipe.objective import Premise
 from bertlab.report.units import is_loss, is_share
+from bertlab.store.forms import is_number
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
 Models that never left the plateau ended up to 0.23 below it: the length of a sequence gives some tokens away, others
 are shown."""
 
+LARGEST = 1e50
+"""A value whose squares and their sums are finite."""
 EXCHANGED = "second text exchanged"
 LEXICAL = "lexical baseline"
 FLOORS = {
@@ -274,10 +276,8 @@ class Pretraining(Planned):
 
 
 def number(value: Any) -> float | None:
-    """`value` of a JSON file, if it is a finite number."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    return float(value)
+    """`value` of a JSON file, if it is a finite number that a figure can show."""
+    return float(value) if is_number(value) and abs(value) <= LARGEST else None
 
 
 def printed_difference(ours: float | None, theirs: float | None) -> Decimal | None:

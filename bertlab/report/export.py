@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,9 +15,10 @@ from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
 from bertlab.store import predictions, union
 from bertlab.store.addenda import floor_key
-from bertlab.store.files import digest, read_json, write_json, write_sealed
+from bertlab.store.files import digest, read_json
 from bertlab.store.run import PRETRAINED
 from bertlab.store.runs import Store
+from bertlab.store.writes import copy, folder, write, write_json, write_sealed
 
 if TYPE_CHECKING:
     import pandas
@@ -38,7 +38,7 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "") -> str
 
     recipe, opened = load(Recipe, run.science()["recipe"]), open_pretrained(run.path)
     huggingface.write(directory, opened.model, recipe.model, opened.tokenizer)
-    (directory / "README.md").write_text(cards.model(run, recipe, store), encoding="utf-8")
+    write(directory, "README.md", cards.model(run, recipe, store))
     architecture, written = architecture_of(recipe.model, recipe.causal, opened.tokenizer.pad)
     repeated = "" if written == recipe.model.declared else ", with what its layers share repeated in each layer,"
     return f"the {architecture.title} checkpoint of {run.label}{repeated}"
@@ -57,11 +57,11 @@ def results(store: Store, study: str, directory: Path) -> str:
         raise BadInput(f"{which} results in '{store.root}': run `bertlab ablate` first, or give --runs")
     if not chosen:
         raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))
-    (directory / "studies").mkdir()
+    folder(directory, "studies")
     wanted, floors = set(), set()
     for name, record in chosen.items():
-        write_sealed(directory / "studies" / f"{filename(name)}.json", record)
-        union.write_commands(directory / "studies", filename(name), record)
+        write_sealed(directory, f"studies/{filename(name)}.json", record)
+        union.write_commands(directory, filename(name), record)
         wanted |= {cell["run_id"] for cell in record["cells"]} | {cell["pretrain_id"] for cell in record["cells"]}
     copied = 0
     for run in store.runs():
@@ -69,27 +69,26 @@ def results(store: Store, study: str, directory: Path) -> str:
             continue
         run.verify()
         floors.add(floor_key(run.science()))
-        target = directory / run.kind / run.path.name
-        target.mkdir(parents=True)
+        target = folder(directory, f"{run.kind}/{run.path.name}")
         listed = [run.path / name for name in run.manifest() if "/" not in name]
         for file in listed:
             if file.suffix == ".json":  # on one line, which saves a tenth of all
-                (target / file.name).write_text(json.dumps(read_json(file), separators=(",", ":")) + "\n")
+                write(target, file.name, json.dumps(read_json(file), separators=(",", ":")) + "\n")
             elif file.suffix == ".jsonl":
-                shutil.copyfile(file, target / file.name)
+                copy(file, target, file.name)
         copies = [target / file.name for file in listed if (target / file.name).exists()]
         facts = {each.name: {"bytes": each.stat().st_size, "sha256": digest(each)} for each in copies}
-        write_json(target / "manifest.json", facts | predictions.divide(run, target, directory / "answers"))
+        write_json(target, "manifest.json", facts | predictions.divide(run, target, directory))
         copied += 1
     for failure in filter(None, map(store.failure, sorted(wanted))):
-        (directory / "failures").mkdir(exist_ok=True)
-        write_sealed(directory / "failures" / f"{failure['id']}.json", {**failure, "log": ""})  # which may name paths
+        folder(directory, "failures")
+        write_sealed(directory, f"failures/{failure['id']}.json", {**failure, "log": ""})  # which may name paths
     store.addenda().kept(floors, {record["study"] for record in chosen.values()}).write(directory)
     evidences = gather_all(Store(directory, lenient=True))
     tables = {"values": tidy.values, "summary": tidy.summary, "claims": tidy.claims}
     for name, lines in tables.items():
         write_parquet(directory / f"{name}.parquet", lines(evidences))
-    (directory / "README.md").write_text(cards.results(evidences, [*tables]), encoding="utf-8")
+    write(directory, "README.md", cards.results(evidences, [*tables]))
     return f"{copied} results of {'all studies' if study == ALL else study}"
 
 

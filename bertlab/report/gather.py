@@ -31,7 +31,7 @@ from bertlab.store.runs import Store
 LEXICAL_EXAMPLES = 4_000
 """At most so many training examples fit the lexical floors of earlier versions."""
 _OF_RECORD = (
-    *("study", "scale", "question", "source", "command", "baseline", "corpus", "pretrained"),
+    *("study", "scale", "question", "source", "baseline", "corpus", "pretrained"),
     *("substitutes", "notes", "intermediate_task", "searched"),
 )
 _OF_CELL = (
@@ -39,6 +39,9 @@ _OF_CELL = (
     *("pretrain_seed", "finetune_seed", "pretrain_id", "run_id"),
 )
 """Fields of the evidence and of its cells that are those of the record."""
+
+UNFIT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What a record or a result of another form raises where it is read; `BadInput` is a `ValueError`."""
 
 
 def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]:
@@ -55,11 +58,10 @@ def gather_all(store: Store, machine: Machine | None = None) -> list[Evidence]:
     reader, found = _Reader(store, machine), list[tuple[Evidence, Mapping[str, Any]]]()
     for name, record in store.records(needed=()).items():
         try:
-            stated = _stated(record)
-        except BadInput as error:
-            warn(f"'{store.root / 'studies' / name}.json': {error}; the record is skipped")
-        else:
-            found.append((reader.evidence(*stated), record))
+            found.append((reader.evidence(*_stated(record)), record))
+        except UNFIT as error:
+            problem = str(error) if isinstance(error, BadInput) else f"no report can be made of it ({error!r})"
+            warn(f"'{store.root / 'studies' / name}.json': {problem}; the record is skipped")
     rank = {scale: place for place, scale in enumerate(reversed(SCALES))}
 
     def order(each: Evidence) -> tuple[object, ...]:
@@ -97,6 +99,7 @@ class _Reader:
         return Evidence(
             name=name,
             **{name: record[name] for name in _OF_RECORD},
+            command=union.command(record["requests"]),
             defined={kind: list(record["definition"][kind]) for kind in ("variants", "measurements")},
             synthetic=record["world"],
             medians=record["summary"] == "median",

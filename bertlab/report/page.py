@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 from bertlab.errors import BadInput, Unwritable, unknown
@@ -20,7 +20,7 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import agreement as agreement_pages
 from bertlab.report.pages import chapter, latex, notes, render, summary
-from bertlab.store import files
+from bertlab.store import writes
 from bertlab.store.runs import Store
 
 if TYPE_CHECKING:
@@ -92,9 +92,9 @@ def write(
         out.mkdir(parents=True, exist_ok=True)
         paths, names, agreed = [], {each.study for each in chosen}, agreement(everything)
         for name, content in _files(everything, names, out, formats, agreed, changes):
+            writes.folder(out, str(PurePath(name).parent))
+            writes.write(out, name, content)
             paths.append(out / name)
-            paths[-1].parent.mkdir(exist_ok=True)
-            files.write(paths[-1], content)
     except OSError as error:
         raise Unwritable(out, error) from error
     pages = [path for path in paths if path.suffix in (".md", ".html", ".tex")]

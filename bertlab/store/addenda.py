@@ -12,7 +12,8 @@ from typing import Any
 from bertlab.errors import BadInput, warn
 from bertlab.recipe.identity import identity
 from bertlab.store import forms
-from bertlab.store.files import kind, read_json, write_json
+from bertlab.store.files import kind, read_json
+from bertlab.store.writes import write_json
 
 FILE = "addenda.json"
 
@@ -49,7 +50,7 @@ class Addenda:
         if not (self.floors or self.remarks):
             return
         remarks = [{name: text for name, text in vars(each).items() if text} for each in self.remarks]
-        write_json(root / FILE, {"floors": dict(sorted(self.floors.items())), "remarks": remarks})
+        write_json(root, FILE, {"floors": dict(sorted(self.floors.items())), "remarks": remarks})
 
 
 def read(root: Path) -> Addenda:

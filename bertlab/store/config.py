@@ -4,13 +4,13 @@ import glob
 import json
 import re
 import shlex
-import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from bertlab.store.files import write
+from bertlab.store.forms import is_name
+from bertlab.store.writes import below, folder, remove, write
 
 LISTS = ("study", "corpus", "set", "substitute", "intermediate-task", "only", "measure")
 """Options with several values."""
@@ -19,42 +19,47 @@ FLAGS = ("search", "until-decided", "random-init")
 HEAD = "# `bertlab ablate --config FILE` requests these runs again. Devices and the store are not part of it."
 
 
-def write_configs(folder: Path, stem: str, commands: Sequence[tuple[str, Mapping[str, str]]]) -> None:
-    """Writes each command to a file, `STEM.toml`, `STEM-2.toml`, ..., whole or not at all, and removes other ones.
+def write_configs(root: Path, stem: str, commands: Sequence[tuple[str, Mapping[str, str]]]) -> None:
+    """Writes each command to a file of the folder `studies` of the store `root`, and removes other ones.
+
+    The files are `STEM.toml`, `STEM-2.toml`, ..., each whole or not there.
 
     Each has the sources of its study file in a directory of its name (see `kept`). A command that is none, as a record
     from elsewhere may have, and one with bytes that are no text, as a file name may have, have no file.
     """
-    kept = set()
+    studies, kept = root / "studies", set()
     for number, (command, sources) in enumerate(commands, start=1):
-        path = folder / f"{stem}{f'-{number}' if number > 1 else ''}.toml"
+        path = studies / f"{stem}{f'-{number}' if number > 1 else ''}.toml"
         try:
             content = config(command).encode()
         except (StopIteration, ValueError):
             continue
         kept.add(path)
         if not path.is_file() or path.read_bytes() != content:
-            write(path, content)
-        _write_sources(folder / path.stem, sources)
-    for path in {*folder.glob(f"{glob.escape(stem)}.toml"), *folder.glob(f"{glob.escape(stem)}-*.toml")} - kept:
-        path.unlink(missing_ok=True)
-        shutil.rmtree(folder / path.stem, ignore_errors=True)
+            write(root, f"studies/{path.name}", content)
+        _write_sources(root, f"studies/{path.stem}", sources)
+    for path in {*studies.glob(f"{glob.escape(stem)}.toml"), *studies.glob(f"{glob.escape(stem)}-*.toml")} - kept:
+        remove(root, f"studies/{path.name}")
+        remove(root, f"studies/{path.stem}")
 
 
-def _write_sources(folder: Path, sources: Mapping[str, str]) -> None:
+def _write_sources(root: Path, place: str, sources: Mapping[str, str]) -> None:
     """Writes the source of a user's study file, and of the modules beside it.
 
-    Records may come from elsewhere: names that lead out of the directory, and sources that are no text, have no copy.
+    Records may come from elsewhere: names that lead out of the directory or are no names of files, and sources that are
+    no text, have no copy.
     """
     for name, source in sources.items():
-        path = folder / name
-        if Path(name).is_absolute() or ".." in Path(name).parts or path.suffix != ".py":
+        if not is_name(name) or not name.endswith(".py"):
             continue
-        with suppress(ValueError):  # of characters that no file or file name can have
-            content = source.encode()
-            path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path, content = below(root, f"{place}/{name}"), source.encode()
+        except ValueError:
+            continue
+        with suppress(FileExistsError, IsADirectoryError, NotADirectoryError):  # `a.py` beside `a.py/b.py`
             if not path.is_file() or path.read_bytes() != content:
-                write(path, content)
+                folder(root, path.parent.relative_to(root).as_posix())
+                write(root, f"{place}/{name}", content)
 
 
 def kept(config: Path, study: str) -> Path | None:
@@ -63,18 +68,17 @@ def kept(config: Path, study: str) -> Path | None:
     return next((path for stem in stems if (path := config.parent / stem / Path(study).name).is_file()), None)
 
 
-def write_run_config(folder: Path, command: str, options: Mapping[str, Any]) -> None:
+def write_run_config(directory: Path, command: str, options: Mapping[str, Any]) -> None:
     """Writes the options that define a run of `pretrain` or `finetune` to `config.toml` in its directory.
 
     Leaves out options without a value, keeps a file of an earlier command, and writes none for bytes that are no text.
     """
-    path = folder / "config.toml"
     given = {name: value for name, value in options.items() if value not in (None, "", [])}
     head = f"# `bertlab {command} --config FILE` requests this run again. Devices and the store are not part of it."
     lines = [head, *(f"{name} = {toml(value)}" for name, value in given.items()), ""]
-    if not path.is_file():
+    if not (directory / "config.toml").is_file():
         with suppress(UnicodeEncodeError):
-            write(path, "\n".join(lines).encode())
+            write(directory, "config.toml", "\n".join(lines).encode())
 
 
 def config(command: str) -> str:

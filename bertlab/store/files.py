@@ -1,4 +1,4 @@
-"""Reads, hashes and writes files; writes them whole or not at all.
+"""Reads and hashes files.
 
 `kind`, `opened` and `content` check paths that a user gave: anything but a regular file or a folder is an error.
 """
@@ -7,18 +7,15 @@ import gzip
 import hashlib
 import json
 import os
-import re
-import shutil
 import stat
-import time
 from collections.abc import Mapping
 from io import BufferedReader
 from pathlib import Path
 from typing import IO, Any, Literal, cast
 
-from bertlab.errors import BadInput, unusable, writing
+from bertlab.errors import BadInput, unusable
 from bertlab.recipe.identity import canonical
-from bertlab.store.forms import misfit
+from bertlab.store.forms import Form, misfit, unsound
 
 
 def expanded(text: str | Path, what: str) -> Path:
@@ -85,57 +82,24 @@ def _irregular(path: Path, what: str) -> BadInput:
     return BadInput(f"{what} '{path}' is not a regular file: give a file, not a folder, pipe, device or socket")
 
 
-def write(path: Path, content: str | bytes) -> None:
-    """Writes a file under another name, syncs it and renames it, so that it is whole or absent. Raises `Unwritable`."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    with writing(path.parent):
-        sweep(path)
-        try:
-            with beside.open("wb") as file:
-                file.write(content.encode() if isinstance(content, str) else content)
-                file.flush()
-                os.fsync(file.fileno())
-            beside.replace(path)
-        finally:
-            beside.unlink(missing_ok=True)
-        sync(path.parent)
-
-
-def sweep(path: Path) -> None:
-    """Removes partial copies of a file or directory that killed processes left."""
-    left = re.compile(re.escape(f".{path.name}.") + r"(\d+)\.part")
-    for each in path.parent.iterdir() if path.parent.is_dir() else ():
-        found = left.fullmatch(each.name)
-        if found and not Path(f"/proc/{found[1]}").exists() and time.time() - each.lstat().st_mtime > 2:
-            shutil.rmtree(each) if each.is_dir() else each.unlink(missing_ok=True)
-
-
-def write_json(path: Path, data: Any) -> None:
-    """Writes `data` as JSON, whole or not at all; in ASCII, which can represent any name of a file or in data."""
-    write(path, json.dumps(data, indent=1) + "\n")
-
-
-def write_sealed(path: Path, record: Mapping[str, Any]) -> None:
-    """Writes a record with its own SHA-256, for a file that no manifest lists."""
-    write_json(path, {**record, "sha256": _seal(record)})
-
-
-def read_sealed(path: Path, form: Any = dict) -> dict[str, Any]:
-    """Reads what `write_sealed` wrote. Raises `BadInput` if the file changed since, or has another form."""
+def read_sealed(path: Path, form: Form = dict) -> dict[str, Any]:
+    """Reads what `writes.write_sealed` wrote. Raises `BadInput` if the file changed since, or has another form."""
     record: dict[str, Any] = read_json(path, form)
-    if record.pop("sha256", "") not in ("", _seal(record)):
+    if record.pop("sha256", "") not in ("", seal(record)):
         raise _damaged(path, "its seal is broken")
     return record
 
 
-def _seal(record: Mapping[str, Any]) -> str:
+def seal(record: Mapping[str, Any]) -> str:
+    """The SHA-256 of a record."""
     return hashlib.sha256(canonical(record).encode(errors="surrogatepass")).hexdigest()
 
 
-def read_json(path: Path, form: Any = object) -> Any:
+def read_json(path: Path, form: Form = object) -> Any:
     """The data of a JSON file of the store.
 
-    Raises `BadInput` if the file is damaged or has another form (see `forms`), `Unusable` if the system denies access.
+    Raises `BadInput` if the file is damaged, has another form (see `forms`), is nested deeper than any that bertlab
+    writes, or has a number that is not finite or immense; `Unusable` if the system denies access.
     """
     try:
         data = json.loads(content(path, "file"))
@@ -143,8 +107,11 @@ def read_json(path: Path, form: Any = object) -> Any:
         if isinstance(error, BadInput):
             raise
         raise _damaged(path, "nested too deep" if isinstance(error, RecursionError) else str(error)) from None
-    if misfit(data, form) is not None:
-        raise _damaged(path, "bertlab writes another form")
+    if (flaw := unsound(data)) is not None:
+        raise _damaged(path, flaw)
+    if (flaw := misfit(data, form)) is not None:
+        what = f"its {flaw} is missing, of another type or out of range" if flaw else "bertlab writes another form"
+        raise _damaged(path, what)
     return data
 
 
@@ -152,33 +119,21 @@ def _damaged(path: Path, why: str) -> BadInput:
     return BadInput(f"'{path}' is damaged ({why}): give the command that wrote it again, or remove it")
 
 
-def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The records of a JSON-lines file, up to the first line that is damaged or incomplete."""
+def read_lines(path: Path, form: Form = dict) -> list[dict[str, Any]]:
+    """The records of a JSON-lines file, up to the first line that is damaged, incomplete or of another form.
+
+    A number that is not finite is None.
+    """
     records = []
     for line in content(path, "file").splitlines() if path.exists() else ():
         try:
-            record = json.loads(line)
+            record = json.loads(line, parse_constant=lambda name: None)
         except (ValueError, RecursionError):
             break
-        if not isinstance(record, dict):
+        if unsound(record) is not None or misfit(record, form) is not None:
             break
         records.append(record)
     return records
-
-
-def append_line(path: Path, record: dict[str, Any]) -> None:
-    """Appends a record to a JSON-lines file. Raises `Unwritable`."""
-    with writing(path.parent), path.open("a", encoding="utf-8") as file:
-        file.write(json.dumps(record) + "\n")
-
-
-def sync(path: Path) -> None:
-    """Syncs the content of a file, or the names in a directory, to the disk."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def digest(path: Path, first: int | None = None) -> str:

@@ -7,14 +7,17 @@ import fcntl
 import json
 import os
 import socket
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
+from bertlab.errors import BadInput
 from bertlab.progress import Progress
+from bertlab.store.files import content
 from bertlab.store.forms import LOCK, misfit
 
 SECONDS_BETWEEN_RECORDS = 0.4
@@ -53,7 +56,7 @@ class Lock:
 @contextmanager
 def locked(path: Path, **facts: Any) -> Iterator[Lock | None]:
     """Holds the lock of the file `path`, with `facts` in its record; yields `None` if another process holds it."""
-    with path.open("a", encoding="utf-8") as file:
+    with _opened(path, os.O_RDWR | os.O_CREAT) as file:
         if not _take(file.fileno()):
             yield None
             return
@@ -68,7 +71,7 @@ def locked(path: Path, **facts: Any) -> Iterator[Lock | None]:
 def is_locked(path: Path) -> bool:
     """Whether a process holds the lock of `path` now."""
     try:
-        with path.open("r", encoding="utf-8") as file:
+        with _opened(path, os.O_RDONLY) as file:
             return not _take(file.fileno(), fcntl.LOCK_SH)  # a shared lock needs no write access on any file system
     except FileNotFoundError:  # the lock of an ended process may be removed at any time
         return False
@@ -77,7 +80,7 @@ def is_locked(path: Path) -> bool:
 def record(path: Path) -> dict[str, Any]:
     """The last record of a lock: `pid`, `host`, `done`, `total`, `stage`, figures. Empty if there is none."""
     try:
-        found: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        found: dict[str, Any] = json.loads(content(path, "lock"))
     except (OSError, ValueError, RecursionError):  # it is being written
         return {}
     return found if misfit(found, LOCK) is None else {}
@@ -90,6 +93,15 @@ def holder(path: Path) -> str:
         return "another process"
     since = time.strftime(" since %H:%M:%S", time.localtime(found["since"])) if "since" in found else ""
     return f"process {found['pid']} on {found.get('host', 'another machine')}{since}"
+
+
+def _opened(path: Path, flags: int) -> IO[bytes]:
+    """Opens the file of a lock; never blocks, as opening a pipe would."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK | os.O_CLOEXEC, 0o666)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise BadInput(f"lock '{path}' is not a regular file: remove it")
+    return open(descriptor, "rb" if flags == os.O_RDONLY else "r+b", buffering=0)
 
 
 def _take(descriptor: int, kind: int = fcntl.LOCK_EX) -> bool:

@@ -7,7 +7,6 @@ otherwise a note lists them, as they depend on both. It also lists those of GPUs
 
 import itertools
 import math
-import shutil
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -15,11 +14,11 @@ from typing import Any
 from bertlab.errors import BadInput, writing
 from bertlab.store import addenda, union
 from bertlab.store.addenda import Addenda
-from bertlab.store.files import sync
 from bertlab.store.predictions import PREDICTIONS, equal
 from bertlab.store.run import ANSWERS, KINDS, Run
 from bertlab.store.runs import Store
 from bertlab.store.union import Record
+from bertlab.store.writes import below, copy, move, remove
 from bertlab.wording import count
 
 
@@ -163,6 +162,11 @@ def merge(
         for path in map(run.file, run.manifest()):
             if path.is_symlink() or not any(map(path.resolve().is_relative_to, homes)):
                 raise BadInput(f"'{path}' is a link: give a store without links")
+    _, names = union.joined(target, joined.records().values())
+    places = [f"{run.kind}/.{run.id}.merged" for run in new] + [f"{run.kind}/{run.path.name}" for run in new]
+    places += [f"failures/{failure['id']}.json" for failure in joined.failures()]
+    for place in (*places, *(f"studies/{name}{end}" for name in names for end in ("", ".json", ".toml"))):
+        below(into, place)  # before anything is written
     target.prepare()
     with target.reserved(run.id for run in joined.runs()):
         for number, run in enumerate(new):
@@ -180,23 +184,20 @@ def merge(
 def _copy(run: Run, target: Store) -> None:
     """Copies a run, whole or not at all, in place of a copy with fewer files."""
     folder = target.root / run.kind
-    beside = folder / f".{run.id}.merged"
+    beside, final = f"{run.kind}/.{run.id}.merged", f"{run.kind}/{run.path.name}"
     with target.locked(run.id) as lock, writing(folder):
         if lock is None:
             raise BadInput(f"another command works on run {run.id} in '{target.root}': merge again when it has ended")
-        shutil.rmtree(beside, ignore_errors=True)
+        remove(target.root, beside)
         try:
             for name in (*run.manifest(), "manifest.json"):
-                (beside / name).parent.mkdir(parents=True, exist_ok=True)
-                shutil.copyfile(run.file(name), beside / name)
-                sync(beside / name)
+                copy(run.file(name), target.root, f"{beside}/{name}")
             lesser = target.get(run.id)
             if lesser is not None:
                 target.remove([lesser])
             target.set_aside(run.kind, run.id)  # a damaged copy
-            beside.rename(folder / run.path.name)
+            move(target.root, beside, final)
         finally:
-            shutil.rmtree(beside, ignore_errors=True)
-        sync(folder)
+            remove(target.root, beside)
         target.discard(run.kind, run.id)
         target.clear_failure(run.id)

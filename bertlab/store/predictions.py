@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from bertlab.errors import BadInput
 from bertlab.store.run import ANSWERS, Run
+from bertlab.store.writes import folder, write
 
 RIGHT = ("label", "sentence", "group")
 """Arrays of the right answers and of the group of each example; those of a test split begin with `test_`."""
@@ -52,10 +53,10 @@ def equal(one: Run, other: Run) -> bool:
     return content(one) == content(other)
 
 
-def divide(run: Run, folder: Path, answers: Path) -> dict[str, dict[str, Any]]:
-    """Writes the arrays of a run into `folder`, those in `RIGHT` into `answers`, where equal ones are one file.
+def divide(run: Run, directory: Path, root: Path) -> dict[str, dict[str, Any]]:
+    """Writes the arrays of a run into `directory`, those in `RIGHT` into `answers` of `root`, equal ones as one file.
 
-    Returns what the manifest of the run in `folder` says of them.
+    Returns what the manifest of the run in `directory` says of them.
     """
     parts: dict[str, dict[str, npt.NDArray[Any]]] = {PREDICTIONS: {}, ANSWERS: {}}
     for name, values in read(run).items():
@@ -63,7 +64,8 @@ def divide(run: Run, folder: Path, answers: Path) -> dict[str, dict[str, Any]]:
     facts = {}
     for name, content in ((name, packed(part)) for name, part in parts.items() if part):
         facts[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        path = folder / name if name == PREDICTIONS else answers / f"{facts[name]['sha256']}.npz"
-        path.parent.mkdir(exist_ok=True)
-        path.write_bytes(content)
+        if name == PREDICTIONS:
+            write(directory, name, content)
+        elif not (folder(root, "answers") / (shared := f"{facts[name]['sha256']}.npz")).exists():
+            write(root, f"answers/{shared}", content)
     return facts

@@ -1,10 +1,12 @@
 """Removes runs that belong to no study."""
 
-import shutil
-
 from bertlab.store import addresses, locks
 from bertlab.store.run import KINDS
 from bertlab.store.runs import CHECKPOINT, Store
+from bertlab.store.writes import remove
+
+REMAINS = ("damaged", "merged")
+"""Suffixes of runs that were set aside, and of those that a merge had begun to copy when it was killed."""
 
 
 def prune(store: Store) -> tuple[int, int]:
@@ -20,16 +22,16 @@ def prune(store: Store) -> tuple[int, int]:
         needed |= {run.science()["corpus"] for run in runs if run.kind == "pretrain" and run.id in needed}
         unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]
         store.remove(unneeded)
-        remains = [path for kind in KINDS for path in (store.root / kind).glob(".*.damaged")]
-        remains += [run.path / CHECKPOINT for run in store.runs()]
+        remains = [path for kind in KINDS for end in REMAINS for path in (store.root / kind).glob(f".*.{end}")]
+        remains += [run.path / CHECKPOINT for run in store.runs() if not run.path.is_symlink()]
         unfinished = store.unfinished()
         if not any(active for _, _, active in unfinished):  # else a group may still use them
             remains += store.scratch.glob("group.*")
         for path in remains:
-            shutil.rmtree(path, ignore_errors=True)
+            remove(store.root, path.relative_to(store.root).as_posix())
         for path in store.scratch.glob("asks.*"):
             if not locks.is_locked(path):
-                path.unlink(missing_ok=True)
+                remove(store.root, f".locks/{path.name}")
         discarded = 0
         for kind, run_id, _ in unfinished:
             if run_id not in needed:

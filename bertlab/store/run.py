@@ -60,15 +60,15 @@ class Run:
 
     def metrics(self) -> list[dict[str, Any]]:
         """Curves: one record per logged step, without times."""
-        return read_lines(self.path / "metrics.jsonl")
+        return read_lines(self.path / "metrics.jsonl", forms.METRICS)
 
     def timing(self) -> list[dict[str, Any]]:
         """Seconds by stage."""
-        return read_lines(self.path / "timing.jsonl")
+        return read_lines(self.path / "timing.jsonl", forms.TIMING)
 
     def seconds(self) -> float:
         """The time of the run, over all its attempts."""
-        return math.fsum(float(line.get("seconds", 0.0)) for line in self.timing())
+        return math.fsum(line["seconds"] for line in self.timing())
 
     def damage(self, *, large: bool = True) -> Path | None:
         """The first file that differs from the manifest; without `large`, weights and arrays are compared by size only.

@@ -18,7 +18,6 @@ runs/.locks/store               locked by a command that joins records or remove
 import errno
 import os
 import secrets
-import shutil
 import socket
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -31,9 +30,10 @@ from bertlab.names import label
 from bertlab.progress import stop_if_asked
 from bertlab.store import addenda, addresses, forms, locks
 from bertlab.store.addenda import Addenda
-from bertlab.store.files import digest, read_sealed, sync, write_json, write_sealed
+from bertlab.store.files import digest, read_sealed
 from bertlab.store.files import kind as kind_of
 from bertlab.store.run import KINDS, Run
+from bertlab.store.writes import below, folder, move, remove, sync, write_json, write_sealed
 
 CHECKPOINT = "checkpoint"
 """The folder of a working directory from which a run resumes. It is removed after everything else is sealed: a run that
@@ -130,7 +130,8 @@ class Store:
             if flaw is None:
                 found[path.stem] = record
                 continue
-            problem = f"'{path}' is not a record as this version writes it (its {flaw} is missing or of another type)"
+            what = f"its {flaw} is missing, of another type or out of range"
+            problem = f"'{path}' is not a record as this version writes it ({what})"
             study = record.get("study")
             if needed is None or study in needed or (needed and not isinstance(study, str)):
                 raise BadInput(f"{problem}: move it away and repeat its commands; finished runs are kept")
@@ -145,7 +146,12 @@ class Store:
         """Why the run with this id ended without a result, if it did. Skips an unreadable record."""
         path = self.root / "failures" / f"{run_id}.json"
         try:
-            return read_sealed(path, forms.FAILURE) if kind_of(path, "file") else None
+            if not kind_of(path, "file"):
+                return None
+            record = read_sealed(path, forms.FAILURE)
+            if record["id"] != run_id:
+                raise BadInput(f"'{path}' is the record of another run, {record['id']}: remove it")
+            return record
         except BadInput as error:
             warn(f"{error}; the record is skipped")
             return None
@@ -164,7 +170,7 @@ class Store:
         """Makes the directories of the store. Raises `Unwritable` if that is not possible."""
         try:
             for name in (*KINDS, "studies", "failures", ".locks"):
-                (self.root / name).mkdir(parents=True, exist_ok=True)
+                folder(self.root, name)
             probe = self.root / ".locks" / f"probe-{os.getpid()}"
             probe.touch()
             probe.unlink()
@@ -177,7 +183,7 @@ class Store:
         if self.reserved_ids() or any(path.is_file() for name in folders for path in (self.root / name).rglob("*")):
             return
         for path in self.scratch.glob("*"):
-            path.unlink()
+            remove(self.root, f".locks/{path.name}")
         for name in (*folders, ".locks", ""):
             with suppress(OSError):
                 (self.root / name).rmdir()
@@ -256,9 +262,8 @@ class Store:
 
     def work(self, kind: str, run_id: str) -> Path:
         """The working directory of a run, with the files of a killed attempt."""
-        path = self.root / kind / f".{run_id}.work"
+        path = folder(self.root, f"{kind}/.{run_id}.work")
         with writing(path.parent):
-            path.mkdir(parents=True, exist_ok=True)
             for part in filter(Path.is_file, path.rglob(".*.part")):  # of a write that was killed
                 part.unlink(missing_ok=True)
         return path
@@ -268,8 +273,7 @@ class Store:
 
         Sets aside a directory of the same id, which must be damaged: otherwise the run would not have been repeated.
         """
-        work = self.root / kind / f".{run_id}.work"
-        final = self.root / kind / f"{run_id}--{label(name)}"
+        work, final = below(self.root, f"{kind}/.{run_id}.work"), f"{kind}/{run_id}--{label(name)}"
         with writing(work):
             for path in work.rglob(".*.part"):  # of a write that was killed
                 path.unlink()
@@ -277,16 +281,15 @@ class Store:
             files = sorted(path for path in kept if path.is_file() and path.name != "manifest.json")
             for path in files:
                 sync(path)
-            for folder in {path.parent for path in files}:
-                sync(folder)
+            for parent in {path.parent for path in files}:
+                sync(parent)
             facts = {each: {"bytes": each.stat().st_size, "sha256": digest(each)} for each in files}
-            write_json(work / "manifest.json", {each.relative_to(work).as_posix(): facts[each] for each in files})
+            write_json(work, "manifest.json", {each.relative_to(work).as_posix(): facts[each] for each in files})
             self.set_aside(kind, run_id)
-            work.rename(final)
-            sync(final.parent)
-            shutil.rmtree(final / CHECKPOINT, ignore_errors=True)
+            move(self.root, f"{kind}/.{run_id}.work", final)
+            remove(self.root, f"{final}/{CHECKPOINT}")
         self.clear_failure(run_id)
-        return Run(run_id, kind, label(name), final)
+        return Run(run_id, kind, label(name), self.root / final)
 
     def set_aside(self, kind: str, run_id: str) -> None:
         """Hides what there is of a run from all commands, for the user to look at."""
@@ -295,28 +298,30 @@ class Store:
 
     def discard(self, kind: str, run_id: str) -> None:
         """Removes the working directory of a run."""
-        shutil.rmtree(self.root / kind / f".{run_id}.work", ignore_errors=True)
+        remove(self.root, f"{kind}/.{run_id}.work")
 
     def fail(self, record: dict[str, Any]) -> None:
         """Records why a run (`record["id"]`) ended without a result."""
-        write_sealed(self.root / "failures" / f"{record['id']}.json", record)
+        if (flaw := forms.misfit(record, forms.FAILURE)) is not None:
+            raise BadInput(f"the record of a failure cannot be written: its {flaw} is of another form")
+        write_sealed(self.root, f"failures/{record['id']}.json", record)
 
     def clear_failure(self, run_id: str) -> None:
         """Removes the record of a failure, so that the run is tried again."""
-        (self.root / "failures" / f"{run_id}.json").unlink(missing_ok=True)
+        remove(self.root, f"failures/{run_id}.json")
 
     def write_record(self, stem: str, record: dict[str, Any]) -> None:
         """Writes the record of a study to the file with that stem."""
-        path = self.root / "studies" / f"{stem}.json"
-        with writing(path.parent):
-            path.parent.mkdir(parents=True, exist_ok=True)
-        write_sealed(path, record)
+        folder(self.root, "studies")
+        write_sealed(self.root, f"studies/{stem}.json", record)
 
     def remove(self, runs: list[Run]) -> None:
         """Removes runs. The manifest goes first, so that no half-removed run counts as finished."""
         for run in runs:
-            (run.path / "manifest.json").unlink(missing_ok=True)
-            shutil.rmtree(run.path, ignore_errors=True)
+            name = f"{run.kind}/{run.path.name}"
+            if not run.path.is_symlink():  # else the link alone is the store's
+                remove(self.root, f"{name}/manifest.json")
+            remove(self.root, name)
 
     def match(self, text: str, among: Callable[[Run], bool] = lambda run: True, *, to_remove: bool = False) -> Run:
         """The finished run that `text` names: the beginning of its id, its label, address, or path of its directory.
@@ -358,10 +363,13 @@ class Store:
         """The ids of the runs whose address `text` is; none for a path."""
         return addresses.find(text, self.records(needed=()).values()) if text.count("/") > 1 else set()
 
-    def _sealed(self, run_id: str = "[0-9a-f]*") -> Iterator[Run]:
-        """Directories with a manifest whose id matches a pattern, in the order of their kinds and names."""
+    def _sealed(self, run_id: str = "*") -> Iterator[Run]:
+        """Directories with a manifest, of one id or of all, in the order of their kinds and names."""
         for kind in KINDS:
             for path in sorted((self.root / kind).glob(f"{run_id}--*")):
+                own, _, name = path.name.partition("--")
+                if not forms.is_id(own):
+                    continue
                 try:
                     sealed = kind_of(path / "manifest.json", "file") is not None
                 except BadInput as error:
@@ -370,22 +378,19 @@ class Store:
                     warn(f"{error}; the run is skipped")
                     continue
                 if sealed:
-                    found, _, name = path.name.partition("--")
-                    yield Run(found, kind, name, path)
+                    yield Run(own, kind, name, path)
 
     def _set_aside(self, path: Path) -> None:
         """Hides a directory from all commands, for the user to look at; keeps the last one of each run."""
-        aside = path.with_name(f".{path.name}.damaged")
-        if aside.exists():
-            shutil.rmtree(aside)
-        path.rename(aside)
-        sync(path.parent)
+        kind, aside = path.parent.name, f".{path.name}.damaged"
+        remove(self.root, f"{kind}/{aside}")
+        move(self.root, f"{kind}/{path.name}", f"{kind}/{aside}")
 
     def _lock(self, name: str) -> Path:
         """The file of a lock, created if it is missing."""
-        path = self.scratch / name
+        folder(self.root, ".locks")
+        path = below(self.root, f".locks/{name}")
         with writing(path.parent):
-            path.parent.mkdir(parents=True, exist_ok=True)
             path.touch()
         return path
 

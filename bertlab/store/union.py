@@ -20,6 +20,8 @@ from bertlab.store.config import write_configs
 from bertlab.store.runs import Store
 
 Record = dict[str, Any]
+OPTIONS = ("options", "rounds")
+"""Fields of a request that are options of its command line."""
 
 
 def keep(store: Store, records: Iterable[Record]) -> list[Record]:
@@ -31,16 +33,16 @@ def keep(store: Store, records: Iterable[Record]) -> list[Record]:
         known, names = joined(store, [*records])
         for name in names:
             store.write_record(name, known[name])
-            write_commands(store.root / "studies", name, known[name])
+            write_commands(store.root, name, known[name])
     return [known[name] for name in names]
 
 
-def write_commands(folder: Path, name: str, record: Record) -> None:
-    """Writes the files that repeat the commands of a record, each with the study file as it was for this command."""
+def write_commands(root: Path, name: str, record: Record) -> None:
+    """Writes the files of the store `root` that repeat the commands of a record, each with its study file as it was."""
     files = {mark(each): each for each in record["sources"]}
     newest = {path: text for each in record["sources"] for path, text in each.items()}  # older requests name no file
     commands = [(command([each]), files.get(each.get("file"), newest)) for each in record["requests"]]
-    write_configs(folder, name, commands)
+    write_configs(root, name, commands)
 
 
 def joined(store: Store, records: Collection[Record]) -> tuple[dict[str, Record], list[str]]:
@@ -59,9 +61,10 @@ def join(known: dict[str, Record], record: Record, where: str) -> str:
     """
     for other in known.values():
         if other["study"] == record["study"] and (difference := _difference(other, record)):
+            there = f"{where} (`{command(other['requests'])}`)"
             raise BadInput(
-                f"study '{record['study']}' is not the study with that name in {where} (`{other['command']}`): "
-                f"{difference}; give it another name, or name another store with --runs"
+                f"study '{record['study']}' is not the study with that name in {there}: {difference}; "
+                "give it another name, or name another store with --runs"
             )
     for name, other in known.items():
         if _place(other) == _place(record) and not _apart(other, record):
@@ -185,7 +188,7 @@ def command(requests: Sequence[Mapping[str, Any]]) -> str:
     """The command line that requests a record, or several that each request a part."""
     commands = []
     for each in requests:
-        words = ["bertlab ablate", shlex.quote(each["study"]), each["options"], each.get("rounds", "")]
+        words = ["bertlab ablate", shlex.quote(each["study"]), *(_quoted(each.get(name, "")) for name in OPTIONS)]
         if not each.get("rounds"):
             if each["seeds"] != [0] or each.get("claim_seeds") == []:
                 words.append(f"--seeds {spelled(each['seeds'])}")
@@ -198,6 +201,14 @@ def command(requests: Sequence[Mapping[str, Any]]) -> str:
         words += ["--random-init"] * each["random_init"]
         commands.append(" ".join(filter(None, words)))
     return " && ".join(commands)
+
+
+def _quoted(options: str) -> str:
+    """Options as words for a shell, whatever a record from elsewhere has in their place."""
+    try:
+        return shlex.join(shlex.split(options))
+    except ValueError:  # an open quote
+        return shlex.quote(options)
 
 
 def spelled(seeds: Sequence[int]) -> str:

@@ -11,9 +11,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from bertlab import hub
-from bertlab.errors import BadInput, writing
+from bertlab.errors import BadInput
 from bertlab.machine import Machine
-from bertlab.store import files as store
+from bertlab.store import writes
+from bertlab.store.files import read_json
 from bertlab.tasks.data import from_hub
 from bertlab.tasks.locate import existing, public, reference_of, splits_of
 from bertlab.tasks.task import Task
@@ -30,7 +31,7 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
     for task in map(public, tasks):
         folder, reference, found = directory / task.dataset, reference_of(task), None
         if (folder / "manifest.json").exists():
-            manifest = store.read_json(folder / "manifest.json", {"hub": str, "commit": str})
+            manifest = read_json(folder / "manifest.json", {"hub": str, "commit": str})
             if manifest["hub"] != reference.name:
                 raise BadInput(f"{folder} holds {manifest['hub']}, not {reference.name}: give another directory")
             reference = dataclasses.replace(reference, revision=manifest["commit"])
@@ -46,12 +47,11 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
             rows, _ = from_hub(found, split, task, ADVICE)
             if task.only and not rows:
                 raise BadInput(f"'{found.name}' {split} has no row of task '{task.name}': correct its field only")
-            with writing(folder):
-                folder.mkdir(parents=True, exist_ok=True)
-            store.write_json(folder / "manifest.json", {"hub": found.name, "commit": found.commit})
+            writes.folder(directory, task.dataset)
+            writes.write_json(folder, "manifest.json", {"hub": found.name, "commit": found.commit})
             packed = io.BytesIO()
             with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as file:  # equal rows give equal bytes
                 for row in rows:
                     file.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
-            store.write(path := folder / f"{split}.jsonl.gz", packed.getvalue())
-            yield f"{path}: {len(rows):,} rows of {found.name} at {found.commit[:12]}"
+            writes.write(directory, f"{task.dataset}/{split}.jsonl.gz", packed.getvalue())
+            yield f"{folder / split}.jsonl.gz: {len(rows):,} rows of {found.name} at {found.commit[:12]}"

@@ -11,7 +11,7 @@ from lightning.pytorch import Callback, LightningModule, Trainer
 from lightning.pytorch.trainer.states import TrainerFn
 
 from bertlab.progress import Interrupted, Progress, asked_to_stop, stop_if_asked
-from bertlab.store.files import append_line
+from bertlab.store.writes import append_line
 from bertlab.training import checkpoints
 from bertlab.training.process_group import ProcessGroup
 
@@ -106,5 +106,5 @@ class RunDirectory(Callback):
         now = time.monotonic()
         if self.group.first:
             line = {"stage": stage, "step": step, "seconds": round(now - self.clock, 3)}
-            append_line(self.work / "timing.jsonl", line)
+            append_line(self.work, "timing.jsonl", line)
         self.clock = now

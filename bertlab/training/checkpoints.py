@@ -21,8 +21,9 @@ from safetensors.torch import save as serialised
 from torch import Tensor
 
 from bertlab.errors import RunFailed
-from bertlab.store.files import digest, read_sealed, sync, write_sealed
+from bertlab.store.files import digest, read_sealed
 from bertlab.store.runs import CHECKPOINT
+from bertlab.store.writes import sync, write_sealed
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class SafetensorsIO(CheckpointIO):
         written = [*self.work.glob("metrics.jsonl"), *sorted(self.work.glob("milestones/step-*.safetensors"))]
         left = {each.relative_to(self.work).as_posix(): _left(each, each.stat()) for each in written}
         record = {"step": step, "trained": self.trained, "trainer": state, "sha256_of": files, "left": left}
-        write_sealed(beside / "state.json", record)
+        write_sealed(beside, "state.json", record)
         beside.rename(final)
         sync(folder)
         if _verified(final) is not None:

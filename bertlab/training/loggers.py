@@ -16,8 +16,9 @@ from bertlab import trackers
 from bertlab.machine import Machine
 from bertlab.names import label as short
 from bertlab.names import plain, plain_data
-from bertlab.store.files import append_line, read_json, write_json
+from bertlab.store.files import read_json
 from bertlab.store.runs import Store
+from bertlab.store.writes import append_line, write_json
 from bertlab.trackers.base import Page, Tracker
 
 
@@ -44,7 +45,7 @@ class JsonLinesLogger(Logger):
             line = {begin + name: value for name, value in own.items()}
             if line and step is not None and step > self.written[prefix]:
                 self.written[prefix] = step
-                append_line(self.path, {"step": step, **line})
+                append_line(self.path.parent, self.path.name, {"step": step, **line})
 
 
 class CurveLogger(Logger):
@@ -70,7 +71,7 @@ class CurveLogger(Logger):
             return
         (self.tracker.finish if last else self.tracker.log)(new, step)
         self.logged |= dict.fromkeys(new, step)
-        write_json(self.mark, self.logged)
+        write_json(self.mark.parent, self.mark.name, self.logged)
 
     def log_result(self, step: int, metrics: Mapping[str, float]) -> None:
         """Logs the metrics of the finished run."""

@@ -23,7 +23,8 @@ from bertlab.progress import Progress
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import tokens
 from bertlab.recipe.identity import identity
-from bertlab.store.files import append_line, read_lines, write
+from bertlab.store.files import read_lines
+from bertlab.store.writes import append_line, write
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints
 from bertlab.training.callbacks import ProgressCallback, RunDirectory
@@ -221,7 +222,7 @@ def pretrain(
         module.model.save(work / "model.safetensors")
         corpus.tokenizer.save(work / recipe.tokenizer.file)
         seconds = round(time.monotonic() - began, 3)
-        append_line(work / "timing.jsonl", {"stage": "evaluate", "step": steps, "seconds": seconds})
+        append_line(work, "timing.jsonl", {"stage": "evaluate", "step": steps, "seconds": seconds})
     for logger in loggers:
         logger.log_result(steps, result["heldout"])
     return result
@@ -265,7 +266,7 @@ def _cut_back(work: Path, step: int) -> None:
         path = work / name
         if path.exists():
             kept = [record for record in read_lines(path) if record.get("step", step + 1) <= step]
-            write(path, "".join(json.dumps(record) + "\n" for record in kept))
+            write(work, name, "".join(json.dumps(record) + "\n" for record in kept))
     for path in (work / "milestones").glob("step-*.safetensors"):
         if int(path.stem.removeprefix("step-")) > step:
             path.unlink()

@@ -7,8 +7,8 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.store import addresses
-from bertlab.store.files import write_json
 from bertlab.store.runs import Store
+from bertlab.store.writes import write_json
 
 
 def record(study, scale="micro", shared="aa", own="bb"):
@@ -53,8 +53,8 @@ def test_a_name_of_several_runs_is_answered_with_their_names(tmp_path, monkeypat
     store.prepare()
     for scale, run_id in (("micro", "a1" + 14 * "0"), ("tiny", "a2" + 14 * "0")):
         work = store.work("pretrain", run_id)
-        write_json(work / "recipe.json", {"science": {"recipe": {}}})
-        write_json(work / "result.json", {"status": "done"})
+        write_json(work, "recipe.json", {"science": {"recipe": {}}})
+        write_json(work, "result.json", {"status": "done"})
         store.finish("pretrain", run_id, "nsp BERT seed0")
         records[scale] = record("nsp", scale, shared=run_id)
     monkeypatch.setattr(Store, "records", lambda self, needed: records)

@@ -21,7 +21,7 @@ def test_failures_of_the_jobs_are_forgotten_with_retry_alone(made, machine, tmp_
     store, found = Store(tmp_path / "runs"), []
     store.prepare()
     jobs = [job for job in made.jobs if not isinstance(job, Measure)]
-    for run_id in (jobs[1].id, "another"):
+    for run_id in (jobs[1].id, "a" * 16):
         store.fail({"id": run_id, "status": "diverged"})
     monkeypatch.setattr(carry_out, "execute", lambda *given: found.append(len(store.failures())) or [])
     assert carry_out.carry_out(jobs, store, machine, retry=retry)
@@ -57,9 +57,9 @@ def test_a_plan_has_times_if_all_of_them_are_known(made, machine, tmp_path, caps
 def test_a_failed_training_with_a_checkpoint_is_listed_once(call, tmp_path, capsys):
     store = Store(tmp_path / "runs")
     store.prepare()
-    store.fail({"id": "aa", "kind": "pretrain", "label": "one", "status": "failed", "reason": "no luck"})
-    for run_id in ("aa", "bb"):
+    store.fail({"id": "a" * 16, "kind": "pretrain", "label": "one", "status": "failed", "reason": "no luck"})
+    for run_id in ("a" * 16, "b" * 16):
         store.work("pretrain", run_id)
     assert call("runs", "--runs", store.root, "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert [(each["id"], each["status"]) for each in found] == [("aa", "failed"), ("bb", "interrupted")]
+    assert [(each["id"], each["status"]) for each in found] == [("a" * 16, "failed"), ("b" * 16, "interrupted")]

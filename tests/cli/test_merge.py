@@ -9,9 +9,10 @@ import pytest
 
 from bertlab.errors import RunFailed
 from bertlab.store.config import write_configs
-from bertlab.store.files import digest, read_json, write_json
+from bertlab.store.files import digest, read_json
 from bertlab.store.merge import Joined
 from bertlab.store.runs import Store
+from bertlab.store.writes import write_json
 
 STUDY = """
 from bertlab import Claim, Corruption, MaskedLM, Measurement, NextSentence, Study, Variant
@@ -141,7 +142,7 @@ def test_sources_are_written_below_their_directory_only(tmp_path):
     outside = {"../out.py": "", "/tmp/out.py": "", "a/../../out.py": "", "notes.txt": "", "bad.py": "\udc80"}
     write_configs(tmp_path, "own", [("bertlab ablate own.py", {"own.py": "", "part/beside.py": "x = 1", **outside})])
     written = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.py")}
-    assert written == {"own/own.py": "", "own/part/beside.py": "x = 1"}
+    assert written == {"studies/own/own.py": "", "studies/own/part/beside.py": "x = 1"}
 
 
 def test_exported_results_are_joined_alike_and_give_way_to_runs_with_weights(call, whole, halves, reported, tmp_path):
@@ -172,10 +173,10 @@ def tampered(runs, kind, name, **changes):
     content = json.loads((path / name).read_text())
     for key, value in changes.items():
         content[key] = {**content[key], **value} if isinstance(value, dict) else value
-    write_json(path / name, content)
+    write_json(path, name, content)
     manifest = json.loads((path / "manifest.json").read_text())
     manifest[name] = {"bytes": (path / name).stat().st_size, "sha256": digest(path / name)}
-    write_json(path / "manifest.json", manifest)
+    write_json(path, "manifest.json", manifest)
     return path.name.partition("--")[0]
 
 
@@ -243,7 +244,7 @@ def test_a_file_that_is_no_file_of_predictions_is_one_line(call, halves, tmp_pat
     file.write_bytes(pickle.dumps({"label": [0]}))
     manifest = read_json(file.with_name("manifest.json"))
     manifest[file.name] = {"bytes": file.stat().st_size, "sha256": digest(file)}
-    write_json(file.with_name("manifest.json"), manifest)
+    write_json(file.parent, "manifest.json", manifest)
     for command in (("report", "--out", tmp_path / "out"), ("merge", halves[1], "--into", tmp_path / "all")):
         assert call(*command, *((other,) if command[0] == "merge" else ("--runs", other))) == 2
         (line,) = capsys.readouterr().err.splitlines()

@@ -9,8 +9,9 @@ from bertlab import errors
 from bertlab.errors import BadInput
 from bertlab.report.gather import gather_all
 from bertlab.store import union
-from bertlab.store.files import read_sealed, write_sealed
+from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
+from bertlab.store.writes import write_sealed
 
 DEFAULTS = (
     "averages",
@@ -63,7 +64,7 @@ def test_no_key_of_a_record_is_trusted(written, capsys, monkeypatch, how):
         if how == "gone" and name.startswith(("definition.variants.", "definition.measurements.", *DEFAULTS)):
             continue
         monkeypatch.setattr(errors, "_warned", set())
-        write_sealed(file, altered(record, way, how))
+        write_sealed(file.parent, file.name, altered(record, way, how))
         with pytest.raises(BadInput, match="move it away") as refused:
             union.joined(store, [record])
         assert file.name in str(refused.value)
@@ -77,7 +78,7 @@ def test_no_key_of_a_record_is_trusted(written, capsys, monkeypatch, how):
 
 def test_a_record_without_code_is_one_line(written, smoke, call, capsys):
     runs, file, record = written
-    write_sealed(file, altered(record, ("definition", "code"), "gone"))
+    write_sealed(file.parent, file.name, altered(record, ("definition", "code"), "gone"))
     capsys.readouterr()
     assert call(*smoke, "--runs", runs, "--dry-run") == 2
     (line,) = capsys.readouterr().err.splitlines()
@@ -88,9 +89,11 @@ def test_a_record_without_code_is_one_line(written, smoke, call, capsys):
 def test_good_records_are_reported_beside_a_bad_one(written, call, capsys, tmp_path, monkeypatch):
     runs, file, record = written
     monkeypatch.setattr(errors, "_warned", set())
-    write_sealed(file, record)
+    write_sealed(file.parent, file.name, record)
     bad = file.with_name("other.json")
-    write_sealed(bad, {name: each for name, each in record.items() if name != "scale"} | {"study": "other"})
+    write_sealed(
+        bad.parent, bad.name, {name: each for name, each in record.items() if name != "scale"} | {"study": "other"}
+    )
     capsys.readouterr()
     try:
         assert call("report", "--runs", runs, "--out", tmp_path / "out", "--format", "md") == 0

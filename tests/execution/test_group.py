@@ -21,8 +21,9 @@ from bertlab.lab import scales
 from bertlab.lab.jobs import PrepareCorpus, Pretrain
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus
-from bertlab.store.files import read_json, read_lines, write_json
+from bertlab.store.files import read_json, read_lines
 from bertlab.store.runs import Store
+from bertlab.store.writes import write_json
 from bertlab.text.tokens import open_corpus
 from bertlab.training import checkpoints
 from bertlab.training.pretraining import pretrain
@@ -88,7 +89,7 @@ class Trial:
 
     def run(self, store, machine):
         work = store.work("pretrain", JOB.id)
-        write_json(work / "environment.json", {"numerics": {"device": "that of the command"}})
+        write_json(work, "environment.json", {"numerics": {"device": "that of the command"}})
         return group.train(JOB, store, work, machine, 2, self, self.listening)
 
     def steps(self):

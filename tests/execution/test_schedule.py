@@ -21,8 +21,8 @@ from bertlab.lab.jobs import Measure, Pretrain, needs
 from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.store import locks
-from bertlab.store.files import write_json
 from bertlab.store.runs import Store
+from bertlab.store.writes import write_json
 
 
 class Watching:
@@ -70,8 +70,8 @@ class Engine:
         how = self.endings.get(job.id, []).pop(0) if self.endings.get(job.id) else Ended("done")
         if how.status == "done":
             work = self.store.work(job.kind, job.id)
-            write_json(work / "recipe.json", {"science": {}})
-            write_json(work / "result.json", {"status": "done"})
+            write_json(work, "recipe.json", {"science": {}})
+            write_json(work, "result.json", {"status": "done"})
             self.store.finish(job.kind, job.id, job.label)
         return [(job, how)]
 

@@ -11,8 +11,8 @@ from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain, devices_per_pretr
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.machine import Machine
 from bertlab.progress import silent
-from bertlab.store.files import write_json
 from bertlab.store.runs import Store
+from bertlab.store.writes import write_json
 from bertlab.tasks import kinds
 from bertlab.tasks.locate import content_of
 from bertlab.tasks.task import Task
@@ -30,7 +30,7 @@ def store(tmp_path):
 def finish(store, job):
     work = store.work(job.kind, job.id)
     for name in ("recipe", "result"):
-        write_json(work / f"{name}.json", {"science": {}})
+        write_json(work, f"{name}.json", {"science": {}})
     (work / "tokens.bin").write_bytes(b"tokens")
     return store.finish(job.kind, job.id, job.label)
 

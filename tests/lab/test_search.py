@@ -10,8 +10,8 @@ from bertlab.lab import plan, scales, search, studies
 from bertlab.lab.jobs import Measure, Pretrain
 from bertlab.lab.record import records
 from bertlab.lab.study import Study, Variant
-from bertlab.store.files import write_json
 from bertlab.store.runs import Store
+from bertlab.store.writes import write_json
 
 GRID = {"batch_size": (16, 32), "peak_lr": (1e-4, 1e-3), "epochs": (2, 3)}
 SCALE = dataclasses.replace(scales.find("smoke"), grid=GRID)
@@ -25,9 +25,9 @@ def finish(store, job, value):
     """A finished run of a try, with this value of every metric."""
     store.prepare()
     work = store.work(job.kind, job.id)
-    write_json(work / "recipe.json", {"science": {}})
-    write_json(work / "environment.json", {})
-    write_json(work / "result.json", {"metrics": dict.fromkeys(("accuracy", "f1", "pearson"), value)})
+    write_json(work, "recipe.json", {"science": {}})
+    write_json(work, "environment.json", {})
+    write_json(work, "result.json", {"metrics": dict.fromkeys(("accuracy", "f1", "pearson"), value)})
     store.finish(job.kind, job.id, job.label)
 
 

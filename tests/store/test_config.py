@@ -26,21 +26,23 @@ def test_a_command_and_its_file_have_the_same_options(hostile_names):
 
 
 def test_each_command_has_a_file_and_no_other_stays(tmp_path):
+    (studies := tmp_path / "studies").mkdir()
+
     def files():
-        return {path.name: tomllib.loads(path.read_text())["seeds"] for path in tmp_path.glob("*.toml")}
+        return {path.name: tomllib.loads(path.read_text())["seeds"] for path in studies.glob("*.toml")}
 
     write_configs(tmp_path, "other--smoke--12345678", [("bertlab ablate other --seeds 9", {})])
     commands = [(f"bertlab ablate own.py --seeds {each}", {"own.py": each}) for each in ("3", "5-6")]
     write_configs(tmp_path, "own--smoke--12345678", commands)
     other = {"other--smoke--12345678.toml": "9"}
     assert files() == other | {"own--smoke--12345678.toml": "3", "own--smoke--12345678-2.toml": "5-6"}
-    copies = [kept(tmp_path / f"own--smoke--12345678{number}.toml", "own.py") for number in ("", "-2")]
+    copies = [kept(studies / f"own--smoke--12345678{number}.toml", "own.py") for number in ("", "-2")]
     assert [copy.read_text() for copy in copies] == ["3", "5-6"]
-    written = (tmp_path / "own--smoke--12345678.toml").stat()
+    written = (studies / "own--smoke--12345678.toml").stat()
     write_configs(tmp_path, "own--smoke--12345678", [("bertlab ablate own.py --seeds 3", {})])
     assert files() == other | {"own--smoke--12345678.toml": "3"}
     assert not copies[1].parent.exists()
-    assert (tmp_path / "own--smoke--12345678.toml").stat().st_mtime_ns == written.st_mtime_ns
+    assert (studies / "own--smoke--12345678.toml").stat().st_mtime_ns == written.st_mtime_ns
     for none in (
         "bertlab ablate own --seeds 3 --corpus \udcff",
         "bertlab ablate own --set 'a=1",

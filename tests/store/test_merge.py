@@ -6,10 +6,12 @@ import numpy as np
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.store.files import write_json
 from bertlab.store.merge import merge
 from bertlab.store.predictions import divide, packed
 from bertlab.store.runs import Store
+from bertlab.store.writes import write_json
+
+A0, A1 = (name * 8 for name in ("a0", "a1"))
 
 
 @pytest.fixture
@@ -22,11 +24,11 @@ def stores(tmp_path):
 
 def finish(store, *more):
     """A finished run with `more` files."""
-    work = store.work("pretrain", "a0")
+    work = store.work("pretrain", A0)
     contents = {"recipe": {"science": {}}, "result": {"status": "done"}, "environment": {}}
     for name, content in (contents | {name: [] for name in more}).items():
-        write_json(work / f"{name}.json", content)
-    return store.finish("pretrain", "a0", "a run")
+        write_json(work, f"{name}.json", content)
+    return store.finish("pretrain", A0, "a run")
 
 
 def joined(into, *others):
@@ -36,10 +38,10 @@ def joined(into, *others):
 def test_a_run_that_is_finished_somewhere_has_not_failed(stores):
     one, other, into = stores
     finish(one)
-    for store, run_id in ((other, "a0"), (other, "a1"), (into, "a0")):
+    for store, run_id in ((other, A0), (other, A1), (into, A0)):
         store.fail({"id": run_id, "status": "failed"})
     assert joined(into, other, one) == (1, 0)
-    assert [each["id"] for each in into.failures()] == ["a1"]
+    assert [each["id"] for each in into.failures()] == [A1]
 
 
 def test_a_copy_with_more_files_takes_the_place_of_one_with_fewer(stores):
@@ -57,10 +59,12 @@ def test_a_copy_is_on_disk_before_it_has_its_name(stores, monkeypatch):
     finish(one)
     synced = {}
     monkeypatch.setattr(
-        os, "fsync", lambda descriptor: synced.setdefault(os.readlink(f"/proc/self/fd/{descriptor}"), into.get("a0"))
+        os,
+        "fsync",
+        lambda descriptor: synced.setdefault(os.readlink(f"/proc/self/fd/{descriptor}"), into.get(A0)),
     )
     assert joined(into, one) == (1, 0)
-    beside = into.root / "pretrain" / ".a0.merged"
+    beside = into.root / "pretrain" / f".{A0}.merged"
     names = ("recipe.json", "result.json", "environment.json", "manifest.json")
     assert {str(beside / name): None for name in names}.items() <= synced.items()
 
@@ -81,7 +85,7 @@ def test_right_answers_of_both_splits_are_kept_once_for_all_runs(stores, tmp_pat
     assert content == packed(dict(reversed(arrays.items())))
     (run.path / "predictions.npz").write_bytes(content)
     (tmp_path / "exported").mkdir()
-    facts = divide(run, tmp_path / "exported", tmp_path / "answers")
+    facts = divide(run, tmp_path / "exported", tmp_path)
     (answers,) = (tmp_path / "answers").iterdir()
     assert answers.name == f"{facts['answers.npz']['sha256']}.npz"
     kept = (tmp_path / "exported" / "predictions.npz", {"prediction", "test_prediction"})

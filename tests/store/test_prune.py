@@ -7,9 +7,12 @@ import threading
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.store.files import write_json
 from bertlab.store.prune import prune
 from bertlab.store.runs import CHECKPOINT, Store
+from bertlab.store.writes import write_json
+
+NAMES = ("a0", "a1", "a2", "a3", "b0", "c0", "c1", "c2", "f0", "f1", "f2")
+A0, A1, A2, A3, B0, C0, C1, C2, F0, F1, F2 = (8 * name for name in NAMES)
 
 
 @pytest.fixture
@@ -21,42 +24,61 @@ def store(tmp_path):
 
 def finish(store, kind, run_id, **science):
     work = store.work(kind, run_id)
-    write_json(work / "recipe.json", {"kind": kind, "id": run_id, "science": science})
-    write_json(work / "result.json", {"status": "done"})
+    write_json(work, "recipe.json", {"kind": kind, "id": run_id, "science": science})
+    write_json(work, "result.json", {"status": "done"})
     return store.finish(kind, run_id, "a run")
 
 
 def test_only_what_no_record_asks_for_is_removed(store, record, cell):
-    for kind, run_id in (("corpus", "c0"), ("corpus", "c1"), ("corpus", "c2"), ("finetune", "f0"), ("finetune", "f1")):
+    for kind, run_id in (
+        ("corpus", C0),
+        ("corpus", C1),
+        ("corpus", C2),
+        ("finetune", F0),
+        ("finetune", F1),
+    ):
         finish(store, kind, run_id)
-    finish(store, "pretrain", "a0", corpus="c0")
-    finish(store, "pretrain", "a1", corpus="c2")
-    finish(store, "finetune", "b0")
-    for run_id in ("a2", "a3"):
+    finish(store, "pretrain", A0, corpus=C0)
+    finish(store, "pretrain", A1, corpus=C2)
+    finish(store, "finetune", B0)
+    for run_id in (A2, A3):
         store.work("pretrain", run_id)
-    one = {"variant": "a", "pretrain_seed": 0, "pretrain_id": "a0", "corpus_id": "c0"}
-    two = one | {"pretrain_id": "a2", "corpus_id": "c1"}
-    store.write_record("own", record(tries=["b0"], rows=[one, two], cells=[cell("a0", "f0"), cell("a2", "f2")]))
+    one = {"variant": "a", "pretrain_seed": 0, "pretrain_id": A0, "corpus_id": C0}
+    two = one | {"pretrain_id": A2, "corpus_id": C1}
+    store.write_record(
+        "own",
+        record(
+            tries=[B0],
+            rows=[one, two],
+            cells=[cell(A0, F0), cell(A2, F2)],
+        ),
+    )
     assert prune(store) == (3, 1)
-    assert {run.id for run in store.runs()} == {"c0", "c1", "a0", "f0", "b0"}
-    assert [run_id for _, run_id, _ in store.unfinished()] == ["a2"]
+    assert {run.id for run in store.runs()} == {
+        C0,
+        C1,
+        A0,
+        F0,
+        B0,
+    }
+    assert [run_id for _, run_id, _ in store.unfinished()] == [A2]
     assert prune(store) == (0, 0)
 
 
 def test_remains_of_killed_commands_are_removed_unless_one_may_use_them(store, record):
-    run = finish(store, "pretrain", "a0", corpus="c0")
-    rows = [{"variant": "a", "pretrain_seed": 0, "pretrain_id": each, "corpus_id": "c0"} for each in ("a0", "a1")]
+    run = finish(store, "pretrain", A0, corpus=C0)
+    rows = [{"variant": "a", "pretrain_seed": 0, "pretrain_id": each, "corpus_id": C0} for each in (A0, A1)]
     store.write_record("own", record(rows=rows))
-    store.work("pretrain", "a1")
-    finish(store, "corpus", "c2")
-    finish(store, "pretrain", "a2", corpus="c2")
-    with store.reserved(["a2"]):  # and so its text
+    store.work("pretrain", A1)
+    finish(store, "corpus", C2)
+    finish(store, "pretrain", A2, corpus=C2)
+    with store.reserved([A2]):  # and so its text
         assert prune(store) == (0, 0)
     assert prune(store) == (2, 0)
     group, checkpoint = store.scratch / "group.1", run.path / CHECKPOINT  # it was killed while it removed it
     group.mkdir()
     checkpoint.mkdir()
-    with store.locked("a1"):
+    with store.locked(A1):
         prune(store)
         assert (group.exists(), checkpoint.exists()) == (True, False)
     prune(store)
@@ -65,25 +87,25 @@ def test_remains_of_killed_commands_are_removed_unless_one_may_use_them(store, r
 
 
 def test_nothing_is_removed_while_a_record_cannot_be_read(store):
-    finish(store, "pretrain", "a0", corpus="c0")
+    finish(store, "pretrain", A0, corpus=C0)
     (store.root / "studies" / "own.json").write_text("{")
     with pytest.raises(BadInput, match=r"own.json' is damaged"):
         prune(store)
-    assert [run.id for run in store.runs()] == ["a0"]
+    assert [run.id for run in store.runs()] == [A0]
 
 
 def test_what_a_command_at_work_needs_stays_until_it_ends(store):
-    finish(store, "corpus", "c0")
-    store.work("pretrain", "a0")
-    finish(store, "corpus", "c1")
+    finish(store, "corpus", C0)
+    store.work("pretrain", A0)
+    finish(store, "corpus", C1)
     context = multiprocessing.get_context("spawn")
     ready, done = context.Event(), context.Event()
     command = context.Process(target=at_work, args=(store.root, ready, done))
     command.start()
     assert ready.wait(60)
     assert [prune(store), prune(store)] == [(1, 0), (0, 0)]
-    assert [run.id for run in store.runs()] == ["c0"]
-    assert [run_id for _, run_id, _ in store.unfinished()] == ["a0"]
+    assert [run.id for run in store.runs()] == [C0]
+    assert [run_id for _, run_id, _ in store.unfinished()] == [A0]
     command.kill()  # and so it says nothing more
     command.join()
     assert prune(store) == (1, 1)
@@ -92,14 +114,14 @@ def test_what_a_command_at_work_needs_stays_until_it_ends(store):
 
 
 def at_work(root, ready, done):
-    with Store(root).reserved(["c0", "a0"]):
+    with Store(root).reserved([C0, A0]):
         ready.set()
         done.wait(60)
 
 
 def test_several_at_once_do_not_trip_over_each_other(store):
     for number in range(40):
-        finish(store, "corpus", f"{number:04x}")
+        finish(store, "corpus", f"{number:016x}")
     found = []
     threads = [threading.Thread(target=lambda: found.append(prune(Store(store.root)))) for _ in range(4)]
     for thread in threads:
@@ -113,7 +135,7 @@ def test_a_command_that_begins_waits_for_a_prune(store):
     began = threading.Event()
 
     def begin():
-        with store.reserved(["c0"]):
+        with store.reserved([C0]):
             began.set()
 
     with store.exclusive():
@@ -126,7 +148,7 @@ def test_a_command_that_begins_waits_for_a_prune(store):
 
 
 def test_a_run_that_another_command_removes_is_damaged_and_no_error(store, monkeypatch):
-    run = finish(store, "corpus", "c0")
+    run = finish(store, "corpus", C0)
     listed = type(run.path).rglob
 
     def removed(path, pattern):

@@ -14,11 +14,14 @@ import pytest
 from bertlab.errors import FULL, BadInput, RunFailed, Unwritable, writing
 from bertlab.names import filename, label
 from bertlab.store import locks
-from bertlab.store.files import append_line, digest, read_lines, sweep, write, write_json
+from bertlab.store.files import digest, read_lines
 from bertlab.store.forms import misfit
 from bertlab.store.prune import prune
 from bertlab.store.run import Run
 from bertlab.store.runs import CHECKPOINT, Store
+from bertlab.store.writes import append_line, sweep, write, write_json
+
+A = 16 * "a"
 
 
 @pytest.fixture
@@ -30,8 +33,8 @@ def store(tmp_path):
 
 def finished(store, run_id="0123456789abcdef", name="Masking 80/10/10"):
     work = store.work("pretrain", run_id)
-    write_json(work / "recipe.json", {"science": {"recipe": {}}})
-    write_json(work / "result.json", {"status": "done"})
+    write_json(work, "recipe.json", {"science": {"recipe": {}}})
+    write_json(work, "result.json", {"status": "done"})
     (work / "milestones").mkdir()
     (work / "milestones" / "a.safetensors").write_bytes(b"weights")
     return store.finish("pretrain", run_id, name)
@@ -102,7 +105,7 @@ def test_what_only_the_work_needs_is_no_part_of_the_run(store):
     part.write_text("")
     (work / CHECKPOINT).mkdir()
     for name in ("recipe.json", "result.json", f"{CHECKPOINT}/moments.json"):
-        write_json(work / name, {"science": {}})
+        write_json(work, name, {"science": {}})
     run = store.finish("pretrain", "0123456789abcdef", "one")
     assert sorted(run.manifest()) == ["recipe.json", "result.json"]
     assert sorted(path.name for path in run.path.iterdir()) == ["manifest.json", "recipe.json", "result.json"]
@@ -122,7 +125,7 @@ def synced(monkeypatch):
 
 
 def test_a_file_is_on_disk_before_it_has_its_name(tmp_path, synced):
-    write(tmp_path / "x", "a")
+    write(tmp_path, "x", "a")
     assert synced == [f"{tmp_path}/.x.{os.getpid()}.part", "named x", str(tmp_path)]
 
 
@@ -155,12 +158,15 @@ def test_a_lock_has_the_last_record_of_each_stage(tmp_path):
 
 
 def test_a_group_that_outlives_its_command_keeps_its_lock(store):
-    with store.locked_by_group("aa"):
-        with store.locked("aa") as lock:
+    with store.locked_by_group(A):
+        with store.locked(A) as lock:
             assert lock is None
-        with pytest.raises(RunFailed, match="another process writes run aa"), store.locked_by_group("aa"):
+        with (
+            pytest.raises(RunFailed, match="another process writes run a"),
+            store.locked_by_group(A),
+        ):
             pass
-    with store.locked("aa") as lock:
+    with store.locked(A) as lock:
         assert lock is not None
 
 
@@ -188,9 +194,9 @@ def test_those_who_look_at_a_lock_do_not_hold_it(tmp_path):
 @pytest.mark.parametrize(("changed", "file"), [({"kind": "finetune"}, "recipe.json"), ({"id": "0"}, "recipe.json")])
 def test_a_file_of_another_run_is_damage(store, changed, file):
     run = finished(store)
-    write_json(run.path / file, {"science": {}, **changed})
+    write_json(run.path, file, {"science": {}, **changed})
     facts = {"bytes": (run.path / file).stat().st_size, "sha256": digest(run.path / file)}
-    write_json(run.path / "manifest.json", run.manifest() | {file: facts})
+    write_json(run.path, "manifest.json", run.manifest() | {file: facts})
     assert store.damaged() == [(run, run.path / file)]
 
 
@@ -198,7 +204,7 @@ def test_a_manifest_without_a_result_is_damage(store):
     run = finished(store)
     manifest = run.manifest()
     del manifest["result.json"]
-    write_json(run.path / "manifest.json", manifest)
+    write_json(run.path, "manifest.json", manifest)
     assert store.damaged() == [(run, run.path / "manifest.json")]
 
 
@@ -217,9 +223,9 @@ def test_numbers_and_truth_values_are_different_forms():
 
 
 def test_an_empty_store_stays_while_a_command_needs_it(store):
-    with store.reserved(["aa"]):
+    with store.reserved([A]):
         store.remove_if_empty()
-        assert store.reserved_ids() == {"aa"}
+        assert store.reserved_ids() == {A}
     store.remove_if_empty()
     assert not store.root.exists()
 
@@ -232,8 +238,8 @@ def test_shared_answers_lie_in_their_folder_only(store):
         path = store.root / "answers" / f"{name}.npz"
         path.write_bytes((run.path / "recipe.json").read_bytes())
         facts = manifest["recipe.json"] | {"sha256": name}
-        write_json(run.path / "manifest.json", {**manifest, "answers.npz": facts})
-        assert store.damaged() == ([(run, path)] if name.startswith("..") else [])
+        write_json(run.path, "manifest.json", {**manifest, "answers.npz": facts})
+        assert store.damaged() == ([(run, run.path / "manifest.json")] if name.startswith("..") else [])
 
 
 def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
@@ -264,10 +270,10 @@ def test_records_that_were_changed_are_not_read(store, record):
     with pytest.raises(BadInput, match=r"masking.json' is damaged"):
         store.records()
     assert store.records(needed=()) == {}
-    store.fail({"id": "aa", "status": "failed"})
-    file = store.root / "failures" / "aa.json"
+    store.fail({"id": A, "status": "failed"})
+    file = store.root / "failures" / f"{A}.json"
     file.write_text(file.read_text().replace("failed", "failee"))
-    assert store.failure("aa") is None
+    assert store.failure(A) is None
     assert store.failures() == []
 
 
@@ -287,19 +293,19 @@ def test_a_lock_is_seen_by_others_and_freed_by_death(store):
     context = multiprocessing.get_context("spawn")
     ready, done = context.Event(), context.Event()
     holder = context.Process(target=hold, args=(store.root, ready, done))
-    store.work("pretrain", "aa")
+    store.work("pretrain", A)
     holder.start()
     assert ready.wait(30)
-    assert store.unfinished() == [("pretrain", "aa", True)]
+    assert store.unfinished() == [("pretrain", A, True)]
     holder.kill()
     holder.join()
-    assert store.unfinished() == [("pretrain", "aa", False)]
-    with store.locked("aa"):
+    assert store.unfinished() == [("pretrain", A, False)]
+    with store.locked(A):
         pass
 
 
 def hold(root, ready, done):
-    with Store(root).locked("aa"):
+    with Store(root).locked(A):
         ready.set()
         done.wait(60)
 
@@ -372,7 +378,7 @@ def test_hostile_names_make_runs_and_records_inside_the_store(store, record, hos
 def test_failures_and_lines_keep_any_text(store, hostile_names):
     for number, name in enumerate(hostile_names):
         store.fail({"id": f"{number:016x}", "reason": name})
-        append_line(store.root / "metrics.jsonl", {name: name})
+        append_line(store.root, "metrics.jsonl", {name: name})
     assert [record["reason"] for record in store.failures()] == hostile_names
     assert read_lines(store.root / "metrics.jsonl") == [{name: name} for name in hostile_names]
 
@@ -391,7 +397,7 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
 
 def test_writing_leaves_no_part_behind(tmp_path):
     with pytest.raises(TypeError):
-        write_json(tmp_path / "x.json", {"a": object()})
-    write_json(tmp_path / "y.json", [1])
+        write_json(tmp_path, "x.json", {"a": object()})
+    write_json(tmp_path, "y.json", [1])
     assert [path.name for path in tmp_path.iterdir()] == ["y.json"]
     assert json.loads((tmp_path / "y.json").read_text()) == [1]

@@ -203,7 +203,7 @@ def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorde
     union.keep(store, [recorded(own(SLOW, FAST), corpora=(str(copy),), vocabulary=vocabulary)])
     assert len(store.records(needed=())) == 5
     record = recorded()
-    changed = {**record, "cells": [{**cell, "content": "sha256:else", "run_id": "0"} for cell in record["cells"]]}
+    changed = {**record, "cells": [{**cell, "content": "sha256:else", "run_id": 16 * "0"} for cell in record["cells"]]}
     union.keep(store, [changed])
     assert len(store.records(needed=())) == 6
     assert union.keep(store, [record]) == [record]
@@ -217,9 +217,9 @@ def test_what_replaces_or_precedes_a_task_keeps_records_apart_that_measure_other
 
 
 def test_trials_and_what_comes_first_are_those_of_all_commands(store, recorded):
-    for run_id, task in (("bb", "mnli"), ("aa", "conll2003")):
+    for run_id, task in (("b" * 16, "mnli"), ("a" * 16, "conll2003")):
         (kept,) = union.keep(store, [recorded() | {"tries": [run_id], "intermediate_task": {task: "first"}}])
-    assert kept["tries"] == ["aa", "bb"]
+    assert kept["tries"] == ["a" * 16, "b" * 16]
     assert kept["intermediate_task"] == {"mnli": "first", "conll2003": "first"}
 
 

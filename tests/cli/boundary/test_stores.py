@@ -5,8 +5,8 @@ import os
 
 import pytest
 
-from bertlab.store.files import write_json, write_sealed
 from bertlab.store.runs import Store
+from bertlab.store.writes import write_json, write_sealed
 
 DEEP = "[" * 100_000
 BAD = {
@@ -48,9 +48,9 @@ def store(place):
     for number in (1, 2):
         run_id = f"{number:016x}"
         work = found.work("pretrain", run_id)
-        write_json(work / "recipe.json", {"kind": "pretrain", "id": run_id, "label": "a", "science": {"recipe": {}}})
-        write_json(work / "result.json", {"status": "done", "heldout": {}})
-        write_json(work / "environment.json", {"numerics": {}})
+        write_json(work, "recipe.json", {"kind": "pretrain", "id": run_id, "label": "a", "science": {"recipe": {}}})
+        write_json(work, "result.json", {"status": "done", "heldout": {}})
+        write_json(work, "environment.json", {"numerics": {}})
         found.finish("pretrain", run_id, f"run-{number}")
     found.fail({"id": "f" * 16, "kind": "pretrain", "label": "x", "status": "failed", "reason": "r", "science": {}})
     return found
@@ -172,16 +172,16 @@ def test_a_run_that_cannot_be_read_is_not_damaged(store, monkeypatch):
 
 
 def test_a_sealed_record_of_another_form(store, call, capsys):
-    write_sealed(store.root / "studies" / "own.json", {"study": "own", "rows": [], "cells": []})
+    write_sealed(store.root / "studies", "own.json", {"study": "own", "rows": [], "cells": []})
     assert call("report") == 2
     assert "its scale is missing or of another type" in capsys.readouterr().err
 
 
 def test_a_measurement_is_told_from_a_run_that_is_not_there(refused, store):
     work = store.work("finetune", "3" * 16)
-    write_json(work / "recipe.json", {"kind": "finetune", "id": "3" * 16, "label": "b", "science": {}})
-    write_json(work / "result.json", {"status": "done"})
-    write_json(work / "environment.json", {"numerics": {}})
+    write_json(work, "recipe.json", {"kind": "finetune", "id": "3" * 16, "label": "b", "science": {}})
+    write_json(work, "result.json", {"status": "done"})
+    write_json(work, "environment.json", {"numerics": {}})
     store.finish("finetune", "3" * 16, "measured")
     refused("export", "3" * 16, "out", says="is a measurement, not a pre-training")
     refused("export", "4" * 16, "out", says="no finished run")
