@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Literal, TypeVar
 
 from bertlab.errors import BadInput, unknown
+from bertlab.names import shown
 from bertlab.recipe.ranges import Arm, FieldError, arm, arms, axis_of, hints
 
 SCIENCE_VERSION = 3
@@ -66,8 +67,14 @@ def default_of(field: dataclasses.Field[Any]) -> Any:
 
 
 def load(kind: type[T], data: Any) -> T:
-    """The inverse of `science`: a frozen dataclass of type `kind` from JSON data. Unknown fields raise `BadInput`."""
-    return typing.cast(T, _load(kind, data))
+    """The inverse of `science`: a frozen dataclass of type `kind` from JSON data.
+
+    Raises `BadInput` for unknown fields, values out of range, and data of another form.
+    """
+    try:
+        return typing.cast(T, _load(kind, data))
+    except (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError) as error:
+        raise BadInput(f"{shown(data)} is no {kind.__name__} ({error}): bertlab writes another form") from error
 
 
 def _load(kind: Any, data: Any, default: Any = None) -> Any:

@@ -89,7 +89,7 @@ def write(
         older = [each for each in older if each.study in studies or not studies]
         changes = compare(older, chosen, str(since))
     try:
-        out.mkdir(parents=True, exist_ok=True)
+        writes.folder(out)
         paths, names, agreed = [], {each.study for each in chosen}, agreement(everything)
         for name, content in _files(everything, names, out, formats, agreed, changes):
             writes.folder(out, str(PurePath(name).parent))

@@ -5,9 +5,6 @@ from bertlab.store.run import KINDS
 from bertlab.store.runs import CHECKPOINT, Store
 from bertlab.store.writes import remove
 
-REMAINS = ("damaged", "merged")
-"""Suffixes of runs that were set aside, and of those that a merge had begun to copy when it was killed."""
-
 
 def prune(store: Store) -> tuple[int, int]:
     """Removes finished and unfinished runs that no record and no running command needs, and remains of killed runs.
@@ -22,7 +19,9 @@ def prune(store: Store) -> tuple[int, int]:
         needed |= {run.science()["corpus"] for run in runs if run.kind == "pretrain" and run.id in needed}
         unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]
         store.remove(unneeded)
-        remains = [path for kind in KINDS for end in REMAINS for path in (store.root / kind).glob(f".*.{end}")]
+        remains = [path for kind in KINDS for path in (store.root / kind).glob(".*.damaged")]
+        copies = [path for kind in KINDS for path in (store.root / kind).glob(".*.merged")]  # a merge may be at work
+        remains += [path for path in copies if not store.is_locked(path.name[1:].removesuffix(".merged"))]
         remains += [run.path / CHECKPOINT for run in store.runs() if not run.path.is_symlink()]
         unfinished = store.unfinished()
         if not any(active for _, _, active in unfinished):  # else a group may still use them

@@ -1,6 +1,9 @@
 """A finished run: a directory whose manifest lists each file with its size and SHA-256."""
 
 import math
+import os
+import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -76,14 +79,15 @@ class Run:
         Each process hashes a file once, and again if its size or time changes. Raises `Unusable` for unreadable files.
         """
         try:
-            files = sorted((*self.path.rglob("*"), *self.path.parents[1].glob("answers/*")))
-            state = [(each, each.stat()) for each in files if each.is_file()]
+            state = tuple(_files(str(self.path)))
+            shared = _shared(self, state)
+            if shared is not None and shared.is_file():
+                state += tuple(_files(str(shared)))
         except FileNotFoundError:  # another command removes the run
             return self.path / "manifest.json"
         except OSError as error:
             raise unusable(error, "file") from error
-        times = tuple((each, facts.st_size, (facts.st_mtime_ns, facts.st_ctime_ns)) for each, facts in state)
-        return _damage(self, large, times)
+        return _damage(self, large, state)
 
     def verify(self) -> None:
         """Raises `BadInput` if a file differs from the manifest in size or SHA-256."""
@@ -101,9 +105,34 @@ class Run:
         return data
 
 
+State = tuple[tuple[str, int, int, int], ...]
+"""Files, each with its size and times."""
+
+
+def _files(path: str) -> Iterator[tuple[str, int, int, int]]:
+    """The state of a file, or of all files in a folder. Raises `OSError`."""
+    facts = os.stat(path)
+    if stat.S_ISREG(facts.st_mode):
+        yield path, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+    elif stat.S_ISDIR(facts.st_mode):
+        for entry in sorted(os.scandir(path), key=lambda entry: entry.name):
+            if not (entry.is_symlink() and entry.is_dir()):
+                yield from _files(entry.path)
+
+
 @cache
-def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, tuple[int, int]], ...]) -> Path | None:
-    sizes = {path: size for path, size, _ in state}
+def _shared(run: Run, state: State) -> Path | None:
+    """The file of right answers that a run shares with others, if its manifest lists one and it has none of its own."""
+    try:
+        path = run.file(ANSWERS) if ANSWERS in run.manifest() else None
+        return None if path is None or path.parent == run.path else path
+    except BadInput:
+        return None
+
+
+@cache
+def _damage(run: Run, large: bool, state: State) -> Path | None:
+    sizes = {name: size for name, size, *_ in state}
     read = run.path / "manifest.json"
     try:
         sealed = run.manifest()
@@ -111,7 +140,7 @@ def _damage(run: Run, large: bool, state: tuple[tuple[Path, int, tuple[int, int]
             return read
         for name, facts in sealed.items():
             read = run.file(name)
-            if sizes.get(read) != facts["bytes"]:
+            if sizes.get(str(read)) != facts["bytes"]:
                 kind_of(read, "file")  # raises `Unusable` where the system denies access
                 return read
             if (large or read.suffix not in LARGE) and digest(read) != facts["sha256"]:

@@ -3,6 +3,7 @@
 runs/<kind>/<id>--<label>/      a finished run; manifest.json, written last, has the size and SHA-256 of each file
 runs/<kind>/.<id>.work/         a run in progress, or one that was killed and can be resumed
 runs/<kind>/.<id>--<label>.damaged/   a run whose files changed after it finished; no command reads it
+runs/<kind>/.<id>.merged/       a run that a merge copies, or copied when it was killed
 runs/studies/<name>.json        which runs belong to a study, over all commands
 runs/studies/<name>.toml        the command that requested them, for `--config`; of several, <name>-2.toml and so on
 runs/addenda.json               what is added to finished results later: floors, and remarks on verdicts
@@ -16,6 +17,7 @@ runs/.locks/store               locked by a command that joins records or remove
 """
 
 import errno
+import itertools
 import os
 import secrets
 import socket
@@ -41,6 +43,8 @@ is killed while its weights are hashed then resumes there."""
 SECONDS_TO_BE_SEEN = 60.0
 """How long a network file system may show an old list of a directory."""
 SECONDS_BETWEEN_LOOKS = 0.5
+RESOLUTION = 2e9
+"""Nanoseconds within which a folder may change twice at the same time, as its file system tells it."""
 
 
 class Store:
@@ -52,6 +56,7 @@ class Store:
 
     def __init__(self, root: Path, *, lenient: bool = False) -> None:
         self.root, self.lenient = root, lenient
+        self._listed: dict[str, tuple[int, dict[str, list[Run]]]] = {}  # by kind, with the time of the folder
         for path in (root, *(root / name for name in (*KINDS, "studies", "failures"))):
             found = kind_of(path, "--runs")
             if found == "file":
@@ -363,22 +368,42 @@ class Store:
         """The ids of the runs whose address `text` is; none for a path."""
         return addresses.find(text, self.records(needed=()).values()) if text.count("/") > 1 else set()
 
-    def _sealed(self, run_id: str = "*") -> Iterator[Run]:
+    def _sealed(self, run_id: str = "") -> Iterator[Run]:
         """Directories with a manifest, of one id or of all, in the order of their kinds and names."""
         for kind in KINDS:
-            for path in sorted((self.root / kind).glob(f"{run_id}--*")):
-                own, _, name = path.name.partition("--")
-                if not forms.is_id(own):
-                    continue
+            runs = self._directories(kind)
+            for run in runs.get(run_id, ()) if run_id else itertools.chain.from_iterable(runs.values()):
                 try:
-                    sealed = kind_of(path / "manifest.json", "file") is not None
+                    sealed = kind_of(run.path / "manifest.json", "file") is not None
                 except BadInput as error:
                     if not self.lenient:
                         raise
                     warn(f"{error}; the run is skipped")
                     continue
                 if sealed:
-                    yield Run(own, kind, name, path)
+                    yield run
+
+    def _directories(self, kind: str) -> dict[str, list[Run]]:
+        """The directories with names of finished runs of a kind by id, in order.
+
+        A listing is used again until the folder changes; one that may change again within the resolution of its time
+        is not.
+        """
+        folder = self.root / kind
+        try:
+            changed = folder.stat().st_mtime_ns
+        except FileNotFoundError:
+            return {}
+        since, runs = self._listed.get(kind, (0, {}))
+        if since != changed:
+            runs = {}
+            for name in sorted(os.listdir(folder)):
+                run_id, mark, label_of = name.partition("--")
+                if mark and forms.is_id(run_id):
+                    runs.setdefault(run_id, []).append(Run(run_id, kind, label_of, folder / name))
+            if time.time_ns() - changed > RESOLUTION:
+                self._listed[kind] = changed, runs
+        return runs
 
     def _set_aside(self, path: Path) -> None:
         """Hides a directory from all commands, for the user to look at; keeps the last one of each run."""

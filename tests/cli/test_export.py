@@ -154,3 +154,15 @@ def test_what_was_exported_comes_back(again, exported, finished, call, tmp_path)
     model = back.science().get("recipe") or json.loads((back.path / "recipe.json").read_text())["science"]["recipe"]
     assert model["model"]["positions"] == "rotary"
     assert model["tokenizer"].get("lowercase", Recipe().tokenizer.lowercase)
+
+
+@pytest.mark.parametrize("target", ["new/..", "new/../there", "new/deep/../../there/out/.."])
+def test_a_target_that_is_refused_leaves_nothing(call, finished, tmp_path, target):
+    (tmp_path / "there").mkdir()
+    assert call("export", RUN, tmp_path / target, "--runs", finished) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["there"]
+
+
+def test_what_is_on_the_way_to_a_target_is_not_made_unless_it_is_needed(call, finished, tmp_path):
+    assert call("export", "masking", tmp_path / "new" / ".." / "out", "--results", "--runs", finished) == 0
+    assert [path.name for path in tmp_path.iterdir()] == ["out"]

@@ -2,6 +2,7 @@
 
 import json
 import multiprocessing
+import os
 import threading
 
 import pytest
@@ -149,13 +150,34 @@ def test_a_command_that_begins_waits_for_a_prune(store):
 
 def test_a_run_that_another_command_removes_is_damaged_and_no_error(store, monkeypatch):
     run = finish(store, "corpus", C0)
-    listed = type(run.path).rglob
+    listed = os.scandir
 
-    def removed(path, pattern):
-        found = list(listed(path, pattern))
+    def removed(path):
+        monkeypatch.undo()
+        entries = [*listed(path)]
         store.remove([run])
-        return found
+        return entries
 
-    monkeypatch.setattr(type(run.path), "is_file", lambda path: True)  # as it was just before
-    monkeypatch.setattr(type(run.path), "rglob", removed)
+    monkeypatch.setattr(os, "scandir", removed)
     assert run.damage() == run.path / "manifest.json"
+
+
+def test_what_a_killed_merge_left_is_removed_unless_one_copies_it_now(store):
+    left = store.root / "corpus" / f".{C0}.merged"
+    left.mkdir()
+    with store.locked(C0):
+        prune(store)
+        assert left.exists()
+    prune(store)
+    assert not left.exists()
+
+
+def test_runs_that_lie_elsewhere_are_not_removed_there(store, tmp_path):
+    """A folder of a run that is a link: the link goes, what it leads to stays."""
+    run = finish(store, "corpus", C0)
+    (run.path / CHECKPOINT).mkdir()
+    away = run.path.rename(tmp_path / run.path.name)
+    run.path.symlink_to(away)
+    assert prune(store) == (1, 0)
+    assert not run.path.is_symlink()
+    assert {path.name for path in away.iterdir()} >= {CHECKPOINT, "manifest.json", "recipe.json"}

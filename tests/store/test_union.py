@@ -248,3 +248,11 @@ def test_a_damaged_record_is_written_anew_by_the_command_that_wrote_it(store, re
     (file,) = store.root.glob("studies/*.json")
     file.write_text("{")
     assert union.keep(store, [recorded()]) == [record] == [*store.records(needed=()).values()]
+
+
+@pytest.mark.parametrize("options", ["--scale smoke; touch x", "$(touch x)", "a | b", "--set 'a=1", "`x`\nrm y"])
+def test_options_of_a_record_from_elsewhere_are_words_for_a_shell(options):
+    request = {"study": "nsp", "options": options, "seeds": [0], "finetune_seeds": 0, "only": [], "random_init": False}
+    line = union.command([request])
+    assert line == shlex.join(shlex.split(line))
+    assert line.startswith("bertlab ablate nsp ")
