@@ -30,6 +30,7 @@ def exported(finished, tmp_path_factory):
     root = tmp_path_factory.mktemp("exported") / "results"
     root.mkdir()
     export.results(Store(finished), "masking", root)
+    (root / "failures").mkdir()
     Store(root).fail({"id": "f" * 16, "kind": "finetune", "label": "a", "status": "failed", "reason": "r", "log": ""})
     return root
 
@@ -123,13 +124,14 @@ def test_nothing_outside_of_the_target_is_written(store, asked, tmp_path):
         for value in OUTSIDE
         if file.suffix == ".json"
     ]
-    for file, way, value in some(cases, 20):
+    for index, (file, way, value) in enumerate(some(cases, 10)):
         before = {path: path.read_bytes() for path in (file, file.with_name("manifest.json")) if path.exists()}
         put(file, altered(read(file), way, value))
         whole = tree(tmp_path)
         case = file.name, way, value[:20]
         asked(case, "merge", store, "--into", target)
-        asked(case, "export", "masking", target.with_name("results"), "--results", "--runs", store)
+        if not index % 4:  # it takes a second
+            asked(case, "export", "masking", target.with_name("results"), "--results", "--runs", store)
         assert tree(tmp_path, target.parent) == whole, case
         shutil.rmtree(target.parent, ignore_errors=True)
         for path, content in before.items():
@@ -155,16 +157,15 @@ def test_a_value_of_another_form_costs_its_own_line(store, asked, tmp_path):
 )
 def test_a_failure_of_no_run_or_of_another_is_refused(store, run_id, capsys, tmp_path):
     (file,) = store.glob("failures/*.json")
-    for name, other in ((file, run_id), (file.with_name(f"{'e' * 16}.json"), "f" * 16)):
-        put(name, read(file) | {"id": other})
-        capsys.readouterr()
-        errors._warned.clear()
-        assert Store(store).failures() == []
-        assert f"{name.name}" in capsys.readouterr().err
-        name.unlink()
-        put(file, {"id": "f" * 16})
+    record, other = read(file), file.with_name(f"{'e' * 16}.json")
+    put(other, record)
+    put(file, record | {"id": run_id})
+    capsys.readouterr()
+    errors._warned.clear()
+    assert Store(store).failures() == []
+    assert [file.name in line or other.name in line for line in capsys.readouterr().err.splitlines()] == [True, True]
     merge([store], tmp_path / "into", lambda done, total: None)
-    assert [path.name for path in (tmp_path / "into" / "failures").iterdir()] == [file.name]
+    assert not list((tmp_path / "into" / "failures").iterdir())
 
 
 @pytest.mark.parametrize("link", ["failures", "studies", "pretrain", "finetune", ".locks", ".locks/store"])
