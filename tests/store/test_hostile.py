@@ -124,13 +124,13 @@ def test_nothing_outside_of_the_target_is_written(store, asked, tmp_path):
         for value in OUTSIDE
         if file.suffix == ".json"
     ]
-    for index, (file, way, value) in enumerate(some(cases, 10)):
+    for index, (file, way, value) in enumerate(some(cases, 6)):
         before = {path: path.read_bytes() for path in (file, file.with_name("manifest.json")) if path.exists()}
         put(file, altered(read(file), way, value))
         whole = tree(tmp_path)
         case = file.name, way, value[:20]
         asked(case, "merge", store, "--into", target)
-        if not index % 4:  # it takes a second
+        if not index:  # it takes a second
             asked(case, "export", "masking", target.with_name("results"), "--results", "--runs", store)
         assert tree(tmp_path, target.parent) == whole, case
         shutil.rmtree(target.parent, ignore_errors=True)
@@ -140,7 +140,7 @@ def test_nothing_outside_of_the_target_is_written(store, asked, tmp_path):
 
 def test_a_value_of_another_form_costs_its_own_line(store, asked, tmp_path):
     cases = [(file, way, value) for file in files(store) for way in places(read(file)) for value in (*UNFIT, DEEP)]
-    for file, way, value in some(cases, 20):
+    for file, way, value in some(cases, 12):
         before = {path: path.read_bytes() for path in (file, file.with_name("manifest.json")) if path.exists()}
         put(file, altered(read(file), way, value))
         case = file.name, way, str(value)[:20]
