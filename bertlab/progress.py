@@ -101,10 +101,10 @@ def signals_as_errors() -> Iterator[None]:
     Raises it at the end too, whatever code within has made of the first.
     """
     lost: list[int] = []
+    ending = False
 
     def handle(number: int, frame: FrameType | None) -> None:
-        if lost or _note(number):
-            lost.clear()
+        if (_note(number) if not lost else lost.pop()) and not ending:
             raise Interrupted(number)
 
     def unraisable(args: sys.UnraisableHookArgs) -> None:
@@ -119,7 +119,10 @@ def signals_as_errors() -> Iterator[None]:
     before, sys.unraisablehook = sys.unraisablehook, unraisable
     try:
         with _handled_by(handle):
-            yield
+            try:
+                yield
+            finally:
+                ending = True
     finally:
         sys.unraisablehook = before
 
@@ -142,8 +145,10 @@ def _handled_by(handle: Callable[[int, FrameType | None], None]) -> Iterator[Non
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = {number: signal.signal(number, handle) for number in SIGNALS}
+    before = {number: signal.getsignal(number) for number in SIGNALS}
     try:
+        for number in SIGNALS:
+            signal.signal(number, handle)
         yield
     finally:
         for number, handler in before.items():

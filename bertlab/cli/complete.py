@@ -6,6 +6,7 @@ import json
 import os
 import re
 import tomllib
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
@@ -19,6 +20,13 @@ from bertlab.store import addresses
 
 Completer = Callable[[typer.Context, str], list[str]]
 PACKAGE = Path(__file__).resolve().parents[1]
+MOST_BYTES = 1_000_000
+"""Of a study file whose names are completed."""
+
+
+def asked() -> bool:
+    """Whether a shell asks for completions, and not a user for a command."""
+    return "_BERTLAB_COMPLETE" in os.environ
 
 
 class Word(str):
@@ -46,7 +54,8 @@ def _completer(find: Callable[[typer.Context], Iterable[str]]) -> Completer:
 
     def complete(ctx: typer.Context, incomplete: str) -> list[str]:
         try:
-            return [Word(name) for name in dict.fromkeys(find(ctx)) if name.startswith(incomplete)]
+            names = [name for name in dict.fromkeys(find(ctx)) if name.startswith(incomplete)]
+            return [Word(name) for name in names if name.isprintable()]  # a terminal would obey escape sequences
         except Exception:
             return []
 
@@ -66,7 +75,17 @@ def _files(ctx: typer.Context) -> Iterator[ast.Module]:
     """The files of the chosen studies, or of all of bertlab's own."""
     given = ctx.params.get("study") or ctx.args or [ALL]  # after an option without its value, words stay in `args`
     for study in shipped.names() if ALL in given else given:
-        yield ast.parse((Path(study) if study.endswith(".py") else shipped.path(study)).read_bytes())
+        yield _parsed(Path(study) if study.endswith(".py") else shipped.path(study))
+
+
+def _parsed(path: Path) -> ast.Module:
+    """A Python file. Raises an error for what is no file, and for one too large to be read while a user waits."""
+    from bertlab.store.files import content
+
+    if path.stat().st_size > MOST_BYTES:
+        raise ValueError(f"{path} is large")
+    with warnings.catch_warnings(action="ignore"):  # those about its code would be on the command line
+        return ast.parse(content(path, "study file"))
 
 
 def _variants(ctx: typer.Context) -> Iterator[str]:
@@ -77,7 +96,7 @@ def _variants(ctx: typer.Context) -> Iterator[str]:
 
 def _measurements(ctx: typer.Context) -> Iterator[str]:
     """The names of the measurements of studies, and of those that they import from `lab/papers.py`."""
-    papers = _assigned(ast.parse((PACKAGE / "lab/papers.py").read_bytes()))
+    papers = _assigned(_parsed(PACKAGE / "lab/papers.py"))
     for file in _files(ctx):
         imported = {each.name for node in file.body if isinstance(node, ast.ImportFrom) for each in node.names}
         shared = [value for name, value in papers.items() if name in imported]
@@ -103,11 +122,13 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
     """The addresses of finished runs of some kinds, then their labels, and then their ids."""
 
     def find(ctx: typer.Context) -> Iterator[str]:
+        from bertlab.store.files import content
+
         root = Path(ctx.params.get("runs") or os.environ.get("BERTLAB_RUNS") or "runs")
         paths = [path for kind in kinds for path in sorted((root / kind).glob("[0-9a-f]*--*"))]
         labels = {path.name.partition("--")[0]: path.name.partition("--")[2] for path in paths}
         with suppress(OSError, ValueError, LookupError, TypeError):  # a record that cannot be read
-            records = [json.loads(path.read_bytes()) for path in sorted(root.glob("studies/*.json"))]
+            records = [json.loads(content(path, "record")) for path in sorted(root.glob("studies/*.json"))]
             known = addresses.of_runs(records)
             yield from sorted(address for run_id in labels for address in known.get(run_id, ()))
         yield from sorted(labels.values())

@@ -47,10 +47,12 @@ class OutputFailed(Exception):
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Raises `OutputFailed` if standard output takes no more within it."""
+    """Raises `OutputFailed` if standard output takes no more within it, or if code of a user's has closed it."""
     try:
         yield
-    except OSError as error:
+    except (OSError, ValueError) as error:
+        if isinstance(error, ValueError) and not sys.stdout.closed:
+            raise
         raise OutputFailed(str(error)) from None
 
 

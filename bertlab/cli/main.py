@@ -8,11 +8,12 @@ import tempfile
 import traceback
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Annotated, Any
+from typing import Annotated, Any, TextIO
 
 import typer
 
 from bertlab import __version__
+from bertlab.cli import complete
 from bertlab.cli.ablate import ablate
 from bertlab.cli.audit import audit
 from bertlab.cli.bench import bench
@@ -92,23 +93,36 @@ def main() -> None:
         line = f"{error}; finished work is kept: give the same command again to resume"
         code = 130 if error.number == signal.SIGINT else 143
     except Exception as error:
-        code, line = _status(error)
+        code, line = (1, "") if complete.asked() else _status(error)
     except BaseException as error:  # such as a `SystemExit` in a study file
         from bertlab.lab.study_file import place_of
 
         if isinstance(error, KeyboardInterrupt) or not place_of(error):
             raise
         code, line = _status(error)
-    try:
-        sys.stdout.flush()
-    except (OSError, ValueError):  # a closed pipe, a full disk, or closed by a study file
+    if _takes_no_more(sys.stdout):
         line = "standard output is closed" if getattr(sys.stdout, "closed", False) else ""
-        with suppress(OSError, ValueError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = code if code in (130, 143) else 1
     if line:
         complain(f"bertlab: {line}")
+    _takes_no_more(sys.stderr)
     raise SystemExit(code)
+
+
+def _takes_no_more(stream: TextIO) -> bool:
+    """Whether a stream is closed, perhaps by a study file, or its disk is full; what it has left then goes nowhere."""
+    try:
+        stream.flush()
+    except (OSError, ValueError):
+        with suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+        return True
+    return False
+
+
+def _in_echo(error: OSError) -> bool:
+    """Whether typer's own printing, of help and versions, raised an error."""
+    return [frame.f_code.co_name for frame, _ in traceback.walk_tb(error.__traceback__)][-1:] == ["echo"]
 
 
 def _status(error: BaseException) -> tuple[int, str]:
@@ -119,7 +133,7 @@ def _status(error: BaseException) -> tuple[int, str]:
         return 2, f"{BadInput(usage())} (see `{context.command_path if context else 'bertlab'} --help`)"
     if isinstance(error, BadInput):
         return 2, plain(str(error))
-    if isinstance(error, OutputFailed):
+    if isinstance(error, OutputFailed) or (isinstance(error, OSError) and _in_echo(error)):
         return 1, ""
     if isinstance(error, MemoryError):
         return 1, "out of memory: free some, or use a smaller model, batch or --micro-batch"

@@ -307,3 +307,43 @@ def test_show_prints_tables(call, capsys):
     assert "`ablate` gives" not in text
     assert call("show", "equal-time") == 0
     assert "`ablate` gives ALBERT xxlarge the steps that take as long" in capsys.readouterr().out
+
+
+def test_a_pipe_or_a_large_file_in_the_place_of_a_study_or_a_record_completes_nothing(completed, tmp_path, monkeypatch):
+    os.mkfifo(tmp_path / "own.py")  # reading it would never end
+    assert completed("ablate", "own.py", "--only", "") == []
+    (tmp_path / "large.py").write_text('Variant("a")\n' + "#" * complete.MOST_BYTES)
+    assert completed("ablate", "large.py", "--only", "") == []
+    (tmp_path / "runs" / "studies").mkdir(parents=True)
+    (tmp_path / "runs" / "pretrain" / "0123456789abcdef--one").mkdir(parents=True)
+    os.mkfifo(tmp_path / "runs" / "studies" / "own.json")
+    assert completed("export", "") == ["one", "0123456789abcdef"]
+
+
+def test_names_that_a_terminal_would_obey_are_left_out_and_a_file_s_warnings_not_shown(completed, tmp_path):
+    (tmp_path / "own.py").write_text('pattern = "\\d"\nVariant("\\x1b[31mred")\nVariant("good")\n')
+    assert completed("ablate", "own.py", "--only", "") == ["good"]
+
+
+@pytest.mark.parametrize(
+    "environment",
+    [
+        {"COMP_WORDS": "bertlab ablate ", "COMP_CWORD": "x"},
+        {"COMP_WORDS": "bertlab ablate ", "COMP_CWORD": ""},
+        {"COMP_WORDS": "bertlab 'ablate", "COMP_CWORD": "-9"},
+        {"COMP_WORDS": "bertlab ablate "},
+        {"COMP_CWORD": "1"},
+        {"_BERTLAB_COMPLETE": ""},
+        {"_BERTLAB_COMPLETE": "garbage"},
+        {"_BERTLAB_COMPLETE": "complete_zsh"},
+        {"_BERTLAB_COMPLETE": "complete_fish", "_TYPER_COMPLETE_ARGS": "'"},
+        {"_BERTLAB_COMPLETE": "source_no"},
+    ],
+)
+def test_no_variable_of_a_shell_is_an_internal_error(call, capsys, monkeypatch, environment):
+    for name in ("COMP_WORDS", "COMP_CWORD", "_TYPER_COMPLETE_ARGS"):
+        monkeypatch.delenv(name, raising=False)
+    for name, text in ({"_BERTLAB_COMPLETE": "complete_bash"} | environment).items():
+        monkeypatch.setenv(name, text)
+    assert call() in (0, 1)
+    assert "error" not in capsys.readouterr().err

@@ -37,7 +37,7 @@ class TrainedTokenizer:
     """Whether the first token of a word holds the space in front of it."""
 
     def __init__(self, settings: Tokenizer, vocabulary: Sequence[str], backend: RustTokenizer) -> None:
-        """`backend` has no added tokens. Raises `BadInput` for a vocabulary without the special tokens."""
+        """`backend` has no added tokens. Raises `BadInput` if special tokens or all others are missing."""
         self.settings = settings
         """The tokenizer before its training, whose fields say how text is split."""
         self.vocabulary = list(vocabulary)
@@ -48,6 +48,8 @@ class TrainedTokenizer:
         missing = [special for special in self.specials if special not in ids]
         if missing:
             raise BadInput(f"the vocabulary has no {' and no '.join(missing)}: give one with them")
+        if len(ids) == len(set(self.specials)):
+            raise BadInput("the vocabulary has special tokens alone: give one with pieces of words too")
         self.pad, self.unk, self.cls, self.sep, self.mask = (ids[special] for special in self.specials)
         self.dtype: np.dtype[np.uint16 | np.uint32] = np.dtype("<u2" if self.size <= 1 << 16 else "<u4")
         """The type of packed ids: 2 bytes where the vocabulary fits, 4 elsewhere."""

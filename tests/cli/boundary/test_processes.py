@@ -22,9 +22,10 @@ def run(place, command, **changes):
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("command", ["studies --json", "ablate --help", "--version"])
 @pytest.mark.parametrize("where", ["> /dev/full", ">&-", "| true", ">&- 2>&-", "> /dev/full 2> /dev/full"])
-def test_output_that_goes_away(tmp_path, where):
-    done = run(tmp_path, f"set -o pipefail; bertlab studies --json {where}")
+def test_output_that_goes_away(tmp_path, where, command):
+    done = run(tmp_path, f"set -o pipefail; bertlab {command} {where}")
     assert done.returncode in (0, 1, 141) if "true" in where else done.returncode == 1
     assert "Traceback" not in done.stderr
     assert "Exception" not in done.stderr

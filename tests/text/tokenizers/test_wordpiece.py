@@ -243,3 +243,11 @@ def test_unusable_vocabularies(tmp_path, data, words):
         WordPiece().load(path)
     assert all(word in str(caught.value) for word in words)
     assert "\n" not in str(caught.value)
+
+
+def test_a_vocabulary_of_special_tokens_alone_is_refused(tmp_path):
+    """No token could stand in for a masked one."""
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join(SPECIALS) + "\n")
+    with pytest.raises(BadInput, match=r"vocab.txt: the vocabulary has special tokens alone: give one with pieces"):
+        WordPiece().load(path)
