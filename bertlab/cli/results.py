@@ -52,11 +52,17 @@ def failing(evidences: Sequence[Evidence], outcomes: Collection[str] | None) -> 
 
 
 def results_data(evidences: Sequence[Evidence]) -> dict[str, Any]:
-    """The results as JSON: a line for each variant and measurement and for each claim, as in the CSV files."""
+    """The results as JSON: a line for each variant and measurement and for each claim, as in the CSV files.
+
+    `text` has the facts of the texts (`text.facts`).
+    """
     from bertlab.report import tidy
+    from bertlab.text import facts
 
     tables = {"results": tidy.summary(evidences), "findings": tidy.claims(evidences)}
-    return {name: each.where(each.notna(), None).to_dict("records") for name, each in tables.items()}
+    texts = [each.result.get("text") for evidence in evidences for each in evidence.pretrainings]
+    found = {name: each.where(each.notna(), None).to_dict("records") for name, each in tables.items()}
+    return {**found, "text": facts.merged(filter(None, texts))}
 
 
 def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -> None:
