@@ -27,6 +27,7 @@ from bertlab.model.layers import APPROXIMATE, eager_on_cpu, gather, set_dropout
 from bertlab.model.recurrent import Backbone
 from bertlab.names import shown
 from bertlab.recipe.objective import bert
+from bertlab.recipe.ranges import naming
 
 MANY_LOGITS = 2**22
 """On the CPU, the loss of a batch with more logits is computed in parts: memory traffic costs more than the products. A
@@ -193,7 +194,8 @@ class PretrainingModel(nn.Module):
 
     def losses(self, batch: TensorBatch) -> dict[str, Tensor]:
         """The sum of each loss over its predictions in a batch, nats, scalars, by the kind of the loss."""
-        return self._losses(self.encoder.embeddings(batch.tokens, batch.segments), batch.lengths, batch.arrays)
+        with naming(self._described, *self.objective):
+            return self._losses(self.encoder.embeddings(batch.tokens, batch.segments), batch.lengths, batch.arrays)
 
     def compile_losses(self, **options: Any) -> None:
         """Compiles `losses` at its first call for each shape, as one graph; the `options` are `torch.compile`'s.
@@ -220,11 +222,12 @@ class PretrainingModel(nn.Module):
     def logits(self, batch: TensorBatch, kind: str, arrays: str = "") -> Tensor:
         """The logits of the loss `kind` in a batch, in fp32, at the positions of that loss or of the loss `arrays`."""
         loss = next(each for each in self.objective if each.kind == kind)
-        x = self.encoder.embeddings(batch.tokens, batch.segments)
-        places = {kind: loss.positions(batch.arrays[arrays or kind]), "": None}
-        hidden = self._read(x, batch.lengths, places)[kind]
-        out: Tensor = self.head(loss)(hidden, self.encoder.embeddings.tokens.weight)
-        return out.float()
+        with naming(self._described, loss):
+            x = self.encoder.embeddings(batch.tokens, batch.segments)
+            places = {kind: loss.positions(batch.arrays[arrays or kind]), "": None}
+            hidden = self._read(x, batch.lengths, places)[kind]
+            out: Tensor = self.head(loss)(hidden, self.encoder.embeddings.tokens.weight)
+            return out.float()
 
     def _read(self, x: Tensor, lengths: Tensor | None, places: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
         """The last layer's vectors, only at `places`: (B, K, D) at positions (B, K), (B, D) at [CLS] for None."""

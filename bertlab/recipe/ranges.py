@@ -10,13 +10,16 @@ import inspect
 import math
 import numbers
 import pkgutil
+import sys
+import traceback
 import types
 import typing
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal, TypeVar
 
-from bertlab.errors import ArmFailed, BadInput, suggestion, unknown
+from bertlab.errors import ArmFailed, BadInput, RunFailed, suggestion, text_of, unknown
 from bertlab.names import shown
 
 A = TypeVar("A", bound="Arm")
@@ -137,6 +140,25 @@ def own_arms(value: Any) -> list[type[Arm]]:
         inner = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
     classes = [type(value)] if isinstance(value, Arm) and value._own else []
     return [*dict.fromkeys([*classes, *(kind for item in inner for kind in own_arms(item))])]
+
+
+@contextmanager
+def naming(*arms: Arm) -> Iterator[None]:
+    """Lets an error within it name the classes of study files among `arms`, unless a line of their files raised it.
+
+    What such a part returns may fail only later, in bertlab or torch, which do not know where it comes from.
+    """
+    try:
+        yield
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        kinds = own_arms(arms)
+        files = {getattr(sys.modules.get(kind.__module__), "__file__", None) for kind in kinds}
+        placed = any(frame.f_code.co_filename in files for frame, _ in traceback.walk_tb(error.__traceback__))
+        text = text_of(error)
+        if not kinds or placed or isinstance(error, BadInput | RunFailed) or "memory" in text:
+            raise
+        names = " or ".join(kind.__name__ for kind in kinds)
+        raise ArmFailed(f"{type(error).__name__}: {text}, in the computation of {names}") from error
 
 
 def check_returns(kind: type, returns: Mapping[str, Any]) -> None:

@@ -70,6 +70,18 @@ class PretrainingModule(TrainingModule):
         super().on_train_start()
         for norm in self.running_norms:
             norm.loss_scale = float(self.trainer.world_size)
+        self._first = self.global_step, self._weights()
+
+    def on_train_end(self) -> None:
+        """Raises `ArmFailed` if an optimiser of a study file has changed no weight."""
+        step, weights = self._first
+        if self.global_step > step and weights and weights == self._weights():
+            problem = "returns an optimiser that changes no weight: let its step update them"
+            raise ArmFailed.of(self.optimizer_settings, "build", problem)
+
+    def _weights(self) -> list[float]:
+        """The sum of each parameter, for an optimiser of a study file; empty for others."""
+        return [float(value.detach().sum()) for value in self.parameters()] if self.optimizer_settings._own else []
 
     def total(self, values: Tensor) -> Tensor:
         """The sum of `values` over the processes."""

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from bertlab import FineTuning, Format, Loss, MaskedLM, Model, Selection, Variant, WordPiece
-from bertlab.errors import ArmFailed, BadInput
-from bertlab.recipe.ranges import Range, own_arms, problem_of
+from bertlab.errors import ArmFailed, BadInput, RunFailed
+from bertlab.recipe.ranges import Range, naming, own_arms, problem_of
 from bertlab.tasks.kinds import Classification
 
 BASES = {"loss": MaskedLM, "model": Model, "adaptation": FineTuning, "tokenizer": WordPiece}
@@ -18,7 +18,9 @@ BASES = {"loss": MaskedLM, "model": Model, "adaptation": FineTuning, "tokenizer"
 
 def own(base, **members):
     """A class of a study file that defines these members."""
-    return dataclass(frozen=True, kw_only=True)(type("Own", (base,), {"kind": "own", **members}))
+    return dataclass(frozen=True, kw_only=True)(
+        type("Own", (base,), {"__module__": __name__, "kind": "own", **members})
+    )
 
 
 def gives(value):
@@ -167,3 +169,36 @@ def test_classes_keep_their_docstrings_and_class_methods():
     assert Kept.at_scale.__doc__ == "Says something."
     with pytest.raises(ArmFailed, match=r"^Kept\.at_scale \(test_returns\.py, line \d+\) returns None"):
         Kept.at_scale(None, None)
+
+
+@pytest.mark.parametrize(
+    ("error", "says"),
+    [
+        (TypeError("no number"), "^TypeError: no number, in the computation of Own$"),
+        (IndexError("Target 9 is out of bounds"), "^IndexError: Target 9 is out of bounds, in the computation of Own$"),
+    ],
+)
+def test_what_fails_far_from_a_study_file_names_its_parts(monkeypatch, error, says):
+    """As the file of the class is another one, no line of it is in the traceback."""
+    arm = own(MaskedLM)()
+    monkeypatch.setattr(type(arm), "__module__", "elsewhere")
+    with pytest.raises(ArmFailed, match=says), naming(arm, Model()):
+        raise error
+
+
+@pytest.mark.parametrize(
+    "error", [BadInput("wrong"), RunFailed("diverged"), RuntimeError("out of memory"), OSError("full"), SystemExit(3)]
+)
+def test_what_is_no_mistake_of_a_part_passes(monkeypatch, error):
+    arm = own(MaskedLM)()
+    monkeypatch.setattr(type(arm), "__module__", "elsewhere")
+    with pytest.raises(type(error)) as raised, naming(arm):
+        raise error
+    assert raised.value is error
+
+
+def test_what_a_line_of_the_study_file_raises_passes():
+    with pytest.raises(KeyError), naming(own(MaskedLM)()):
+        raise KeyError
+    with pytest.raises(ZeroDivisionError), naming(MaskedLM()):
+        raise ZeroDivisionError

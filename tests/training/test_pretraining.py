@@ -479,6 +479,18 @@ def test_every_loss_needs_a_gradient(corpus, machine, tmp_path, monkeypatch):
         pretrain(SMOKE, corpus, tmp_path, machine, (100,), silent)
 
 
+def test_an_optimiser_that_changes_nothing_is_refused(corpus, machine, tmp_path, monkeypatch):
+    monkeypatch.setattr(AdamW, "_own", True)
+    recipe = dataclasses.replace(SMOKE, schedule=dataclasses.replace(SMOKE.schedule, steps=2))
+    (tmp_path / "usual").mkdir()
+    pretrain(recipe, corpus, tmp_path / "usual", machine, (100,), silent)
+    monkeypatch.setattr(torch.optim.AdamW, "step", lambda self, closure=None: closure and closure())
+    (tmp_path / "still").mkdir()
+    says = r"^AdamW\.build \(adamw\.py, line \d+\) returns an optimiser that changes no weight"
+    with pytest.raises(ArmFailed, match=says):
+        pretrain(recipe, corpus, tmp_path / "still", machine, (100,), silent)
+
+
 def test_what_the_encoder_of_a_study_file_is_is_checked(monkeypatch):
     monkeypatch.setattr(Model, "new_encoder", lambda *given: None)
     says = (
