@@ -9,12 +9,13 @@ from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.store.files import kind
 from bertlab.text import sources
-from bertlab.text.tokenizers.base import FILES as TOKENIZER_FILES
+from bertlab.text.tokenizers import base as tokenizers
+from bertlab.text.tokenizers.added import MAP
 
 ADVICE = "give a checkpoint's directory"
 """The advice in errors of the Hub."""
-FILES = ("config.json", *TOKENIZER_FILES, "model.safetensors")
-"""The only files of a checkpoint that are read or fetched: no code, no pickles."""
+FILES = ("config.json", *tokenizers.FILES, "model.safetensors")
+"""The only files of a checkpoint that are read or fetched, with `MAP`: no code, no pickles."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Checkpoint:
 
         hub.quiet()
         try:
-            return Path(snapshot_download(self.name, revision=self.commit, allow_patterns=list(FILES)))
+            return Path(snapshot_download(self.name, revision=self.commit, allow_patterns=[*FILES, MAP]))
         except Exception as error:  # the client raises its own errors, those of httpx and OSError
             raise hub.unreachable(f"the files of checkpoint '{self.name}'", error, ADVICE) from None
 
@@ -57,6 +58,7 @@ def locate(name: str, machine: Machine, what: str) -> Checkpoint:
         files = [folder / each for each in FILES if kind(folder / each, what) == "file"]
         if not files:
             raise BadInput(f"{folder} has none of {', '.join(FILES)}: give the directory of a transformers checkpoint")
+        files += [folder / MAP] * tokenizers.tells(folder)
         return Checkpoint(sources.content(files, machine), folder.resolve().name, folder)
     lacks = f"'{name}' is no directory and no run of the store (`bertlab runs` lists them)"
     reference = hub.Reference.parse(name, owned=False)

@@ -20,6 +20,7 @@ from bertlab.model.sharing import repeated
 from bertlab.names import shown
 from bertlab.recipe.transformer import Activation
 from bertlab.text.tokenizers import base as tokenizers
+from bertlab.text.tokenizers.added import load_object
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 _WEIGHTS = "model.safetensors"
@@ -34,7 +35,7 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
     heads it has, and the LM's. Entries of the token table beyond the vocabulary, which pad some checkpoints, are left
     out. Raises `BadInput` for a file that is missing or damaged, and for a model that is not one of ours.
     """
-    config = tokenizers.load_object(directory / "config.json")
+    config = load_object(directory / "config.json")
     architecture, model = _model(config, directory)
     vocabulary, positions = config.get("vocab_size"), model.max_positions
     tokenizer = tokenizers.read(directory)
@@ -123,7 +124,7 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Transforme
 
 def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture[Any], recipe.Transformer]:
     path = directory / "config.json"
-    kind = config.get("model_type")
+    kind = config.get("model_type") or _kind_of(directory)
     architecture = ARCHITECTURES.get(kind) if isinstance(kind, str) else None
     if architecture is None:
         readable = ", ".join(ARCHITECTURES)
@@ -164,6 +165,20 @@ def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture[Any], 
     model = by_default if by_default.feedforward == model.feedforward else model
     by_width = dataclasses.replace(model, initialisation="width")
     return architecture, by_width if given.get("initializer_range") == by_width.init_std != model.init_std else model
+
+
+def _kind_of(directory: Path) -> str:
+    """The type of a model by the names of its tensors, as early configs have none. Raises `BadInput` if they do not say
+    it."""
+    with _opened(directory / _WEIGHTS) as weights:
+        names = list(weights.keys())
+    for kind in ARCHITECTURES:
+        if any(name.startswith(f"{kind.replace('-', '_')}.") for name in names):
+            return kind
+    raise BadInput(
+        f'{directory / "config.json"} has no model_type, and the weights do not say it: add "model_type": "bert" if it '
+        f"is a BERT (or {', '.join(sorted(ARCHITECTURES.keys() - {'bert'}))})"
+    )
 
 
 @contextmanager

@@ -1,4 +1,7 @@
-"""Trained tokenizers. Text is only text: a literal `[MASK]` in it gives ordinary tokens."""
+"""Trained tokenizers. Text is only text: a literal `[MASK]` in it gives ordinary tokens.
+
+Other tokens that were added to a published tokenizer are one token wherever a text has them, as in `transformers`.
+"""
 
 from __future__ import annotations
 
@@ -16,14 +19,14 @@ import numpy.typing as npt
 from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.recipe.ranges import arms
-from bertlab.store.files import content, kind
+from bertlab.text.tokenizers.added import CONFIG, LEGACY, MAP, ROLES, Token, add, is_telling
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
-FILES = ("tokenizer.json", "vocab.txt", "tokenizer_config.json", "vocab.json", "merges.txt")
-"""The files of a tokenizer in the format of `transformers`; no others are read."""
+FILES = ("tokenizer.json", "vocab.txt", CONFIG, "vocab.json", "merges.txt", LEGACY)
+"""The files of a tokenizer in the format of `transformers`; beside these, `added.MAP` alone is read."""
 LONGEST_WORD = 100
 """Characters; a longer word is [UNK], as in `transformers` (in Google's code beyond 200)."""
 
@@ -36,14 +39,21 @@ class TrainedTokenizer:
     spaced: ClassVar[bool] = False
     """Whether the first token of a word holds the space in front of it."""
 
-    def __init__(self, settings: Tokenizer, vocabulary: Sequence[str], backend: RustTokenizer) -> None:
-        """`backend` has no added tokens. Raises `BadInput` if special tokens or all others are missing."""
+    def __init__(
+        self, settings: Tokenizer, vocabulary: Sequence[str], backend: RustTokenizer, added: Sequence[Token] = ()
+    ) -> None:
+        """`backend` has no added tokens: it gets the `added` ones, which follow the vocabulary or are in it. Raises
+        `BadInput` if special tokens or all others are missing."""
         self.settings = settings
         """The tokenizer before its training, whose fields say how text is split."""
-        self.vocabulary = list(vocabulary)
+        add(backend, added)
+        self.added = list(added)
+        """The tokens that were added to it, as tokenizer.json has them, without the special tokens."""
+        beyond = (token["content"] for token in added if token["id"] >= len(vocabulary))
+        self.vocabulary: list[str] = [*vocabulary, *beyond]
         """The entries; the place of each is its id."""
         self.backend = backend
-        """The tokenizer of the `tokenizers` library, without added tokens."""
+        """The tokenizer of the `tokenizers` library, without the special tokens among its added ones."""
         ids = {piece: number for number, piece in enumerate(self.vocabulary)}
         missing = [special for special in self.specials if special not in ids]
         if missing:
@@ -58,9 +68,12 @@ class TrainedTokenizer:
     def of(cls, settings: Tokenizer, backend: RustTokenizer) -> Self:
         """The tokenizer that `backend` is, after its training or from its file."""
         plain = json.loads(backend.to_str())
-        plain["added_tokens"] = []  # the text of a special token is text
+        # the text of a special token is text
+        added = [token for token in plain["added_tokens"] if token["content"] not in cls.specials]
+        plain["added_tokens"] = []
         entries = backend.get_vocab(with_added_tokens=True)
-        return cls(settings, sorted(entries, key=entries.__getitem__), type(backend).from_str(json.dumps(plain)))
+        ordered = sorted(entries, key=entries.__getitem__)
+        return cls(settings, ordered, type(backend).from_str(json.dumps(plain)), added)
 
     @property
     def size(self) -> int:
@@ -155,12 +168,21 @@ class TrainedTokenizer:
         )
         own = backend.post_processor
         backend.post_processor = template if own is None else processors.Sequence([own, template])
-        names = ("pad_token", "unk_token", "cls_token", "sep_token", "mask_token")
         inputs = ["input_ids", *["token_type_ids"] * (segments > 1), "attention_mask"]
         config = {**self.config, "model_max_length": length, "model_input_names": inputs}
-        config |= dict(zip(names, self.specials, strict=True))
+        config |= dict(zip(ROLES, self.specials, strict=True))
+        if self.added:
+            config["added_tokens_decoder"] = {
+                str(token["id"]): {name: value for name, value in token.items() if name != "id"} for token in self.added
+            }
         (directory / "tokenizer.json").write_text(backend.to_str(pretty=True) + "\n", encoding="utf-8")
         (directory / "tokenizer_config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
+
+
+def tells(directory: Path) -> bool:
+    """Whether the special_tokens_map.json of a checkpoint directory says more than which tokens its kind has."""
+    known = {token for each in arms(Tokenizer).values() for token in getattr(each, "specials", SPECIALS)}
+    return (directory / MAP).is_file() and is_telling(directory / MAP, known)
 
 
 def read(directory: Path) -> TrainedTokenizer:
@@ -179,20 +201,6 @@ def read(directory: Path) -> TrainedTokenizer:
         "the checkpoint was trained with (AutoTokenizer of transformers, with sentencepiece and protobuf, saves a "
         "spiece.model as a tokenizer.json)"
     )
-
-
-def load_object(path: Path) -> dict[str, Any]:
-    """The object in a JSON file of a checkpoint. Raises `BadInput` if the file is missing or holds none."""
-    if kind(path, "checkpoint file") is None:
-        raise BadInput(f"{path.parent} has no {path.name}: give a transformers checkpoint")
-    held = content(path, "checkpoint file")
-    try:
-        data = json.loads(held.decode())
-    except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} cannot be read as JSON ({error}): fetch the checkpoint again") from None
-    if not isinstance(data, dict):
-        raise BadInput(f"{path} is not a JSON object: give a checkpoint directory in the transformers format")
-    return data
 
 
 def wrapped(text: str) -> str:

@@ -22,7 +22,8 @@ from bertlab.recipe import Tokenizer
 from bertlab.recipe.ranges import Range
 from bertlab.store.files import content
 from bertlab.text.sentences import cut
-from bertlab.text.tokenizers.base import TrainedTokenizer, load_object, valid, wrapped
+from bertlab.text.tokenizers.added import CONFIG, Token, load_object, optional_object, tokens
+from bertlab.text.tokenizers.base import TrainedTokenizer, valid, wrapped
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
@@ -41,6 +42,8 @@ class ByteLevelBPE(Tokenizer):
     kind: ClassVar[str] = "byte_level_bpe"
     first: ClassVar[tuple[str, ...]] = _FIRST
     """The first entries of a new vocabulary."""
+    specials: ClassVar[tuple[str, ...]] = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+    """The entries that serve as [PAD], [UNK], [CLS], [SEP] and [MASK]."""
     model: ClassVar[str] = "RoBERTa"
     """The model that has such a tokenizer."""
     vocabulary: Annotated[int, Range(256 + len(_FIRST), 1_000_000, "entries")] = 30_522
@@ -85,18 +88,24 @@ class ByteLevelBPE(Tokenizer):
         """From tokenizer.json, or from vocab.json and merges.txt, which older checkpoints have."""
         whole, entries, merges = (directory / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
         if whole.is_file():
-            return cls._from_json(load_object(whole))
+            found = cls._from_json(load_object(whole), directory)
+            theirs = None if found is None else optional_object(directory / CONFIG).get("add_prefix_space")
+            if found is not None and theirs not in (None, found.settings.add_prefix_space):
+                raise BadInput(f"{whole} and {CONFIG} differ in add_prefix_space: correct one")
+            return found
         if not entries.is_file() or not merges.is_file():
             return None
-        config = directory / "tokenizer_config.json"
-        described = load_object(config) if config.exists() else {}
         lines = content(merges, "checkpoint file").decode(errors="replace").replace("\r", "").split("\n")
         pairs = [line.split(" ") for line in lines if line.strip() and not line.startswith("#version")]
-        return cls._of(load_object(entries), pairs, described.get("add_prefix_space", False))
+        pieces = load_object(entries)
+        added = tokens([], pieces, cls.specials, directory) or []
+        prefix = optional_object(directory / CONFIG).get("add_prefix_space", False)
+        return cls._of(pieces, pairs, prefix, added)
 
     @classmethod
-    def _from_json(cls, data: Mapping[str, Any]) -> TrainedByteLevelBPE | None:
-        """The tokenizer in a tokenizer.json; None if it does not split text as RoBERTa's does."""
+    def _from_json(cls, data: Mapping[str, Any], directory: Path | None = None) -> TrainedByteLevelBPE | None:
+        """The tokenizer in a tokenizer.json, with the tokens that other files of its `directory` add; None if it does
+        not split text as RoBERTa's does."""
         model, splitting = data.get("model"), data.get("pre_tokenizer")
         if not isinstance(model, dict) or not isinstance(splitting, dict):
             return None
@@ -104,17 +113,20 @@ class ByteLevelBPE(Tokenizer):
             return None
         if any({**data, **model}.get(name) for name in _DEFAULTS) or splitting.get("use_regex", True) is not True:
             return None
-        entries, merges, added = model.get("vocab"), model.get("merges"), data.get("added_tokens") or []
-        if not isinstance(merges, list) or not isinstance(added, list) or not isinstance(entries, dict):
+        entries, merges = model.get("vocab"), model.get("merges")
+        if not isinstance(merges, list) or not isinstance(entries, dict):
             return None
-        if any(not isinstance(each, dict) or str(each.get("content")) not in entries for each in added):
-            return None  # which would be split here
+        added = tokens(data.get("added_tokens") or [], entries, cls.specials, directory)
         pairs = [each.split(" ") if isinstance(each, str) else each for each in merges]  # old files join the two
-        return cls._of(entries, pairs, splitting.get("add_prefix_space", True))
+        return None if added is None else cls._of(entries, pairs, splitting.get("add_prefix_space", True), added)
 
     @classmethod
-    def _of(cls, entries: Mapping[str, Any], merges: Sequence[Any], prefix: Any) -> TrainedByteLevelBPE | None:
-        """The tokenizer with these entries and merges; None if they are not those of one."""
+    def _of(
+        cls, entries: Mapping[str, Any], merges: Sequence[Any], prefix: Any, added: Sequence[Token]
+    ) -> TrainedByteLevelBPE | None:
+        """The tokenizer with these entries, merges and added tokens, which become entries too: no merge makes one. None
+        if they are not those of a tokenizer."""
+        entries = {**entries, **{token["content"]: token["id"] for token in added}}
         numbered = all(type(number) is int for number in entries.values())
         if not numbered or sorted(entries.values()) != list(range(len(entries))):
             return None
@@ -127,10 +139,12 @@ class ByteLevelBPE(Tokenizer):
 
         if not entries.keys() >= {*pre_tokenizers.ByteLevel.alphabet()}:
             return None
-        return cls(add_prefix_space=prefix)._trained(entries, merges)
+        return cls(add_prefix_space=prefix)._trained(entries, merges, added)
 
-    def _trained(self, entries: Mapping[str, int], merges: Sequence[Any]) -> TrainedByteLevelBPE:
-        return TrainedByteLevelBPE(entries, merges, self)
+    def _trained(
+        self, entries: Mapping[str, int], merges: Sequence[Any], added: Sequence[Token] = ()
+    ) -> TrainedByteLevelBPE:
+        return TrainedByteLevelBPE(entries, merges, self, added)
 
     def _around(self, model: Any) -> RustTokenizer:
         """`model` with GPT-2's splitting; offsets leave out the space in front of a word."""
@@ -147,15 +161,21 @@ class ByteLevelBPE(Tokenizer):
 class TrainedByteLevelBPE(TrainedTokenizer):
     """Byte-level BPE with its vocabulary and its merges."""
 
-    specials: ClassVar[tuple[str, ...]] = ("<pad>", "<unk>", "<s>", "</s>", "<mask>")
+    specials: ClassVar[tuple[str, ...]] = ByteLevelBPE.specials
     spaced: ClassVar[bool] = True
     settings: ByteLevelBPE
 
-    def __init__(self, entries: Mapping[str, int], merges: Sequence[Sequence[str]], settings: ByteLevelBPE) -> None:
+    def __init__(
+        self,
+        entries: Mapping[str, int],
+        merges: Sequence[Sequence[str]],
+        settings: ByteLevelBPE,
+        added: Sequence[Token] = (),
+    ) -> None:
         from tokenizers import models
 
         model = models.BPE(dict(entries), [(first, second) for first, second in merges])
-        super().__init__(settings, sorted(entries, key=entries.__getitem__), settings._around(model))
+        super().__init__(settings, sorted(entries, key=entries.__getitem__), settings._around(model), added)
 
     @cached_property
     def word_starts(self) -> npt.NDArray[np.bool_]:

@@ -12,7 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from bertlab.text.tokenizers.base import SPECIALS, load_object
+from bertlab.text.tokenizers.added import Token, load_object
+from bertlab.text.tokenizers.base import SPECIALS
 from bertlab.text.tokenizers.byte_level_bpe import ByteLevelBPE, TrainedByteLevelBPE
 
 if TYPE_CHECKING:
@@ -27,19 +28,20 @@ class ModernBPE(ByteLevelBPE):
 
     kind: ClassVar[str] = "modern_bpe"
     first: ClassVar[tuple[str, ...]] = SPECIALS
+    specials: ClassVar[tuple[str, ...]] = SPECIALS
     model: ClassVar[str] = "ModernBERT"
 
     @classmethod
     def read(cls, directory: Path) -> TrainedByteLevelBPE | None:
         """From tokenizer.json."""
         path = directory / "tokenizer.json"
-        return cls._from_json(load_object(path)) if path.is_file() else None
+        return cls._from_json(load_object(path), directory) if path.is_file() else None
 
     @classmethod
-    def _from_json(cls, data: Mapping[str, Any]) -> TrainedByteLevelBPE | None:
+    def _from_json(cls, data: Mapping[str, Any], directory: Path | None = None) -> TrainedByteLevelBPE | None:
         """The tokenizer in a tokenizer.json; None if it does not split text as ModernBERT's does.
 
-        Added tokens become entries. The text of a special token is text, that of others remains their own.
+        Its added tokens, special ones among them, are entries of the model here.
         """
         model, added = data.get("model"), data.get("added_tokens") or []
         if data.get("normalizer") != _NFC or not isinstance(model, dict) or not isinstance(added, list):
@@ -50,22 +52,12 @@ class ModernBPE(ByteLevelBPE):
         entries = {**entries, **{str(each.get("content")): each.get("id") for each in added}}
         if not entries.keys() >= {*SPECIALS}:
             return None
-        found = super()._from_json({**data, "normalizer": None, "model": {**model, "vocab": entries}})
-        if found is not None:
-            from tokenizers import AddedToken
+        return super()._from_json({**data, "normalizer": None, "model": {**model, "vocab": entries}}, directory)
 
-            flags = ("single_word", "lstrip", "rstrip", "normalized")
-            found.backend.add_tokens(
-                [
-                    AddedToken(each["content"], **{flag: bool(each.get(flag)) for flag in flags})
-                    for each in added
-                    if not each.get("special")
-                ]
-            )
-        return found
-
-    def _trained(self, entries: Mapping[str, int], merges: Sequence[Any]) -> TrainedByteLevelBPE:
-        return TrainedModernBPE(entries, merges, self)
+    def _trained(
+        self, entries: Mapping[str, int], merges: Sequence[Any], added: Sequence[Token] = ()
+    ) -> TrainedByteLevelBPE:
+        return TrainedModernBPE(entries, merges, self, added)
 
     def _around(self, model: Any) -> RustTokenizer:
         """`model` with GPT-2's splitting of text in NFC."""

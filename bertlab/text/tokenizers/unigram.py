@@ -21,7 +21,8 @@ import numpy.typing as npt
 from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.text.sentences import cut
-from bertlab.text.tokenizers.base import TrainedTokenizer, load_object, valid, wrapped
+from bertlab.text.tokenizers.added import CONFIG, Token, add, load_object, optional_object, tokens
+from bertlab.text.tokenizers.base import TrainedTokenizer, valid, wrapped
 from bertlab.text.tokenizers.unigram_pieces import SPACE, estimated
 
 if TYPE_CHECKING:
@@ -79,27 +80,30 @@ class Unigram(Tokenizer):
     @classmethod
     def read(cls, directory: Path) -> TrainedUnigram | None:
         """From tokenizer.json. A spiece.model alone is not read: only `transformers` converts it."""
-        path, config = directory / "tokenizer.json", directory / "tokenizer_config.json"
-        found = cls._from_json(load_object(path)) if path.is_file() else None
-        if found is not None and config.exists():
-            described, settings = load_object(config), found.settings
-            ours = {"do_lower_case": settings.lowercase, "keep_accents": settings.keep_accents}
+        path = directory / "tokenizer.json"
+        found = cls._from_json(load_object(path), directory) if path.is_file() else None
+        if found is not None:
+            described, settings = optional_object(directory / CONFIG), found.settings
+            ours = {
+                "do_lower_case": settings.lowercase,
+                "keep_accents": settings.keep_accents,
+                "remove_space": True,
+                "sp_model_kwargs": {},
+            }
             for name, value in ours.items():
                 if described.get(name) not in (None, value):  # which transformers 4 and 5 treat differently
-                    raise BadInput(f"{path} and {config.name} differ in {name}: correct one")
+                    raise BadInput(f"{path} and {CONFIG} differ in {name}: correct one")
         return found
 
     @classmethod
-    def _from_json(cls, data: Mapping[str, Any]) -> TrainedUnigram | None:
-        """The tokenizer in a tokenizer.json; None if it does not split text as ALBERT's does.
-
-        The text of a special token is text, that of other added tokens remains their own.
-        """
-        model, added = data.get("model"), data.get("added_tokens") or []
+    def _from_json(cls, data: Mapping[str, Any], directory: Path | None = None) -> TrainedUnigram | None:
+        """The tokenizer in a tokenizer.json, with the tokens that other files of its `directory` add; None if it does
+        not split text as ALBERT's does."""
+        model = data.get("model")
         settings = cls._normalised(data.get("normalizer"))
         if settings is None or not _splits(data.get("pre_tokenizer")):
             return None
-        if not isinstance(model, dict) or not isinstance(added, list) or model.get("byte_fallback"):
+        if not isinstance(model, dict) or model.get("byte_fallback"):
             return None
         entries: Any = model.get("vocab")
         if model.get("type", "Unigram") != "Unigram" or not isinstance(entries, list):  # old files leave out the type
@@ -111,13 +115,8 @@ class Unigram(Tokenizer):
             return None
         if len(pieces) < len(entries) or not all(abs(score) < _HIGHEST for _, score in entries):
             return None
-        if not all(isinstance(each, dict) and str(each.get("content")) in pieces for each in added):
-            return None  # which would be split here
-        kept = [each for each in added if not each.get("special")]
-        try:
-            return settings._trained(entries, kept, data["normalizer"], data["pre_tokenizer"])
-        except Exception:  # the library's only class of errors, here of an added token
-            return None
+        added = tokens(data.get("added_tokens") or [], pieces, _SPECIALS, directory)
+        return None if added is None else settings._trained(entries, added, data["normalizer"], data["pre_tokenizer"])
 
     @classmethod
     def _normalised(cls, normalizer: Any) -> Self | None:
@@ -139,7 +138,7 @@ class Unigram(Tokenizer):
     def _trained(
         self,
         entries: Sequence[Sequence[Any]],
-        added: Sequence[Mapping[str, Any]] = (),
+        added: Sequence[Token] = (),
         normalizer: Mapping[str, Any] | None = None,
         splitting: Mapping[str, Any] | None = None,
     ) -> TrainedUnigram:
@@ -147,13 +146,13 @@ class Unigram(Tokenizer):
         unknown = [piece for piece, _ in entries].index("<unk>")
         file = {
             "version": "1.0",
-            "added_tokens": added,
+            "added_tokens": [],
             "normalizer": normalizer or {"type": "Sequence", "normalizers": self._steps},
             "pre_tokenizer": splitting or {"type": "Sequence", "pretokenizers": [_WHITE, _METASPACE]},
             "decoder": _METASPACE,
             "model": {"type": "Unigram", "unk_id": unknown, "vocab": entries, "byte_fallback": False},
         }
-        return TrainedUnigram(file, self)
+        return TrainedUnigram(file, self, added)
 
 
 class TrainedUnigram(TrainedTokenizer):
@@ -163,16 +162,17 @@ class TrainedUnigram(TrainedTokenizer):
     spaced: ClassVar[bool] = True
     settings: Unigram
 
-    def __init__(self, file: Mapping[str, Any], settings: Unigram) -> None:
-        """`file` is the content of a tokenizer.json without special tokens among its added ones."""
+    def __init__(self, file: Mapping[str, Any], settings: Unigram, added: Sequence[Token] = ()) -> None:
+        """`file` is the content of a tokenizer.json without its added tokens."""
         from tokenizers import Tokenizer as RustTokenizer
 
         entries = file["model"]["vocab"]
         # Unigram would find a special token, which is one of its pieces, in text: no word has a space.
         hidden = [[f" {piece}" if piece in self.specials else piece, score] for piece, score in entries]
         backend = RustTokenizer.from_str(json.dumps({**file, "model": {**file["model"], "vocab": hidden}}))
-        super().__init__(settings, [piece for piece, _ in entries], backend)
+        super().__init__(settings, [piece for piece, _ in entries], backend, added)
         self._file = RustTokenizer.from_str(json.dumps(file))
+        add(self._file, added)
 
     @cached_property
     def word_starts(self) -> npt.NDArray[np.bool_]:

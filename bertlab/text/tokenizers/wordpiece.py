@@ -6,11 +6,12 @@ becomes a function of the text when all single characters have their ids beforeh
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import json
 import re
 import string
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,17 +22,29 @@ import numpy as np
 import numpy.typing as npt
 
 from bertlab.errors import BadInput
+from bertlab.names import shown
 from bertlab.recipe import Tokenizer
 from bertlab.store.files import content
 from bertlab.text.sentences import cut
+from bertlab.text.tokenizers import casing
+from bertlab.text.tokenizers.added import CONFIG, Token, load_object, optional_object, tokens
 from bertlab.text.tokenizers.alphabet import alphabet
-from bertlab.text.tokenizers.base import LONGEST_WORD, SPECIALS, TrainedTokenizer, load_object, valid, wrapped
+from bertlab.text.tokenizers.base import LONGEST_WORD, SPECIALS, TrainedTokenizer, valid, wrapped
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
 
+_OTHERS = ("BertJapaneseTokenizer", "RoFormerTokenizer")
+"""Classes that split some text otherwise, whatever tokenizer.json says."""
 _CLASSES = ("BertTokenizer", "ElectraTokenizer", "DistilBertTokenizer", "PreTrainedTokenizer", "TokenizersBackend")
 """Classes of `transformers` that split text as BERT does, those of fast tokenizers without their `Fast`."""
+_LIKE_BERT = {
+    "clean_text": (None, True),
+    "do_basic_tokenize": (None, True),
+    "never_split": (None, [], [*SPECIALS]),
+    "wordpieces_prefix": (None, "##"),
+}
+"""Fields of tokenizer_config.json that say how text is split where no tokenizer.json does, with the values of BERT."""
 _MEMORY = 200_000
 """Words whose ids are remembered."""
 _NO_SPACES = re.compile("[\x00\x0b\x0c\x1c-\x1f\x85]")
@@ -45,11 +58,17 @@ class WordPiece(Tokenizer):
     """BERT's tokenizer; its file is a `vocab.txt`: one entry per line, the line number is the id."""
 
     kind: ClassVar[str] = "wordpiece"
-    file: ClassVar[str] = "vocab.txt"
     lowercase: bool = True
     """Whether upper and lower case are the same, as for BERT's uncased models."""
     accents: Literal["by-case", "keep", "strip"] = "by-case"
     """`by-case` strips accents where text is lowercased, as BERT does."""
+    whole: bool = False
+    """Whether its file is a `tokenizer.json`, which has added tokens too."""
+
+    @property
+    def file(self) -> str:  # type: ignore[override]
+        """The name of its file."""
+        return "tokenizer.json" if self.whole else "vocab.txt"
 
     @property
     def cased(self) -> bool:
@@ -82,45 +101,91 @@ class WordPiece(Tokenizer):
         return TrainedWordPiece(sorted(entries, key=entries.__getitem__), self)
 
     def load(self, path: Path) -> TrainedWordPiece:
-        """Reads a `vocab.txt`. Raises `BadInput` if it is not UTF-8 or lacks one of the special tokens."""
-        try:
-            text = content(path, "vocabulary").decode()
-        except UnicodeDecodeError as error:
-            raise BadInput(f"vocabulary {path} is not UTF-8 at byte {error.start}: save it as UTF-8") from None
-        # Entries may contain Unicode's own line separators: only \n ends a line.
-        lines = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+        """Reads a `vocab.txt`, or a `tokenizer.json` if it is `whole`. Raises `BadInput` if it is of another kind, if
+        it lacks one of the special tokens, and if its vocabulary is of another case."""
+        found = self._whole(path) if self.whole else self._plain(path)
+        if self.given:  # one that was not trained on text of this case
+            self._require_case(found, f"vocabulary {path}", "tokenizer.lowercase={}", "tokenizer.accents=keep")
+        return found
+
+    def _plain(self, path: Path, added: Sequence[Token] = ()) -> TrainedWordPiece:
+        data = content(path, "vocabulary")
+        if data[:1] == b"{" and path.suffix == ".json":
+            raise BadInput(f"vocabulary {path} is a tokenizer.json: set tokenizer.whole=true")
         with _about(path):
-            return TrainedWordPiece(lines, self)
+            return TrainedWordPiece(_entries(path, data), self, added)
+
+    def _whole(self, path: Path) -> TrainedWordPiece:
+        found = self._from_json(load_object(path))
+        if found is None:
+            raise BadInput(f"vocabulary {path} is not the tokenizer.json of a WordPiece as BERT's: give one")
+        for name in ("lowercase", "accents"):
+            if (theirs := getattr(found.settings, name)) != getattr(self, name):
+                raise BadInput(f"vocabulary {path} is of tokenizer.{name}={str(theirs).lower()}: set it")
+        found.settings = self
+        return found
 
     @classmethod
     def read(cls, directory: Path) -> TrainedWordPiece | None:
         """From tokenizer.json, which transformers 5 saves alone, or from vocab.txt, which older checkpoints have."""
-        whole, plain, config = (directory / n for n in ("tokenizer.json", "vocab.txt", "tokenizer_config.json"))
-        if not whole.is_file() and not plain.is_file():
+        whole, plain, config = (directory / n for n in ("tokenizer.json", "vocab.txt", CONFIG))
+        if whole.is_file():
+            with _about(whole):
+                found = cls._from_json(load_object(whole), directory)
+        else:
+            found = cls._from_text(directory) if plain.is_file() else None
+        if found is None:
             return None
-        described = load_object(config) if config.exists() else {}
-        theirs = str(described.get("tokenizer_class") or _CLASSES[0]).removesuffix("Fast")
-        basic = described.get("do_basic_tokenize") is not False
-        if not whole.is_file() and not (basic and theirs in _CLASSES):
-            what = f"tokenizer_class {theirs}" if basic else "do_basic_tokenize false"
-            raise BadInput(f"{config} has {what}: only BERT's splitting can be read")
-        lowercase = described.get("do_lower_case")
-        if described.get("tokenize_chinese_chars") is False:
-            raise BadInput(f"{config} leaves Chinese characters together: only BERT's splitting can be read")
-        strip = described.get("strip_accents")
-        if not whole.is_file():  # BERT's default is lower case
-            with _about(config):
-                settings = cls._like(True if lowercase is None else lowercase, strip)
-            return settings.load(plain)
-        with _about(whole):
-            found = cls._from_json(load_object(whole))
-        if found is not None:
-            cased = found.settings.lowercase
-            accents = strip is None or cls._like(cased, strip) == found.settings
-            if lowercase not in (None, cased) or not accents:
-                differ = f"differ in {'accents' if lowercase in (None, cased) else 'lower-casing'}"
-                raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json {differ}: correct one")
+        described = optional_object(config)
+        _require_berts(described, config, alone=not whole.is_file())
+        settings, lowercase = found.settings, described.get("do_lower_case")
+        alike = lowercase in (None, settings.lowercase)
+        if not alike or (
+            "strip_accents" in described and cls._like(settings.lowercase, described["strip_accents"]) != settings
+        ):
+            differ = "accents" if alike else "lower-casing"
+            raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in {differ}: correct one")
+        if found.added:
+            if described.get("split_special_tokens"):
+                token = shown(found.added[0]["content"])
+                raise BadInput(
+                    f"{config} has split_special_tokens true: only tokenizers that leave {token} whole can be read"
+                )
+            found.settings = dataclasses.replace(settings, whole=True)
+        place = f"the vocabulary of {directory}"
+        cls._require_case(
+            found.settings, found, place, f"do_lower_case to {{}} in {CONFIG}", f"strip_accents to false in {CONFIG}"
+        )
         return found
+
+    @classmethod
+    def _from_text(cls, directory: Path) -> TrainedWordPiece:
+        """From vocab.txt. Without settings, the case and the accents are those of its entries."""
+        plain, config = directory / "vocab.txt", directory / CONFIG
+        described = optional_object(config)
+        _require_berts(described, config, alone=True)
+        entries = _entries(plain, content(plain, "vocabulary"))
+        usual = casing.reading(entries)
+        lowercase, strip = described.get("do_lower_case"), described.get("strip_accents")
+        lowercase = usual["lowercase"] if lowercase is None else lowercase
+        if strip is None and lowercase is usual["lowercase"] and "strip_accents" not in described:
+            strip = usual["strip_accents"]
+        with _about(config):
+            settings = cls._like(lowercase, strip)
+        numbers = {piece: number for number, piece in enumerate(entries)}
+        with _about(plain):
+            return TrainedWordPiece(entries, settings, tokens([], numbers, SPECIALS, directory) or [])
+
+    def _require_case(self, found: TrainedWordPiece, place: str, case: str, accents: str) -> None:
+        """Raises `BadInput` for a vocabulary of text of another case, or of text with accents if it strips them; `case`
+        and `accents` are what to set."""
+        added = {token["content"] for token in found.added}
+        entries = [piece for piece in found.vocabulary if piece not in added]
+        why, of_accents = casing.disagrees(entries, self.lowercase, self.strip_accents)
+        if why:
+            raise BadInput(
+                f"{place} {why}: set {accents if of_accents else case.format(str(not self.lowercase).lower())}"
+            )
 
     @classmethod
     def _like(cls, lowercase: Any, strip: Any) -> WordPiece:
@@ -133,8 +198,9 @@ class WordPiece(Tokenizer):
         return cls(lowercase=lowercase, accents=accents)
 
     @classmethod
-    def _from_json(cls, data: dict[str, Any]) -> TrainedWordPiece | None:
-        """The tokenizer in a tokenizer.json; None if it does not split text as BERT's does."""
+    def _from_json(cls, data: dict[str, Any], directory: Path | None = None) -> TrainedWordPiece | None:
+        """The tokenizer in a tokenizer.json, with the tokens that other files of its `directory` add; None if it does
+        not split text as BERT's does."""
         model: Any = data.get("model")
         normalizer: Any = data.get("normalizer")
         if not isinstance(model, dict) or not isinstance(normalizer, dict):
@@ -144,11 +210,6 @@ class WordPiece(Tokenizer):
         numbered = isinstance(entries, dict) and all(type(number) is int for number in entries.values())
         if not numbered or any("\n" in piece for piece in entries):  # which vocab.txt cannot hold
             return None
-        added = data.get("added_tokens") or []
-        if not isinstance(added, list) or any(
-            not isinstance(each, dict) or str(each.get("content")) not in entries for each in added
-        ):  # which would be split here
-            return None
         if (model["type"], normalizer.get("type")) != ("WordPiece", "BertNormalizer"):
             return None
         settings = cls._like(normalizer.get("lowercase"), normalizer.get("strip_accents"))
@@ -156,7 +217,10 @@ class WordPiece(Tokenizer):
         normalizer = normalizer | {"strip_accents": settings.strip_accents}
         ours = json.loads(found.backend.to_str())
         theirs = {"model": model, "normalizer": normalizer, "pre_tokenizer": data.get("pre_tokenizer")}
-        return found if all(ours[part] == value for part, value in theirs.items()) else None
+        if any(ours[part] != value for part, value in theirs.items()):
+            return None
+        added = tokens(data.get("added_tokens") or [], entries, SPECIALS, directory)
+        return None if added is None else TrainedWordPiece(found.vocabulary, settings, added)
 
     def _bert(self, backend: RustTokenizer) -> RustTokenizer:
         """Gives `backend` BERT's cleaning and its splitting at spaces and punctuation."""
@@ -177,17 +241,41 @@ def _about(path: Path) -> Iterator[None]:
         raise error if str(path) in str(error) else BadInput(f"{path}: {error}") from None
 
 
+def _entries(path: Path, data: bytes) -> list[str]:
+    """The entries in a `vocab.txt`. Raises `BadInput` if it is not UTF-8."""
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise BadInput(f"vocabulary {path} is not UTF-8 at byte {error.start}: save it as UTF-8") from None
+    # Entries may contain Unicode's own line separators: only \n ends a line.
+    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+
+
+def _require_berts(described: Mapping[str, Any], config: Path, alone: bool) -> None:
+    """Raises `BadInput` for settings in a tokenizer_config.json that BERT's splitting does not have; `alone` if no
+    tokenizer.json says how text is split."""
+    theirs = str(described.get("tokenizer_class") or _CLASSES[0]).removesuffix("Fast")
+    if theirs in _OTHERS or (alone and theirs not in _CLASSES) or described.get("auto_map"):
+        what = f"auto_map {shown(described['auto_map'])}" if described.get("auto_map") else f"tokenizer_class {theirs}"
+        raise BadInput(f"{config} has {what}: only BERT's splitting can be read")
+    for name, usual in {**(_LIKE_BERT if alone else {}), "tokenize_chinese_chars": (None, True)}.items():
+        if (value := described.get(name)) not in usual:
+            raise BadInput(f"{config} has {name} {str(value).lower()}: only BERT's splitting can be read")
+
+
 class TrainedWordPiece(TrainedTokenizer):
     """WordPiece with its vocabulary; only words that are new go through the `tokenizers` library."""
 
     settings: WordPiece
 
-    def __init__(self, vocabulary: Sequence[str], settings: WordPiece = WordPiece()) -> None:
+    def __init__(
+        self, vocabulary: Sequence[str], settings: WordPiece = WordPiece(), added: Sequence[Token] = ()
+    ) -> None:
         from tokenizers import Tokenizer, models
 
         ids = {piece: number for number, piece in enumerate(vocabulary)}
         model = models.WordPiece(ids, unk_token="[UNK]", max_input_chars_per_word=LONGEST_WORD)
-        super().__init__(settings, vocabulary, settings._bert(Tokenizer(model)))
+        super().__init__(settings, vocabulary, settings._bert(Tokenizer(model)), added)
         self._ids = functools.lru_cache(_MEMORY)(lambda word: super(TrainedWordPiece, self).pack([word])[0])
 
     @cached_property
@@ -197,8 +285,12 @@ class TrainedWordPiece(TrainedTokenizer):
 
     @property
     def data(self) -> bytes:
-        """The content of its `vocab.txt`."""
-        return "".join(f"{piece}\n" for piece in self.vocabulary).encode()
+        """The content of its file."""
+        return super().data if self.settings.whole else self._listed(self.vocabulary)
+
+    @staticmethod
+    def _listed(entries: Sequence[str]) -> bytes:
+        return "".join(f"{piece}\n" for piece in entries).encode()
 
     @property
     def config(self) -> dict[str, Any]:
@@ -211,12 +303,15 @@ class TrainedWordPiece(TrainedTokenizer):
         }
 
     def write(self, directory: Path, length: int, segments: int) -> None:
-        """Writes it in the files of `transformers`, a vocab.txt among them."""
+        """Writes it in the files of `transformers`, a vocab.txt of its model among them."""
         super().write(directory, length, segments)
-        self.save(directory / "vocab.txt")
+        entries = self.backend.get_vocab(with_added_tokens=False)
+        (directory / "vocab.txt").write_bytes(self._listed(sorted(entries, key=entries.__getitem__)))
 
     def pack(self, texts: Sequence[str]) -> list[bytes]:
         """The ids of each text, without special tokens, as the bytes of an array of `dtype`."""
+        if self.added:  # they are found before words are
+            return super().pack(texts)
         return [b"".join(map(self._ids, words)) for words in self._words(texts)]
 
     def _words(self, texts: Sequence[str]) -> list[list[str]]:

@@ -8,8 +8,9 @@ import torch
 
 from bertlab import recipe
 from bertlab.errors import BadInput
+from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel, TensorBatch
-from bertlab.model.interop import huggingface
+from bertlab.model.interop import checkpoint, huggingface
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
 from bertlab.text.tokenizers import ByteLevelBPE, WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
@@ -135,6 +136,62 @@ def test_what_is_written_is_read_back_whole(positions, causal, tmp_path, tokeniz
     assert again.encoder.causal == causal
     assert (read.vocabulary, read.settings.lowercase) == (WORDS, False)
     assert all(torch.equal(a, b) for a, b in zip(ours.parameters(), again.parameters(), strict=True))
+
+
+def test_rows_of_added_tokens_are_kept_and_those_of_padding_are_not(tmp_path):
+    """Through a checkpoint of transformers, ours, and transformers again."""
+    from transformers import AutoModelForMaskedLM, AutoTokenizer, BertConfig, BertForPreTraining
+
+    sizes = {"hidden_size": 64, "num_hidden_layers": 1, "num_attention_heads": 4, "intermediate_size": 64}
+    theirs = perturbed(BertForPreTraining(BertConfig(vocab_size=len(WORDS) + 5, **sizes)))
+    theirs.save_pretrained(tmp_path)
+    TrainedWordPiece(WORDS).save(tmp_path / "vocab.txt")
+    (tmp_path / "added_tokens.json").write_text(json.dumps({"[URL]": len(WORDS), "covid": len(WORDS) + 1}))
+    found, ours, read = huggingface.read(tmp_path)
+    table = theirs.bert.embeddings.word_embeddings.weight
+    assert torch.equal(ours.encoder.embeddings.tokens.weight, table[: len(WORDS) + 2])
+    assert read.vocabulary == [*WORDS, "[URL]", "covid"]
+    assert found.tokenizer.file == "tokenizer.json"
+    read.save(tmp_path / "saved.json")
+    assert found.tokenizer.load(tmp_path / "saved.json").encode(["word1 [URL]"]) == [[6, len(WORDS)]]
+
+    huggingface.write(tmp_path / "out", ours, found.model, read)
+    again = AutoModelForMaskedLM.from_pretrained(tmp_path / "out")
+    batch = AutoTokenizer.from_pretrained(tmp_path / "out")("word1 [URL] xcovid", return_tensors="pt")
+    assert batch["input_ids"].tolist() == [[2, 6, len(WORDS), 1, len(WORDS) + 1, 3]]
+    with torch.no_grad():
+        expected = theirs.eval()(**batch)["prediction_logits"][..., : len(WORDS) + 2]
+        torch.testing.assert_close(again.eval()(**batch).logits, expected, rtol=0, atol=1e-5)
+
+
+def test_a_config_without_a_type_is_of_the_model_of_its_weights(tmp_path, tokenizer):
+    from safetensors.torch import load_file, save_file
+
+    path, weights = published(tmp_path / "out", tokenizer) / "config.json", tmp_path / "out" / "model.safetensors"
+    expected, *_ = huggingface.read(tmp_path / "out")
+    config = json.loads(path.read_text())
+    del config["model_type"]
+    path.write_text(json.dumps(config))
+    assert huggingface.read(tmp_path / "out")[0] == expected
+    save_file({name.removeprefix("bert."): tensor for name, tensor in load_file(weights).items()}, weights)
+    with pytest.raises(BadInput, match='has no model_type, and the weights do not say it: add "model_type": "bert"'):
+        huggingface.read(tmp_path / "out")
+
+
+def test_the_content_of_a_checkpoint_has_the_files_that_say_something(tmp_path, tokenizer):
+    def content():
+        return checkpoint.locate(str(directory), Machine(cache=tmp_path / "cache"), "--from").content
+
+    directory = published(tmp_path / "out", tokenizer)
+    before = content()
+    names = directory / "special_tokens_map.json"
+    names.write_text('{"mask_token": "[MASK]", "cls_token": {"content": "[CLS]"}}')
+    assert content() == before, "as in every checkpoint"
+    names.write_text('{"mask_token": "[MASK]", "additional_special_tokens": ["[E1]"]}')
+    assert content() != before
+    names.unlink()
+    (directory / "added_tokens.json").write_text('{"[E1]": 90}')
+    assert content() != before
 
 
 def test_a_bare_encoder_and_the_names_of_tensorflow_are_understood(tmp_path, tokenizer):
