@@ -202,15 +202,13 @@ def prepare(
                     done += int(block[:, 1].sum())
                     progress(done, size, "annotating" if corpus.annotator else "tokenising")
                     stop_if_asked()
-            for file, parts in zip(offsets, zip(*counts, strict=True), strict=True):
-                _write_offsets(file, parts)
+            for file, counted in zip(offsets, zip(*counts, strict=True), strict=True):
+                _write_offsets(file, counted)
     finally:
         path.unlink(missing_ok=True)
     facts: dict[str, Any] = {"dtype": trained.dtype.name, "vocabulary": trained.size, "bytes": size}
-    text = []
-    for part, chosen in zip(PARTS, (train, heldout), strict=True):
-        opened = _open_part(directory / part, trained.dtype)
-        text.append(opened)
+    parts = [_open_part(directory / part, trained.dtype) for part in PARTS]
+    for part, opened, chosen in zip(PARTS, parts, (train, heldout), strict=True):
         facts[part] = {
             "documents": len(opened.documents) - 1,
             "sentences": len(opened.sentences) - 1,
@@ -218,18 +216,22 @@ def prepare(
             "bytes": int(spool.lengths[chosen].sum()),
         }
     facts["documents_by_source"] = {part: each.tolist() for part, each in by_source.items()}
-    frequency = np.zeros(trained.size, dtype=np.int64)
-    for start in range(0, len(opened.tokens), _CHUNK):  # of the held-out part
-        frequency += np.bincount(opened.tokens[start : start + _CHUNK], minlength=trained.size)
-    shares = (frequency[frequency > 0] / frequency.sum()).tolist()
-    # not a dot product, whose last digits depend on where the arrays lie in memory
-    facts["unigram_entropy"] = -math.fsum(share * math.log(share) for share in shares)
-    facts["text"] = text_facts.files(located) | text_facts.of_text(
-        [part.tokens for part in text], [part.documents for part in text], trained.unk
-    )
+    facts["unigram_entropy"] = _unigram_entropy(parts[-1], trained.size)
+    of_text = text_facts.of_text([part.tokens for part in parts], [part.documents for part in parts], trained.unk)
+    facts["text"] = text_facts.files(located) | of_text
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts
+
+
+def _unigram_entropy(heldout: Part, vocabulary: int) -> float:
+    """The loss, nats, on held-out tokens of a model that knows only how often each occurs there."""
+    frequency = np.zeros(vocabulary, dtype=np.int64)
+    for start in range(0, len(heldout.tokens), _CHUNK):
+        frequency += np.bincount(heldout.tokens[start : start + _CHUNK], minlength=vocabulary)
+    shares = (frequency[frequency > 0] / frequency.sum()).tolist()
+    # not a dot product, whose last digits depend on where the arrays lie in memory
+    return -math.fsum(share * math.log(share) for share in shares)
 
 
 def open_corpus(directory: Path, tokenizer: Tokenizer, *, check: bool = True) -> TokenisedCorpus:

@@ -384,7 +384,7 @@ def test_a_request_to_stop_is_heard_and_leaves_no_copy_of_the_text(build, tmp_pa
         (["only one document"], ("single document", "0.jsonl")),
         (["twice the same", "twice the same"], ("single document",)),
         ([["", " "], ["a b", "b c"]], ("0.jsonl", "empty")),
-        (["\u200b", "\u200d"], ("no document of two tokens",)),
+        (["\u200b", "\u200d"], ("special tokens alone", "text with words")),
     ],
 )
 def test_corpora_that_are_too_small(build, tmp_path, texts, words):

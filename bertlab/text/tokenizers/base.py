@@ -59,7 +59,9 @@ class TrainedTokenizer:
         if missing:
             raise BadInput(f"the vocabulary has no {' and no '.join(missing)}: give one with them")
         if len(ids) == len(set(self.specials)):
-            raise BadInput("the vocabulary has special tokens alone: give one with pieces of words too")
+            raise BadInput(
+                "the vocabulary has special tokens alone: give one with pieces of words, or train it on text with words"
+            )
         self.pad, self.unk, self.cls, self.sep, self.mask = (ids[special] for special in self.specials)
         self.dtype: np.dtype[np.uint16 | np.uint32] = np.dtype("<u2" if self.size <= 1 << 16 else "<u4")
         """The type of packed ids: 2 bytes where the vocabulary fits, 4 elsewhere."""
