@@ -247,9 +247,25 @@ class Evidence:
         """Whether anything of it is finished."""
         return any(each.finished for each in self.pretrainings) or len(self.unfinished) < len(self.cells)
 
+    @cached_property
+    def _columns(self) -> dict[tuple[str, int], list[Cell]]:
+        """The cells by measurement and milestone."""
+        found: dict[tuple[str, int], list[Cell]] = {}
+        for cell in self.cells:
+            found.setdefault((cell.measurement, cell.milestone), []).append(cell)
+        return found
+
+    @cached_property
+    def _places(self) -> dict[tuple[str, str, int], list[Cell]]:
+        """The cells by variant, measurement and milestone."""
+        found: dict[tuple[str, str, int], list[Cell]] = {}
+        for cell in self.cells:
+            found.setdefault((cell.variant, cell.measurement, cell.milestone), []).append(cell)
+        return found
+
     def column(self, measurement: str, at: int = 100) -> list[Cell]:
         """The cells of a measurement after `at` per cent of the pre-training's steps."""
-        return [cell for cell in self.cells if (cell.measurement, cell.milestone) == (measurement, at)]
+        return [*self._columns.get((measurement, at), ())]
 
     def dataset(self, measurement: str) -> str:
         """The data set of a measurement; empty without cells."""
@@ -272,7 +288,7 @@ class Evidence:
 
     def at(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
         """The cells of a variant and a measurement, over pre-training and fine-tuning seeds."""
-        return [cell for cell in self.column(measurement, at) if cell.variant == variant]
+        return [*self._places.get((variant, measurement, at), ())]
 
     def milestones(self, variant: str, measurement: str) -> list[int]:
         """The percentages of the steps after which a variant has a value on a measurement."""

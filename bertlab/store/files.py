@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import IO, Any, Literal, cast
 
 from bertlab.errors import BadInput, unusable
-from bertlab.recipe.identity import canonical
 from bertlab.store.forms import Form, misfit, unsound
 
 
@@ -85,14 +84,16 @@ def _irregular(path: Path, what: str) -> BadInput:
 def read_sealed(path: Path, form: Form = dict) -> dict[str, Any]:
     """Reads what `writes.write_sealed` wrote. Raises `BadInput` if the file changed since, or has another form."""
     record: dict[str, Any] = read_json(path, form)
-    if record.pop("sha256", "") not in ("", seal(record)):
+    expected = record.pop("sha256", "")
+    if expected and expected != seal(record):
         raise _damaged(path, "its seal is broken")
     return record
 
 
 def seal(record: Mapping[str, Any]) -> str:
-    """The SHA-256 of a record."""
-    return hashlib.sha256(canonical(record).encode(errors="surrogatepass")).hexdigest()
+    """The SHA-256 of a record as a JSON file gives it: of its canonical JSON."""
+    text = json.dumps(record, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
 def read_json(path: Path, form: Form = object) -> Any:

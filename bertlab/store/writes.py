@@ -107,7 +107,7 @@ def write_json(root: Path, name: str, data: Any) -> None:
 
     A number that is not finite, which JSON does not have, becomes null.
     """
-    write(root, name, json.dumps(_finite(data), indent=1, allow_nan=False) + "\n")
+    write(root, name, json.dumps(_finite(data), indent=1) + "\n")
 
 
 def _finite(data: Any) -> Any:
@@ -120,7 +120,8 @@ def _finite(data: Any) -> Any:
 
 def write_sealed(root: Path, name: str, record: Mapping[str, Any]) -> None:
     """Writes a record with its own SHA-256, for a file that no manifest lists."""
-    write_json(root, name, {**record, "sha256": seal(record)})
+    data = json.loads(json.dumps(_finite(record)))  # as it is read: all names are texts
+    write_json(root, name, {**data, "sha256": seal(data)})
 
 
 def append_line(root: Path, name: str, record: Mapping[str, Any]) -> None:
