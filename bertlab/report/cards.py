@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from statistics import fmean
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +18,7 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import render
 from bertlab.report.tables import Table, with_details
+from bertlab.store.forms import MEASURED, misfit
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog
@@ -50,6 +51,7 @@ def model(run: Run, recipe: Recipe, store: Store) -> str:
     figures |= {name: result[name] for name in ("checkpoint", "commit", "content", "corpus") if name in result}
     columns = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
     measured = [each for each in store.runs() if each.result().get("pretrain_id") == run.id]
+    measured = [each for each in measured if misfit(each.result(), MEASURED) is None]  # else one from elsewhere
     measurements = sorted(line for each in measured for line in _measurements(each.result()))
     evidences = [each for each in gather_all(store) if any(cell.pretrain_id == run.id for cell in each.cells)]
     return render(
@@ -82,10 +84,15 @@ def _splits(result: dict[str, Any]) -> list[tuple[str, int, dict[str, float]]]:
     """The splits of a result with their examples and metrics, except training examples that a search held back."""
     if result["split"] == "held back":
         return []
-    found = [(result["split"], result["rows"]["evaluation"], result["metrics"])]
+    found = [(result["split"], result["rows"]["evaluation"], _known(result["metrics"]))]
     if test := result.get("test"):
-        found.append((test["split"], test["rows"], test["metrics"]))
+        found.append((test["split"], test["rows"], _known(test["metrics"])))
     return found
+
+
+def _known(metrics: Mapping[str, float | None]) -> dict[str, float]:
+    """The metrics that have a value."""
+    return {name: value for name, value in metrics.items() if value is not None}
 
 
 def _method(result: dict[str, Any]) -> str:
@@ -124,7 +131,7 @@ def _heldout(run: Run, recipe: Recipe) -> Iterator[EvalResult]:
     result = run.result()
     text = plain(" and ".join(result.get("corpus", ()))) or "held-out text"
     for name in dict.fromkeys((result.get("judged_by", ""), "perplexity")):
-        if name in result.get("heldout", {}):
+        if name in _known(result.get("heldout", {})):
             yield EvalResult(
                 task_type="text-generation" if recipe.causal else "fill-mask",
                 task_name="held-out text",

@@ -6,7 +6,7 @@ from contextlib import suppress
 
 import numpy as np
 
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, warn
 from bertlab.machine import Machine
 from bertlab.recipe.identity import load
 from bertlab.report.cells import Cell
@@ -103,6 +103,16 @@ class Predictions:
 
 
 def _read(run: Run, cell: Cell, metric: str) -> Scored | None:
+    """The metric of a run's predictions; None, with a warning, if they are of another form."""
+    try:
+        return _scored(run, cell, metric)
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:  # of a run from elsewhere
+        if not isinstance(error, KeyError):  # predictions without this metric
+            warn(f"predictions of '{run.path}' are not used ({error})")
+        return None
+
+
+def _scored(run: Run, cell: Cell, metric: str) -> Scored | None:
     """None if the run has no predictions, or not of this metric, or if they do not give the value that it reports."""
     arrays = predictions.read(run)
     if not arrays:

@@ -114,6 +114,8 @@ RUN: dict[str, Form] = {
         "pretrain_id?": is_id,
         "milestone?": is_percent,
         "checkpoint?": str,
+        "content?": str,
+        "commit?": str,
         "fresh?": bool,
         "predicts?": bool,
         "judged_by?": str,
@@ -162,6 +164,16 @@ RUN: dict[str, Form] = {
     },
 }
 """The files that describe a run."""
+MEASURED = {
+    **dict.fromkeys(("status", "task", "dataset", "split", "method"), str),
+    "metrics": _FIGURES,
+    "rows": {"evaluation": is_count},
+    "finetune_seed": is_count,
+    "milestone": is_percent,
+    "settings": dict,
+    "test?": {"split": str, "rows": is_count, "metrics": _FIGURES},
+}
+"""What a card of a model needs of the result of a measurement."""
 TIMING = {"stage": str, "step?": is_count, "seconds": is_duration}
 """A line of timing.jsonl."""
 METRICS = {"step": is_count, "*": (is_number, _NONE)}

@@ -1,6 +1,7 @@
 """Removes runs that belong to no study."""
 
 from bertlab.store import addresses, locks
+from bertlab.store.forms import is_id
 from bertlab.store.run import KINDS
 from bertlab.store.runs import CHECKPOINT, Store
 from bertlab.store.writes import remove
@@ -16,7 +17,8 @@ def prune(store: Store) -> tuple[int, int]:
         runs, needed = store.runs(), store.reserved_ids()
         for record in store.records().values():
             needed |= addresses.run_ids(record)
-        needed |= {run.science()["corpus"] for run in runs if run.kind == "pretrain" and run.id in needed}
+        pretrained = [run for run in runs if run.kind == "pretrain" and run.id in needed]
+        needed |= {str(corpus) for run in pretrained if is_id(corpus := run.science().get("corpus"))}
         unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]
         store.remove(unneeded)
         remains = [path for kind in KINDS for path in (store.root / kind).glob(".*.damaged")]
