@@ -49,6 +49,7 @@ class Builder:
 
     def run(self, kind: str, run_id: str, result: dict[str, Any], science: dict[str, Any], **files: Any) -> None:
         """One finished run directory."""
+        run_id = run_id.zfill(16)
         path = self.root / kind / f"{run_id}--a-label"
         path.mkdir(parents=True)
         timing = files.pop("timing", [{"stage": kind, "step": 0, "seconds": 1.5}])
@@ -85,7 +86,7 @@ class Builder:
         **files: Any,
     ) -> str:
         """A pre-training of the record and, unless it is pending, its run."""
-        run_id = run_id or f"{len(self.rows) + 1:04x}"
+        run_id = (run_id or f"{len(self.rows) + 1:x}").zfill(16)
         self.rows.append({"variant": variant, "pretrain_seed": seed, "pretrain_id": run_id, "corpus_id": ""})
         mask, keep, random = CORRUPTIONS.get(variant, CORRUPTIONS["80/10/10"])
         own = loss if own is None else own
@@ -153,7 +154,7 @@ class Builder:
     ) -> None:
         """A cell of the record and, unless its value is None, its run; with `test` also one of the test split."""
         task, metric, majority = TASKS[measurement]
-        run_id = run_id or f"{0xF000 + len(self.cells):04x}"
+        run_id, pretrain_id = (run_id or f"{0xF000 + len(self.cells):x}").zfill(16), pretrain_id.zfill(16)
         about = {"task": task, "dataset": "bc5cdr" if task == "conll2003" else task, "split": "validation"}
         about |= {"method": "finetune", "milestone": milestone, "pretrain_seed": seed, "finetune_seed": finetune_seed}
         about |= {"pretrain_id": pretrain_id}

@@ -174,10 +174,10 @@ def test_a_claim_that_is_not_measured_names_the_variants_that_failed(builder):
     builder.cell("80/10/10", "MNLI", 33.0, 0, 0, builder.pretrain("80/10/10"), status="collapsed")
     for variant in ("0/0/100", "100/0/0"):
         builder.cell(variant, "MNLI", None, 0, 0, builder.pretrain(variant, finished=False))
-    builder.rows[2]["corpus_id"] = "c0"
+    builder.rows[2]["corpus_id"] = 16 * "c"
     (builder.root / "failures").mkdir()
-    Store(builder.root).fail({"id": "0002", "status": "failed", "reason": "no room"})
-    Store(builder.root).fail({"id": "c0", "status": "failed", "reason": "no text"})
+    Store(builder.root).fail({"id": f"{2:016x}", "status": "failed", "reason": "no room"})
+    Store(builder.root).fail({"id": 16 * "c", "status": "failed", "reason": "no text"})
     claim = dataclasses.replace(LARGE, worse=("0/0/100", "100/0/0"))
     builder.record(claims=[dataclasses.asdict(claim)])
     evidence = gather_all(Store(builder.root))[0]

@@ -74,7 +74,7 @@ def test_no_synthetic_task_has_the_name_of_a_published_one(builder, task, datase
         **{"metrics": {"accuracy": 50.0}, "rows": {"evaluation": 10}, "milestone": 100, "method": "finetune"},
         **{"settings": {}, "pretrain_id": builder.pretrain("80/10/10")},
     }
-    builder.run("finetune", "f000", result, {"data": data})
+    builder.run("finetune", f"{0xF000:016x}", result, {"data": data})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.kind == "pretrain")
     (run.path / "vocab.txt").write_text("\n".join(SPECIALS))

@@ -27,7 +27,7 @@ def pretrained(tmp_path_factory):
     directory = tmp_path_factory.mktemp("pretrained")
     TrainedWordPiece(PIECES).save(directory / "vocab.txt")
     PretrainingModel(RECIPE.model, len(PIECES), 32, 0).save(directory / "model.safetensors")
-    record = {"kind": "pretrain", "id": "0" * 64, "science": {"recipe": science(RECIPE)}}
+    record = {"kind": "pretrain", "id": "0" * 16, "science": {"recipe": science(RECIPE)}}
     (directory / "recipe.json").write_text(json.dumps(record), encoding="utf-8")
     return directory
 
