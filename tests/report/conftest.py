@@ -181,6 +181,8 @@ class Builder:
 
     def record(self, name: str = "", **changes: Any) -> dict[str, Any]:
         """The record of the study, written into the store."""
+        request = {"study": self.study, "options": "", "seeds": [0], "finetune_seeds": 0}
+        request |= {"only": [], "random_init": False}
         record = {
             "study": self.study,
             "scale": self.scale,
@@ -196,7 +198,7 @@ class Builder:
             "claims": [],
             "setting": "",
             "definition": {"baseline": "80/10/10", "code": "", "variants": {}, "measurements": {}},
-            "requests": [],
+            "requests": [request],
             "sources": [],
             "pretrained": "",
             "intermediate_task": {},
