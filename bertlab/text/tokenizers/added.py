@@ -84,12 +84,15 @@ def tokens(
 
 
 def add(backend: RustTokenizer, added: Iterable[Token]) -> None:
-    """Adds tokens to a tokenizer without any; each gets its id, that of its entry or the next one."""
+    """Adds tokens to a tokenizer without any; each has the id of its entry, or the next one. Raises `BadInput` if it
+    has another one, as beyond special tokens that the model lacks."""
     from tokenizers import AddedToken
 
     for token in added:
         flags = {name: bool(token.get(name)) for name in (*_FLAGS, "normalized", "special")}
         backend.add_tokens([AddedToken(token["content"], **flags)])
+        if backend.token_to_id(token["content"]) != token["id"]:
+            raise BadInput(f"the added token {shown(token['content'])} lacks its id {token['id']}: make it an entry")
 
 
 def is_telling(path: Path, specials: Iterable[str]) -> bool:
