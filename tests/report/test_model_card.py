@@ -32,7 +32,7 @@ def test_a_measurement_names_its_adaptation_with_the_fields_of_its_own(builder, 
         builder.run(adaptation.runs, f"f00{number}", result, {})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.id == pretrained)
-    (run.path / "vocab.txt").write_text("\n".join(SPECIALS))
+    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
     shown_card = model(run, Recipe(), store)
     evaluated = [each for each in ModelCard(shown_card).data.eval_results if each.task_name == "mnli"]
     assert [(each.metric_value, each.metric_name) for each in evaluated] == [(50.0, f"accuracy, {shown}")]
@@ -53,7 +53,7 @@ def test_results_of_two_settings_are_no_seeds_of_one(builder):
         builder.run("finetune", f"f00{number}", result, {"settings": settings, "finetune_seed": seed})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.id == pretrained)
-    (run.path / "vocab.txt").write_text("\n".join(SPECIALS))
+    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
     evaluated = ModelCard(model(run, Recipe(), store)).data.eval_results
     found = {(each.metric_value, each.metric_name) for each in evaluated if each.task_name == "mnli"}
     assert found == {(50.0, "accuracy, finetune"), (65.0, "accuracy, finetune, mean of 2 fine-tuning seeds")}
@@ -77,7 +77,7 @@ def test_no_synthetic_task_has_the_name_of_a_published_one(builder, task, datase
     builder.run("finetune", f"{0xF000:016x}", result, {"data": data})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.kind == "pretrain")
-    (run.path / "vocab.txt").write_text("\n".join(SPECIALS))
+    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
     shown_card = model(run, Recipe(), store)
     (evaluated,) = (each for each in ModelCard(shown_card).data.eval_results if each.dataset_split)
     assert (evaluated.task_name, evaluated.dataset_name) == named
@@ -95,7 +95,7 @@ def test_metadata_hold_any_name(builder, hostile_names):
         builder.run("finetune", f"f{number:04x}", result, {})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.id == pretrained)
-    (run.path / "vocab.txt").write_text("\n".join(SPECIALS))
+    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
     evaluated = ModelCard(model(run, Recipe(), store)).data.eval_results
     found = {(each.task_name, each.dataset_name, each.dataset_split) for each in evaluated if each.dataset_split}
     assert found == {(plain(name),) * 3 for name in hostile_names if plain(name)}
