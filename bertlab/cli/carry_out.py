@@ -18,7 +18,7 @@ from bertlab.estimates.times import Recorded
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
 from bertlab.lab import texts
-from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs, read_task, to_run
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs, per_group, read_task, to_run
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences
 from bertlab.lab.statement import timed_notes
@@ -113,25 +113,28 @@ def unlike_paper(plan: Plan) -> list[str]:
 
 def models(jobs: Iterable[Job]) -> list[str]:
     """A line for each model and schedule that jobs pre-train: shape and parameters; batch, steps and lengths."""
-    found = Counter[str]()
-    for job in jobs:
-        if isinstance(job, Pretrain) and job.steps:
-            recipe = job.recipe
-            batch = f"{recipe.schedule.batch_size:,} sequences"
-            batch += " or as many tokens" if recipe.inputs.format.token_matched_to else ""
-            lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
-            size = f"{short(cost.trained_parameters(recipe))} parameters"
-            found[f"{recipe.model.shape}: {size}; {batch}, {lengths} tokens"] += 1
-    return [f"{number} x {line}" for line, number in found.items()]
+    found = Counter(map(per_group(_model), jobs))
+    return [f"{number} x {line}" for line, number in found.items() if line]
+
+
+def _model(job: Job) -> str:
+    """The model and the schedule of a pre-training; empty for another job, and for a model that is not trained."""
+    if not isinstance(job, Pretrain) or not job.steps:
+        return ""
+    recipe = job.recipe
+    batch = f"{recipe.schedule.batch_size:,} sequences"
+    batch += " or as many tokens" if recipe.inputs.format.token_matched_to else ""
+    lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
+    size = f"{short(cost.trained_parameters(recipe))} parameters"
+    return f"{recipe.model.shape}: {size}; {batch}, {lengths} tokens"
 
 
 def require_room(jobs: list[Job], store: Store) -> None:
     """Raises `BadInput` if what the jobs write does not fit on the disk of the store."""
-    pretrainings = [job for job in jobs if isinstance(job, Pretrain)]
     corpora = [job for job in jobs if isinstance(job, PrepareCorpus)]
     # What jobs keep; during training two checkpoints of weights and moments; while text is tokenised, a copy of it.
-    needed = round(sum(map(disk_bytes, jobs)))
-    needed += 6 * max((cost.weight_bytes(job.recipe) for job in pretrainings), default=0)
+    needed = round(sum(map(per_group(disk_bytes), jobs)))
+    needed += 6 * max(map(per_group(_weights), jobs), default=0)
     needed += max(map(text_bytes, corpora), default=0)
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
@@ -142,9 +145,16 @@ def require_room(jobs: list[Job], store: Store) -> None:
         )
 
 
+def _weights(job: Job) -> int:
+    """The bytes of the weights that a job trains first."""
+    return cost.weight_bytes(job.recipe) if isinstance(job, Pretrain) else 0
+
+
 def read_tasks(jobs: Iterable[Job], *, local: bool = False) -> None:
     """Reads the tasks of jobs, with `local` those in files alone. Raises `BadInput` for unusable examples."""
-    for data in dict.fromkeys(data for job in jobs if isinstance(job, Measure) for data in job.tasks):
+    measured = [job for job in jobs if isinstance(job, Measure)]
+    alike = {(id(job.data), id(job.intermediate_task)): job for job in measured}  # all seeds share their data
+    for data in dict.fromkeys(data for job in alike.values() for data in job.tasks):
         if not local or data.origin == "files":
             read_task(data)
 

@@ -7,7 +7,7 @@ from functools import lru_cache, partial
 
 from bertlab import synthetic as microworld
 from bertlab.estimates.measure import TYPICAL_MFU
-from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, devices_per_pretraining, needs, read_task
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, devices_per_pretraining, needs, per_group, read_task
 from bertlab.lab.plan import Plan
 from bertlab.machine import Machine
 from bertlab.model.interop.checkpoint import Checkpoint
@@ -78,7 +78,7 @@ def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds, *, re
 def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_tasks: bool = True) -> Amount:
     """The cost of `jobs`; without `read_tasks`, tokens, FLOPs and disk are those of the pre-trainings alone."""
     counted = [job for job in jobs if read_tasks or isinstance(job, Pretrain)]
-    works = [work(job) for job in counted]
+    works = [*map(per_group(work), counted)]
     corpora = sum(isinstance(job, PrepareCorpus) for job in jobs)
     measured = sum(isinstance(job, Measure) for job in jobs)
     return Amount(
@@ -88,7 +88,7 @@ def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_task
         tokens=round(sum(each.tokens for each in works)),
         flops=sum(each.flops for each in works),
         seconds=wall_seconds(jobs, machine, seconds),
-        disk_bytes=round(sum(map(disk_bytes, counted))),
+        disk_bytes=round(sum(map(per_group(disk_bytes), counted))),
     )
 
 
@@ -124,10 +124,12 @@ def gpu_seconds(peak_flops: float, runs_per_gpu: int = 1) -> Seconds:
     Runs that share a GPU share its FLOP/s; the times in which they launch kernels overlap.
     """
 
+    work_of = per_group(work)
+
     def seconds(job: Job, devices: int) -> float:
         if not isinstance(job, Pretrain | Measure):
             return 0.0
-        whole = work(job)
+        whole = work_of(job)
         # Several GPUs launch kernels as slowly as one.
         launching = whole.steps * (recipe_of(job).model.layers + 1) * LAYER_SECONDS
         computing = whole.flops / devices / (TYPICAL_MFU * peak_flops)

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from bertlab.estimates import measure
 from bertlab.estimates.estimate import JOB_SECONDS, Seconds, gpu_seconds, text_bytes, wall_seconds, work
-from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain
+from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, per_group
 from bertlab.machine import Machine
 
 LEAST_SECONDS = 3.0
@@ -63,12 +63,13 @@ class Remaining:
         """Of pending jobs, whose tasks have been read, with the times of finished runs."""
         known = {job.id: found for job in jobs if (found := seconds(job, 1)) is not None}
         trained = [job for job in jobs if isinstance(job.pretrain if isinstance(job, Measure) else job, Pretrain)]
-        operations = {job.id: work(job).flops for job in trained if job.id not in known}
+        work_of = per_group(work)
+        operations = {job.id: work_of(job).flops for job in trained if job.id not in known}
         texts = {job.id: text_bytes(job) for job in jobs if isinstance(job, PrepareCorpus)}
         guesses = {job_id: JOB_SECONDS + size / TEXT_SPEED for job_id, size in texts.items()}
         large = any(not 0 < size < LARGE for size in texts.values())  # 0 on the Hub, where it is unknown
         if similar := [job for job in trained if job.id in known]:
-            pace = sum(known[job.id] for job in similar) / max(1.0, sum(work(job).flops for job in similar))
+            pace = sum(known[job.id] for job in similar) / max(1.0, sum(work_of(job).flops for job in similar))
             guesses |= {run_id: pace * each for run_id, each in operations.items()}
         elif large and operations and not machine.starts_ray:  # its workers may be on other machines
             machine.check()

@@ -14,7 +14,7 @@ from bertlab import synthetic as microworld
 from bertlab.errors import BadInput
 from bertlab.estimates import measure
 from bertlab.estimates.estimate import JOB_SECONDS, text_bytes, work
-from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, per_group
 from bertlab.machine import Machine, processor
 from bertlab.progress import silent
 from bertlab.recipe import Corpus, Recipe, Schedule, Tokenizer
@@ -51,6 +51,7 @@ class Recorded:
                     found.setdefault(_similarity_of(run, runs), []).append((trained / steps, run.seconds() - trained))
             except (AttributeError, BadInput, KeyError, OSError, TypeError):
                 continue
+        self._key = per_group(lambda job: similarity(job, machine))
         self._similar: dict[str, list[float]] = {}
         for key, times in found.items():
             self._similar[key] = [statistics.median(each) for each in zip(*times, strict=True)]
@@ -59,8 +60,7 @@ class Recorded:
         """The time of a job on `devices` devices: its own if finished, else the median of similar runs, or `None`."""
         if job.id in self._own:
             return self._own[job.id] / devices
-        key = similarity(job, self._machine)
-        if key not in self._similar:
+        if not self._similar or (key := self._key(job)) not in self._similar:
             return None
         step, rest = self._similar[key]
         return (step * (job.steps if isinstance(job, Pretrain) else 0) + rest) / devices
@@ -132,7 +132,7 @@ class Trials:
         self._machine = machine if machine.is_single_process else machine.per_worker()
         self._runs_per_gpu = machine.runs_per_gpu
         self._recorded = Recorded(store, machine)
-        self._known: dict[str, float] = {}
+        self._tried = per_group(self._try)
         self._texts: dict[tuple[Tokenizer, str], tuple[TokenisedCorpus, float]] = {}
         self._speeds: dict[str, float] = {}
         self.sources: set[str] = set()
@@ -142,12 +142,10 @@ class Trials:
 
     def seconds(self, job: Job, devices: int = 1) -> float:
         """The time of a job on some devices."""
-        if job.id not in self._known:
-            found = self._recorded.seconds(job)
-            if found is not None:
-                self.sources.add("finished runs")
-            self._known[job.id] = self._tried(job) if found is None else found
-        return self._known[job.id] / devices
+        found = self._recorded.seconds(job)
+        if found is not None:
+            self.sources.add("finished runs")
+        return (self._tried(job) if found is None else found) / devices
 
     def in_turn(self, jobs: Sequence[Pretrain]) -> list[float] | None:
         """The seconds of the steps of pre-trainings, each at its best in trials that take turns.
@@ -171,7 +169,7 @@ class Trials:
         folder = Path(tempfile.mkdtemp(dir=self._directory))
         return measure.flops_per_second(pretrain.recipe, corpus, folder, self._machine, self.peak)
 
-    def _tried(self, job: Job) -> float:
+    def _try(self, job: Job) -> float:
         """The time of a job from trials. Preparing text of the Hub counts as nothing."""
         self._measure_peak()
         if isinstance(job, PrepareCorpus):

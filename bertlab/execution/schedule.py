@@ -1,13 +1,13 @@
 """Runs a plan: each job after the jobs that it needs, on the free devices of an engine."""
 
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
 from bertlab.errors import BadInput, warn
 from bertlab.execution.attempt import Ended, Engine, one_line
-from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs, to_run
+from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs, per_group, to_run
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
@@ -52,7 +52,7 @@ def execute(
         on_training()
     ray = machine.starts_ray
     if not alone and not ray:
-        machine = machine.limited_to(most_at_once(schedule.todo))
+        machine = machine.limited_to(most_at_once([*schedule.todo.values()]))
     if machine.is_single_process:
         schedule.carry_out(Engine(store, machine))
     elif schedule.todo:
@@ -61,7 +61,8 @@ def execute(
         else:
             from bertlab.execution.processes import processes as workers  # type: ignore[assignment]
         with workers(store, machine, jobs) as engine:
-            schedule.todo.sort(key=duration_key, reverse=True)
+            longest_first = sorted(schedule.todo.values(), key=per_group(duration_key), reverse=True)
+            schedule.todo = {job.id: job for job in longest_first}
             schedule.carry_out(engine)
     return schedule.lost
 
@@ -72,22 +73,33 @@ class Scheduler:
     def __init__(self, jobs: Sequence[Job], store: Store, observer: Observer) -> None:
         self.store, self.observer = store, observer
         self.done = {run.id for run in store.runs()}
-        self.todo = to_run(jobs, self.done)
-        left = {job.id for job in self.todo}
-        self.unneeded = {job.id: job for job in jobs if job.id not in left | self.done}
+        self.todo = {job.id: job for job in to_run(jobs, self.done)}
+        self.unneeded = {job.id: job for job in jobs if job.id not in self.todo and job.id not in self.done}
         """Corpora whose pre-trainings are finished, by id."""
         self.planned = {job.id for job in jobs}
+        self.needing: dict[str, list[str]] = defaultdict(list)
+        """The jobs that need a job, by id."""
+        for job in jobs:
+            for need in needs(job):
+                self.needing[need.id].append(job.id)
         self.total, self.begun = len(self.todo), Counter[str]()
         self.lost: list[Job] = []
+        self.lost_ids: set[str] = set()
 
     def carry_out(self, engine: Engine, kinds: type | tuple[type, ...] = object) -> None:
         """Runs the jobs of these kinds, the first ones first; `lost` then has all jobs without a result so far."""
-        self._give_up()
+        failed = self.store.failed_ids()
+        for run_id in [each for each in self.todo if each in failed]:
+            if run_id in self.todo and self._has_diverged(run_id):
+                self._give_up(self.todo.pop(run_id))
         running, busy, warned = 0, time.monotonic(), set[str]()
-        while running or any(isinstance(job, kinds) for job in self.todo):
+        while running or any(isinstance(job, kinds) for job in self.todo.values()):
             stop_if_asked()
             while (job := self._next(engine, kinds)) is not None:
-                self.todo.remove(job)
+                del self.todo[job.id]
+                if self._has_diverged(job.id):  # meanwhile, in another command
+                    self._give_up(job)
+                    continue
                 self.begun[job.id] += 1
                 engine.begin(job, self.observer.begin(job, len(self.begun), self.total))
                 running += 1
@@ -95,11 +107,10 @@ class Scheduler:
             for job, how in ended:
                 running -= 1
                 self._end(job, how)
-            self._give_up()
             if running or ended:
                 busy = time.monotonic()
             else:
-                held = next((job for job in self.todo if self.store.is_locked(job.id)), None)
+                held = next((job for job in self.todo.values() if self._is_held(job)), None)
                 if held and held.id not in warned and time.monotonic() - busy > locks.SECONDS_OF_SILENCE:
                     warned.add(held.id)
                     holder = self.store.holder(held.id)  # it may be stopped, or on another machine
@@ -109,11 +120,22 @@ class Scheduler:
     def _next(self, engine: Engine, kinds: type | tuple[type, ...]) -> Job | None:
         """The first job that can run now on the idle devices."""
         free = engine.free()
-        for job in self.todo:
+        for job in self.todo.values() if free else ():
             fits = isinstance(job, kinds) and engine.devices(job) <= free
-            if fits and all(need.id in self.done for need in needs(job)) and not self.store.is_locked(job.id):
+            if fits and self._has_needs(job) and not self.store.is_locked(job.id):
                 return job
         return None
+
+    def _has_needs(self, job: Job) -> bool:
+        return all(need.id in self.done for need in needs(job))
+
+    def _is_held(self, job: Job) -> bool:
+        """Whether another command works on a job that could run here."""
+        return self._has_needs(job) and self.store.is_locked(job.id)
+
+    def _has_diverged(self, run_id: str) -> bool:
+        failure = self.store.failure(run_id)
+        return failure is not None and failure["status"] == "diverged"
 
     def _end(self, job: Job, how: Ended) -> None:
         if how.status == "refused":
@@ -124,34 +146,40 @@ class Scheduler:
             self.observer.end(job, run, how.seconds)
         elif how.status in ("locked", "stopped"):  # by another command; by a signal, which the loop checks next
             self.begun[job.id] -= 1
-            self.todo.append(job)
+            self._wait(job)
         elif not how.final and self.begun[job.id] < TRIES and not self._lacks(job):
             for need in needs(job):  # again too if their runs are gone: damaged ones are set aside before use
                 if self.store.get(need.id) is None and need.id in self.done:
                     self.done.remove(need.id)
                     corpora = [self.unneeded.pop(each.id) for each in needs(need) if each.id in self.unneeded]
-                    self.todo[:0] = [*corpora, need]
-            self.todo.append(job)
+                    self.todo = {each.id: each for each in (*corpora, need)} | self.todo
+            self._wait(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=True)
         else:
             facts = {"id": job.id, "kind": job.kind, "label": label(job.label), "science": job.science()}
             self.store.fail({**facts, "status": how.status, "reason": how.reason, "log": how.log})
-            self.lost.append(job)
+            self._give_up(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=False)
 
     def _lacks(self, job: Job) -> bool:
         """Whether a run that a job needs is gone and not of this plan, such as the model of `--from`."""
         return any(need.id not in self.planned and self.store.get(need.id) is None for need in needs(job))
 
-    def _give_up(self) -> None:
-        """Removes the jobs that can have no result: those that diverged before or need a lost job."""
-        lost = {job.id for job in self.lost}
-        for job in list(self.todo):
-            failure = self.store.failure(job.id)
-            if any(need.id in lost for need in needs(job)) or (failure and failure["status"] == "diverged"):
-                self.todo.remove(job)
-                self.lost.append(job)
-                lost.add(job.id)
+    def _wait(self, job: Job) -> None:
+        """Lets a job wait behind all others, unless a job that it needs was lost while it ran."""
+        if any(need.id in self.lost_ids for need in needs(job)):
+            self._give_up(job)
+        else:
+            self.todo[job.id] = job
+
+    def _give_up(self, job: Job) -> None:
+        """Loses a job, and with it the waiting ones that need it."""
+        losing = [job]
+        while losing:
+            gone = losing.pop(0)
+            self.lost.append(gone)
+            self.lost_ids.add(gone.id)
+            losing += [self.todo.pop(run_id) for run_id in self.needing[gone.id] if run_id in self.todo]
 
 
 def most_at_once(jobs: Sequence[Job]) -> int:

@@ -19,9 +19,8 @@ def compared(study: Study, claim: Claim) -> set[tuple[str, int]]:
 def decidable(plan: Plan, study: Study) -> list[Claim]:
     """The claims that the setting allows to test and whose cells the plan has, on variants that differ at its scale."""
     known: dict[tuple[str, int, str], set[str]] = defaultdict(set)
-    for cell in plan.cells:
-        if cell.study.name == study.name:
-            known[cell.variant, cell.milestone, cell.measurement.name].add(cell.job.id)
+    for cell in plan.cells_of[study.name]:
+        known[cell.variant, cell.milestone, cell.measurement.name].add(cell.job.id)
     deviations, recipe_sizes = {each["on"] for each in differences(plan, study)}, sizes_of(plan, study)
     return [
         claim

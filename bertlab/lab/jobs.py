@@ -3,12 +3,12 @@
 `run` fills a working directory of the store and returns the result, which the store then seals.
 """
 
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
@@ -18,7 +18,7 @@ from bertlab.machine import Machine
 from bertlab.model.interop.checkpoint import Checkpoint, locate
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Recipe, Tokenizer
-from bertlab.recipe.identity import identity, load, science
+from bertlab.recipe.identity import MARK, filled, identity, load, science, template
 from bertlab.store.files import kind, read_json
 from bertlab.store.predictions import PREDICTIONS, packed
 from bertlab.store.run import PRETRAINED, Run
@@ -38,8 +38,20 @@ if TYPE_CHECKING:
     from bertlab.training.finetuning import EvalResult
 
 
+J = TypeVar("J")
+T = TypeVar("T")
+
+
 def _id(job: Any) -> str:
     return identity(job.kind, **job.science())
+
+
+def _with(job: J, template: object, **changes: Any) -> J:
+    """A copy of a job with other seeds, which shares its `template` and checks nothing again."""
+    copy = object.__new__(type(job))
+    vars(copy).update(vars(job), template=template, **changes)
+    vars(copy).pop("id", None)
+    return copy
 
 
 def _given(**facts: Any) -> dict[str, Any]:
@@ -99,7 +111,21 @@ class Pretrain:
     study: str = field(default="", compare=False)
     """The first study that needs it."""
     kind: ClassVar[str] = "pretrain"
-    id = cached_property(_id)
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the run."""
+        return filled(self.template, self.seed) if self.seed else _id(self)  # the seed 0 is a default, left out
+
+    @cached_property
+    def template(self) -> tuple[bytes, ...]:
+        """What the id hashes, around the seed; equal for pre-trainings that differ in their seeds alone."""
+        facts = self.science()
+        return template(self.kind, **facts | {"recipe": facts["recipe"] | {"seed": MARK}})
+
+    def with_seed(self, seed: int) -> "Pretrain":
+        """The same pre-training with another seed."""
+        return _with(self, self.template, recipe=self.recipe.with_seed(seed))
 
     @property
     def code(self) -> Code | None:
@@ -234,7 +260,24 @@ class Measure:
     """A study file that may change the measurement."""
     study: str = field(default="", compare=False)
     """The first study that needs it."""
-    id = cached_property(_id)
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the run."""
+        return filled(self.template, self.finetune_seed, self.pretrain.id)
+
+    @cached_property
+    def template(self) -> tuple[bytes, ...]:
+        """What the id hashes, around the seed and the pre-training; equal for measurements that differ in these."""
+        return template(self.kind, **self.science() | {"finetune_seed": MARK, "pretrain": MARK})
+
+    def on(self, pretrain: Pretrained) -> "Measure":
+        """The same measurement of another pre-training, which differs in its seed alone."""
+        return _with(self, self.template, pretrain=pretrain)
+
+    def with_seed(self, finetune_seed: int) -> "Measure":
+        """The same measurement with another fine-tuning seed."""
+        return _with(self, self.template, finetune_seed=finetune_seed)
 
     @property
     def kind(self) -> str:
@@ -356,6 +399,25 @@ def needs(job: Job) -> tuple[Job, ...]:
     return (job.corpus,) if isinstance(job, Pretrain) else ()
 
 
+def group_of(job: Job) -> tuple[bytes, ...]:
+    """A key that is equal for jobs that differ in their seeds alone."""
+    if isinstance(job, Measure):
+        return *job.template, *group_of(job.pretrain)
+    return job.template if isinstance(job, Pretrain) else (job.id.encode(),)
+
+
+def per_group(function: Callable[[Job], T]) -> Callable[[Job], T]:
+    """A function of a job that does not depend on the seeds, computed once for all jobs of a group."""
+    known: dict[tuple[bytes, ...], T] = {}
+
+    def of(job: Job) -> T:
+        if (group := group_of(job)) not in known:
+            known[group] = function(job)
+        return known[group]
+
+    return of
+
+
 def text_of(recipe: Recipe, corpus: tokens.TokenisedCorpus) -> dict[str, Any]:
     """The facts of a text (`text.facts`) with the targets of the losses of a recipe, which is trained on it.
 
@@ -378,7 +440,8 @@ def to_run(jobs: Sequence[Job], done: Collection[str]) -> list[Job]:
     Exported results have no corpora.
     """
     left = [job for job in jobs if job.id not in done]
-    unneeded = {need.id for job in jobs for need in needs(job)} - {need.id for job in left for need in needs(job)}
+    every, still = ({job.corpus.id for job in some if isinstance(job, Pretrain)} for some in (jobs, left))
+    unneeded = every - still
     return [job for job in left if job.id not in unneeded or not isinstance(job, PrepareCorpus)]
 
 

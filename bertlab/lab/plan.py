@@ -6,8 +6,10 @@ has already finished.
 
 import dataclasses
 import os
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
 
@@ -132,6 +134,14 @@ class Plan:
             if isinstance(cell.pretrain, Pretrain)
         }
         return len(asked), len({run_id for *_, run_id in asked})
+
+    @cached_property
+    def cells_of(self) -> Mapping[str, list[Cell]]:
+        """The cells of each study by its name, in their order."""
+        found = defaultdict[str, list[Cell]](list)
+        for cell in self.cells:
+            found[cell.study.name].append(cell)
+        return found
 
     def pending(self, store: Store) -> list[Job]:
         """The jobs of this plan that are left to run."""
@@ -260,17 +270,21 @@ class _Planner:
             # of the held-out values, those that the losses of the recipe evaluate
             known = {name for loss in recipe.declared.objective for name in loss.measured}
             measurable = [each for each in measurements if each.task or each.metric in known]
+            first = _given_to(variant, request.pretrained) or Pretrain(
+                dataclasses.replace(recipe, seed=request.seeds[0]),
+                self.prepare(recipe),
+                f"{study.name}-{variant.name}",
+                request.scale.milestones,
+                study=study.name,
+            )
+            measured = [(each, [*self.jobs(first, study, scale, variant, each)]) for each in measurable or measurements]
             for seed in request.seeds:
-                pretrain = _given_to(variant, request.pretrained) or Pretrain(
-                    dataclasses.replace(recipe, seed=seed),
-                    self.prepare(recipe),
-                    f"{study.name}-{variant.name}",
-                    request.scale.milestones,
-                    study=study.name,
-                )
-                for measurement in measurable or measurements:
-                    for job in self.jobs(pretrain, study, scale, variant, measurement):
-                        yield Cell(study, variant.name, measurement, job)
+                other = isinstance(first, Pretrain) and seed != request.seeds[0]
+                pretrain = first.with_seed(seed) if other else first
+                for measurement, alike in measured:
+                    for job in alike:
+                        run = job.on(pretrain) if other and isinstance(job, Measure) else job
+                        yield Cell(study, variant.name, measurement, pretrain if job is first else run)
 
     def recipes(self, study: Study, base: Recipe) -> list[tuple[Variant, Recipe]]:
         """The chosen variants of a study. Raises `BadInput` for options that do not go with them."""
@@ -366,9 +380,10 @@ class _Planner:
         before = self.tasks.intermediate(measurement.task) if measured.intermediate else None
         for milestone in sorted(milestones):
             parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
+            shared = (pretrain, data, measured, 0, "-".join(parts), milestone, before)
+            first = Measure(*shared, request.held_back, self.code, study.name)
             for seed in range(request.finetune_seeds or scale.finetune_seeds):
-                shared = (pretrain, data, measured, seed, "-".join(parts), milestone, before)
-                yield Measure(*shared, request.held_back, self.code, study.name)
+                yield first.with_seed(seed) if seed else first
 
 
 def _check_used(planner: _Planner, machine: Machine, jobs: Sequence[Measure]) -> None:
@@ -382,7 +397,8 @@ def _check_used(planner: _Planner, machine: Machine, jobs: Sequence[Measure]) ->
                 f"--data {machine.data} has no effect: neither text nor tasks come from there; name a corpus with "
                 "--corpus, or leave it out"
             )
-    used = {job.settings.group(kinds.find(job.data.task.kind)) for job in jobs}
+    alike = {(id(job.settings), id(job.data)): job for job in jobs}.values()
+    used = {job.settings.group(kinds.find(job.data.task.kind)) for job in alike}
     for path in planner.request.scale.assigned:
         if path.partition(".")[0] in set(scales.GROUPS) - used:
             raise BadInput(f"--set {path} has no effect: no measurement uses it, leave it out")

@@ -4,7 +4,7 @@
 """
 
 import dataclasses
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
 from bertlab.lab import scales
@@ -60,7 +60,7 @@ def _only(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
 
 def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
     request, file = plan.request, study.file
-    cells = [cell for cell in plan.cells if cell.study.name == study.name]
+    cells = plan.cells_of[study.name]
     measured = [cell.job for cell in cells if isinstance(cell.job, Measure)]
     pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
     request_options = {
@@ -108,7 +108,7 @@ def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
             }
             for cell in pretrained.values()
         ],
-        "cells": [_cell(study, cell) for cell in cells],
+        "cells": _cells(study, cells),
     }
 
 
@@ -124,6 +124,19 @@ def sizes_of(plan: Plan, study: Study) -> dict[str, dict[str, int]]:
         | ({"steps": timed[variant.name]} if variant.name in timed else {})
         for variant in study.variants
     }
+
+
+def _cells(study: Study, cells: Iterable[Cell]) -> list[dict[str, Any]]:
+    """Each value; those that differ in their seeds alone share the rest."""
+    shared: dict[tuple[str, str, int], dict[str, Any]] = {}
+    found = []
+    for cell in cells:
+        key = cell.variant, cell.measurement.name, cell.milestone
+        alike = shared.get(key) or shared.setdefault(key, _cell(study, cell))
+        job, pretrain = cell.job, cell.pretrain
+        seeds = {"pretrain_seed": pretrain.seed, "pretrain_id": pretrain.id, "run_id": job.id}
+        found.append({**alike, **seeds, "finetune_seed": job.finetune_seed if isinstance(job, Measure) else 0})
+    return found
 
 
 def _cell(study: Study, cell: Cell) -> dict[str, Any]:
@@ -197,9 +210,9 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
 
 def _unlike(plan: Plan, study: Study, measurement: Measurement, paper: Scale) -> Iterator[str]:
     jobs: dict[str, tuple[str, Measure]] = {}  # the first one of each adaptation
-    for cell in plan.cells:
-        ours = (cell.study.name, cell.measurement.name) == (study.name, measurement.name)
-        if ours and cell.variant != RANDOM_INIT and isinstance(cell.job, Measure):
+    for cell in plan.cells_of[study.name]:
+        ours = cell.measurement.name == measurement.name and cell.variant != RANDOM_INIT
+        if ours and isinstance(cell.job, Measure):
             jobs.setdefault(cell.job.settings.kind, (cell.variant, cell.job))
     if not jobs:
         return

@@ -7,6 +7,7 @@ import dataclasses
 import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar
 
 from bertlab.adaptation import Adaptation, FineTuning
@@ -360,6 +361,7 @@ class Study(Checked, group="study "):
                 return member
         raise BadInput(f"study '{self.name}': {where}{unknown(what, name, [member.name for member in members])}")
 
+    @cached_property
     def varied(self) -> set[str]:
         """The dotted paths of the recipe's fields in which the variants of this study differ, as in `--set`."""
         usual = leaves(Recipe())
@@ -385,7 +387,7 @@ class Study(Checked, group="study "):
 
     def fixed(self) -> set[str]:
         """All dotted paths that `--set` cannot set, because the variants differ in them."""
-        found = self.varied() | {path for variant in self.variants for path in variant.fields}
+        found = self.varied | {path for variant in self.variants for path in variant.fields}
         if any(variant.size.embeddings != 1 for variant in self.variants):
             found.add("model.embedding_size")  # or a variant with embeddings as wide as the model would have others
         for each, fields in self.varied_adaptation().items():
@@ -427,16 +429,24 @@ class Study(Checked, group="study "):
 
     def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
         """The scale's recipe with a variant's values of all fields that this study varies."""
-        varied = self.varied()
-        given = {path: leaf for path, leaf in variant.leaves().items() if path in varied}
+        if same := [made for of, base, made in self._recipes if of is variant and base == scale]:
+            return same[0]
+        given = {path: leaf for path, leaf in variant.leaves().items() if path in self.varied}
         try:
             recipe = put(scale, given)
             model, schedule = variant.size.of(recipe.model), variant.relative.of(recipe.schedule)
             tokenizer = variant.size.tokenizer(recipe.tokenizer)
             recipe = dataclasses.replace(recipe, model=model, schedule=schedule, tokenizer=tokenizer)
-            return set_fields(recipe, variant.fields)
+            recipe = set_fields(recipe, variant.fields)
         except BadInput as error:
             raise BadInput(f"variant '{variant.name}' of study '{self.name}': {error}") from None
+        self._recipes.append((variant, scale, recipe))
+        return recipe
+
+    @cached_property
+    def _recipes(self) -> list[tuple[Variant, Recipe, Recipe]]:
+        """The recipes that were made: of a variant, at a scale's recipe."""
+        return []
 
 
 def _check_name(what: str, name: str) -> None:

@@ -2,6 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterable
+from functools import cache
 from typing import Any
 
 from bertlab.errors import BadInput
@@ -14,12 +15,13 @@ from bertlab.text.tokens import open_corpus
 
 def known(jobs: Iterable[Job], store: Store) -> list[dict[str, Any]]:
     """The facts of the text of each corpus: all if it is prepared, else the files and, if they are small, documents."""
+    before = cache(facts.before)  # corpora that differ in their vocabularies share their text
     found = []
     for job in jobs:
         if isinstance(job, PrepareCorpus):
             run = store.get(job.id)
             text = None if run is None else run.result().get("text")
-            found.append(text or facts.before(job.located, job.corpus.documents))
+            found.append(text or before(job.located, job.corpus.documents))
     return found
 
 

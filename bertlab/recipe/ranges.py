@@ -309,6 +309,18 @@ def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
 
 def _problem_of_arm(axis: type[Arm], kind: type[Arm]) -> str:
     """Why a class below an axis is no arm of it, and what to do; empty if it is one."""
+    if flaw := _flaw_of_arm(axis, kind):
+        return flaw
+    other = arms(axis)[kind.kind]
+    if other.__name__ == kind.__name__:
+        return ""
+    owner = f"bertlab's {other.__name__}" if not other._own else other.__name__
+    return f"{kind.__name__} and {owner} are both of the kind '{kind.kind}': set another one in {kind.__name__}"
+
+
+@functools.cache
+def _flaw_of_arm(axis: type[Arm], kind: type[Arm]) -> str:
+    """What is wrong with a class below an axis itself, whatever other arms there are; empty if nothing is."""
     name, missing = kind.__name__, {"kind", "__dataclass_params__"} - vars(kind).keys()
     if len(missing) == 2:
         return f"make {name} a dataclass with a kind of its own"
@@ -321,11 +333,7 @@ def _problem_of_arm(axis: type[Arm], kind: type[Arm]) -> str:
         for decorator, word in ((classmethod, "class method"), (property, "property")):
             if isinstance(usual, decorator) and inspect.isfunction(own):
                 return f"{name}.{method} has to be a {word}: write @{decorator.__name__} above it"
-    other = arms(axis)[kind.kind]
-    if other.__name__ == name:
-        return ""
-    owner = f"bertlab's {other.__name__}" if not other._own else other.__name__
-    return f"{name} and {owner} are both of the kind '{kind.kind}': set another one in {name}"
+    return ""
 
 
 def _named(hint: Any) -> str:

@@ -285,6 +285,14 @@ class Recipe(Checked):
         if self.pairing.exchanged and not self.inputs.format.exchanges:
             raise BadInput(f"inputs.format {self.inputs.format.kind} exchanges no segments: set it to segment-pair")
 
+    def with_seed(self, seed: int) -> "Recipe":
+        """The recipe with another seed, which alone is checked."""
+        if type(seed) is not int or not SEED.holds(seed):
+            return dataclasses.replace(self, seed=seed)  # says what is wrong
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), seed=seed)
+        return other
+
     @property
     def pairing(self) -> Pairing:
         """How segments are paired."""

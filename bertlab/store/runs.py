@@ -147,6 +147,10 @@ class Store:
         """Runs that ended without a result, with the reason."""
         return list(filter(None, map(self.failure, (path.stem for path in sorted(self.root.glob("failures/*.json"))))))
 
+    def failed_ids(self) -> set[str]:
+        """Ids of the runs that ended without a result, from one look at their folder."""
+        return {path.stem for path in (self.root / "failures").glob("*.json")}
+
     def failure(self, run_id: str) -> dict[str, Any] | None:
         """Why the run with this id ended without a result, if it did. Skips an unreadable record."""
         path = self.root / "failures" / f"{run_id}.json"

@@ -80,7 +80,7 @@ def test_its_recipe_is_read_again_and_its_fields_can_be_set(path):
     own = "sentences-of-tests"
     assert shown == {"packed": "full-sentences", "one": own, "two": {"kind": own, "most": 2}}
     assert all(load(Recipe, science(each)) == each for each in recipes.values())
-    assert study.varied() >= {"inputs.format", "inputs.format.most"}
+    assert study.varied >= {"inputs.format", "inputs.format.most"}
     fields = {"objective": "masked_lm", "inputs.format": own, "inputs.format.most": "2"}
     assert set_fields(scales.find("smoke").recipe, fields).inputs == recipes["two"].inputs
     with pytest.raises(BadInput, match=r"inputs\.format\.most is 10: give 1 to 9"):

@@ -206,7 +206,7 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
         remaining = Scheduler(jobs, store, Watching())
         begun = []
         while (job := remaining._next(engine, object)) is not None:
-            remaining.todo.remove(job)
+            del remaining.todo[job.id]
             remaining.begun[job.id] += 1
             engine.begin(job, silent)
             begun.append(job)

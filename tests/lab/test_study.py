@@ -128,7 +128,7 @@ def test_a_variant_of_another_encoder_has_the_size_of_the_scale():
     shape = {"layers": 4, "hidden": 128, "heads": 2, "dropout": 0.0}
     found = [made.recipe(each, scale).model for each in variants]
     assert found == [scale.model, ModernBert(**shape, window=16), ModernBert(**shape)]
-    assert made.varied() == {"model", "model.window"}
+    assert made.varied == {"model", "model.window"}
     twice = dataclasses.replace(variants[1], size=Size(layers=2, width=2))
     assert made.recipe(twice, scale).model == ModernBert(**shape | {"layers": 8, "hidden": 256, "heads": 4}, window=16)
     narrow = dataclasses.replace(variants[1], size=Size(embeddings=1 / 6))
