@@ -13,7 +13,8 @@ from bertlab.store.runs import Store
 
 
 def planned(names, scale, machine, **options):
-    return plan.make(plan.Request(studies=tuple(map(studies.find, names)), scale=scales.find(scale), **options), machine)
+    request = plan.Request(studies=tuple(map(studies.find, names)), scale=scales.find(scale), **options)
+    return plan.make(request, machine)
 
 
 @pytest.mark.parametrize("scale", ["smoke", "micro"])
