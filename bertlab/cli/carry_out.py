@@ -84,12 +84,12 @@ def tell(lines: Iterable[str], doubts: Iterable[str]) -> None:
 
 def _lacking(pending: Iterable[Job], store: Store) -> str:
     """What to do if pending jobs need the weights of results without weights; empty if none does."""
-    needing = [{each.id for each in needs(job)} for job in pending]
-    needed = set().union(*needing)
+    needing = [(job.id, each.id) for job in pending for each in needs(job)]
+    needed = {need for _, need in needing}
     bare = sorted(run.id for run in store.runs() if run.id in needed and run.bare)
     if not bare:
         return ""
-    failing = sum(not each.isdisjoint(bare) for each in needing)
+    failing = len({run_id for run_id, need in needing if need in bare})
     first = listed([*bare[:2], *([f"{len(bare) - 2:,} more"] if len(bare) > 2 else [])])
     return (
         f"{count(failing, 'job')} will fail: they need the weights of {count(len(bare), 'run')}, whose results are in "

@@ -39,7 +39,8 @@ def make(request: Request, machine: Machine) -> Plan:
 
     Raises `BadInput` as `plan.make` does.
     """
-    if not request.claim_seeds:
+    given = {*request.seeds}
+    if given.issuperset(request.claim_seeds):
         return planning.make(request, machine)
     seeds = tuple(sorted({*request.seeds, *request.claim_seeds}))
     whole = planning.make(dataclasses.replace(request, seeds=seeds), machine)
@@ -52,7 +53,7 @@ def make(request: Request, machine: Machine) -> Plan:
     cells = [
         cell
         for cell in whole.cells
-        if cell.pretrain.seed in request.seeds
+        if cell.pretrain.seed in given
         or (cell.study.name, cell.variant, cell.milestone, cell.measurement.name) in needed
     ]
     jobs = planning.jobs_of(request, [cell.job for cell in cells])

@@ -115,10 +115,10 @@ class Pretrain:
     @cached_property
     def id(self) -> str:
         """The id of the run."""
-        return filled(self.template, self.seed) if self.seed else _id(self)  # the seed 0 is a default, left out
+        return filled(self.template, str(self.seed)) if self.seed else _id(self)  # the seed 0 is a default, left out
 
     @cached_property
-    def template(self) -> tuple[bytes, ...]:
+    def template(self) -> tuple[str, ...]:
         """What the id hashes, around the seed; equal for pre-trainings that differ in their seeds alone."""
         facts = self.science()
         return template(self.kind, **facts | {"recipe": facts["recipe"] | {"seed": MARK}})
@@ -264,10 +264,10 @@ class Measure:
     @cached_property
     def id(self) -> str:
         """The id of the run."""
-        return filled(self.template, self.finetune_seed, self.pretrain.id)
+        return filled(self.template, str(self.finetune_seed), f'"{self.pretrain.id}"')
 
     @cached_property
-    def template(self) -> tuple[bytes, ...]:
+    def template(self) -> tuple[str, ...]:
         """What the id hashes, around the seed and the pre-training; equal for measurements that differ in these."""
         return template(self.kind, **self.science() | {"finetune_seed": MARK, "pretrain": MARK})
 
@@ -399,16 +399,16 @@ def needs(job: Job) -> tuple[Job, ...]:
     return (job.corpus,) if isinstance(job, Pretrain) else ()
 
 
-def group_of(job: Job) -> tuple[bytes, ...]:
+def group_of(job: Job) -> tuple[str, ...]:
     """A key that is equal for jobs that differ in their seeds alone."""
     if isinstance(job, Measure):
         return *job.template, *group_of(job.pretrain)
-    return job.template if isinstance(job, Pretrain) else (job.id.encode(),)
+    return job.template if isinstance(job, Pretrain) else (job.id,)
 
 
 def per_group(function: Callable[[Job], T]) -> Callable[[Job], T]:
     """A function of a job that does not depend on the seeds, computed once for all jobs of a group."""
-    known: dict[tuple[bytes, ...], T] = {}
+    known: dict[tuple[str, ...], T] = {}
 
     def of(job: Job) -> T:
         if (group := group_of(job)) not in known:

@@ -279,11 +279,11 @@ class _Planner:
             )
             measured = [(each, [*self.jobs(first, study, scale, variant, each)]) for each in measurable or measurements]
             for seed in request.seeds:
-                other = isinstance(first, Pretrain) and seed != request.seeds[0]
-                pretrain = first.with_seed(seed) if other else first
+                differs = seed != request.seeds[0]
+                pretrain = first.with_seed(seed) if differs and isinstance(first, Pretrain) else first
                 for measurement, alike in measured:
                     for job in alike:
-                        run = job.on(pretrain) if other and isinstance(job, Measure) else job
+                        run = job.on(pretrain) if differs and isinstance(job, Measure) else job
                         yield Cell(study, variant.name, measurement, pretrain if job is first else run)
 
     def recipes(self, study: Study, base: Recipe) -> list[tuple[Variant, Recipe]]:

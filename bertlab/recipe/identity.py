@@ -64,17 +64,17 @@ MARK = "2f1a9f5c6de84b0c: a value put in later"
 """What `template` cuts out."""
 
 
-def template(kind: str, **parts: Any) -> tuple[bytes, ...]:
+def template(kind: str, **parts: Any) -> tuple[str, ...]:
     """What the hash of `identity` reads, in pieces around the values that are `MARK`, in the order of their keys."""
     text = canonical({"kind": kind, "science_version": SCIENCE_VERSION, **parts})
-    return tuple(each.encode(errors="surrogatepass") for each in text.split(json.dumps(MARK)))
+    return tuple(text.split(json.dumps(MARK)))
 
 
-def filled(pieces: Sequence[bytes], *values: str | int) -> str:
-    """The id of a run from a `template` and the values that it lacks."""
-    texts = [(json.dumps(value) if isinstance(value, str) else str(value)).encode() for value in values]
-    whole = pieces[0] + b"".join(text + piece for text, piece in zip(texts, pieces[1:], strict=True))
-    return hashlib.sha256(whole).hexdigest()[:16]
+def filled(pieces: Sequence[str], *values: str) -> str:
+    """The id of a run from a `template` and the JSON of the values that it lacks."""
+    first, *others = pieces
+    text = first + "".join(value + piece for value, piece in zip(values, others, strict=True))
+    return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
 def default_of(field: dataclasses.Field[Any]) -> Any:

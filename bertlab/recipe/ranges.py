@@ -307,7 +307,7 @@ def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
     return ""
 
 
-def _problem_of_arm(axis: type[Arm], kind: type[Arm]) -> str:
+def _problem_of_arm(axis: Any, kind: Any) -> str:
     """Why a class below an axis is no arm of it, and what to do; empty if it is one."""
     if flaw := _flaw_of_arm(axis, kind):
         return flaw
@@ -319,7 +319,7 @@ def _problem_of_arm(axis: type[Arm], kind: type[Arm]) -> str:
 
 
 @functools.cache
-def _flaw_of_arm(axis: type[Arm], kind: type[Arm]) -> str:
+def _flaw_of_arm(axis: Any, kind: Any) -> str:
     """What is wrong with a class below an axis itself, whatever other arms there are; empty if nothing is."""
     name, missing = kind.__name__, {"kind", "__dataclass_params__"} - vars(kind).keys()
     if len(missing) == 2:
