@@ -389,7 +389,7 @@ def test_the_index_lists_what_was_decided(claimed: Any, tmp_path: Path) -> None:
     assert not re.search(r"\w\(|\)\w", "".join(lines)), "fused text"
     assert [line.partition(":")[0] for line in lines] == ["- **reproduced**", "- **contradicted**"]
     assert lines[0].startswith("- **reproduced**: 80/10/10 beats 0/0/100, on NER (BC5CDR): +")
-    assert lines[0].endswith(", published (+0.5), n = 6")
+    assert lines[0].endswith(", published (+0.5), n = 6, seeds alone p < .001")
 
 
 def test_parts_of_the_table_that_were_not_run_are_named(

@@ -184,6 +184,7 @@ def test_off_by_default(trained, loggers, store):
 
 def test_only_the_first_of_a_group_logs(monkeypatch, machine, store, loggers, tmp_path):
     monkeypatch.setattr("bertlab.text.tokens.open_corpus", lambda *arguments, **options: None)
+    monkeypatch.setattr("bertlab.lab.jobs.text_of", lambda recipe, corpus: {})
     monkeypatch.setattr(Store, "get_verified", lambda self, run_id: SimpleNamespace(path=tmp_path))
     found = []
     monkeypatch.setattr(pretraining, "pretrain", lambda *arguments: found.append(arguments[-1]) or {})
