@@ -10,7 +10,7 @@ from typing import Any
 from bertlab.lab import scales
 from bertlab.lab.jobs import ImportCheckpoint, Measure, Pretrain
 from bertlab.lab.needs import sizes
-from bertlab.lab.plan import Cell, Plan
+from bertlab.lab.plan import Cell, Plan, without_collector
 from bertlab.lab.scales import Scale
 from bertlab.lab.statement import definition, statement, unlike
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
@@ -23,6 +23,7 @@ GOOGLE = "google-bert/bert-base-"
 """The published checkpoints of BERT base, which BERT's own tables use."""
 
 
+@without_collector()
 def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:
     """The record of each study of a plan, by its file name, which is the same for equal settings.
 
@@ -210,7 +211,7 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
 
 def _unlike(plan: Plan, study: Study, measurement: Measurement, paper: Scale) -> Iterator[str]:
     jobs: dict[str, tuple[str, Measure]] = {}  # the first one of each adaptation
-    for cell in plan.cells_of[study.name]:
+    for cell in plan.first_of[study.name]:
         ours = cell.measurement.name == measurement.name and cell.variant != RANDOM_INIT
         if ours and isinstance(cell.job, Measure):
             jobs.setdefault(cell.job.settings.kind, (cell.variant, cell.job))
