@@ -95,9 +95,11 @@ def main() -> None:
     except Exception as error:
         code, line = (1, "") if complete.asked() else _status(error)
     except BaseException as error:  # such as a `SystemExit` in a study file
+        if isinstance(error, KeyboardInterrupt) or complete.asked():  # typer ends completion by a `SystemExit`
+            raise
         from bertlab.lab.study_file import place_of
 
-        if isinstance(error, KeyboardInterrupt) or not place_of(error):
+        if not place_of(error):
             raise
         code, line = _status(error)
     if _takes_no_more(sys.stdout):

@@ -78,7 +78,8 @@ def names(task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         for row, value in enumerate(table.columns[task.label], start=1):
             label = value if isinstance(value, str) else whole(value)
             wrong = f"label {shown(value)} in {where} row {row}"
-            if label is None or type(label) is not type(next(iter(found), label)):
+            mixed = type(label) is not type(next(iter(found), label))
+            if label is None or mixed or (isinstance(label, int) and not integers([str(label)])):
                 raise BadInput(f"{wrong}: give texts alone, or whole numbers alone{_unlabelled(value)}")
             if isinstance(label, int) and label < (task.counted_from or 0):
                 raise BadInput(f"{wrong}: name all labels in the task's field labels{_unlabelled(value)}")

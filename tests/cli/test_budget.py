@@ -397,7 +397,7 @@ def test_rounds_measure_only_the_milestones_that_claims_compare(machine, tmp_pat
     compared = {
         variant: {place[3] for place in found if place[1] == variant} for variant in {place[1] for place in found}
     }
-    assert compared == {"masked LM": {3, 10, 20, 50, 100}, "left-to-right": {3, 10, 20, 100}, "BERT": {50, 100}}
+    assert compared == {"masked LM": {3, 10, 20, 100}, "left-to-right": {3, 10, 20, 100}}, "the second half needs steps"
 
 
 def test_rounds_run_one_after_another(rounds, machine):

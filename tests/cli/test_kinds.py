@@ -83,7 +83,7 @@ def test_every_kind_is_measured_and_its_predictions_kept(call, folder):
         ("spans", {"context": 5}, "column context row 3 is 5"),
         ("choices", {"endings": ["one", "two", "three"]}, "column endings row 3 has 3 endings, the first row 4"),
         ("choices", {"label": 4}, "column label row 3: give one of 0, 1, 2, 3"),
-        ("numbers", {"label": "much"}, "column label row 3 is 'much': give a finite number"),
+        ("numbers", {"label": "much"}, "column label row 3 is 'much', a text: give a finite number"),
     ],
 )
 def test_a_wrong_row_is_named_before_anything_is_trained(call, folder, capsys, task, changes, says):

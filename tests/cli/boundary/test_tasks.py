@@ -133,7 +133,7 @@ def test_values_in_parquet(refused, folder, kind, column, values, row):
 )
 def test_rows_that_are_none(refused, folder, file, content, says):
     folder("classification", file, content() if callable(content) else content)
-    refused(*ABLATE, says=rf"rows/{file} {says}")
+    refused(*ABLATE, says=rf"rows/({file}|validation.jsonl) {says}")  # a column that mixes types is wrong in either
 
 
 @pytest.mark.parametrize("more", [(), ("--search",)])
