@@ -54,14 +54,14 @@ def test_claims_over_pretraining_need_seeds_only_at_the_milestones_that_they_com
     made = claims.make(request(studies=(study,), scale=scales.find("micro"), claim_seeds=(0, 1)), machine)
     more = {(cell.variant, cell.milestone) for cell in made.cells if cell.pretrain.seed == 1}
     both = {(variant, at) for variant in ("masked LM", "left-to-right") for at in (3, 10, 20, 100)}
-    assert more == both | {("BERT", 50), ("BERT", 100)}
+    assert more == both, "the second half of the steps needs more of them"
     assert {cell.milestone for cell in made.cells if cell.pretrain.seed == 0} >= {5, 30, 90}
 
 
 def test_claims_at_milestones_that_a_scale_does_not_keep_cannot_be_decided(machine):
     study = studies.find("convergence")
     found = claims.decidable(plan.make(request(studies=(study,)), machine), study)
-    assert {(claim.at, claim.since) for claim in found} == {(100, 0), (100, 50)}
+    assert {(claim.at, claim.since) for claim in found} == {(100, 0)}
 
 
 def test_claims_of_variants_that_are_one_model_at_a_scale_need_no_seeds(machine):
