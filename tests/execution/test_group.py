@@ -139,6 +139,7 @@ def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoin
     alone = pretrain(
         RECIPE, open_corpus(corpus_directory, RECIPE.tokenizer), tmp_path / "alone", machine, (50, 100), silent
     )
+    assert result.pop("text")["targets"], "a job keeps the facts of its text"
     assert result.pop("heldout") == pytest.approx(alone.pop("heldout"), rel=1e-3)
     assert result == alone
     wanted, found = read_lines(tmp_path / "alone" / "metrics.jsonl"), read_lines(work / "metrics.jsonl")
