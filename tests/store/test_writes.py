@@ -98,6 +98,7 @@ OWN_NAMES = {
     "store/writes.py": "the functions themselves",
     "text/spool.py": "a temporary file beside a corpus at work",
     "text/tokenizers/base.py": "the files of a tokenizer in a new folder",
+    "text/tokenizers/wordpiece.py": "the files of a tokenizer in a new folder",
     "text/tokens.py": "the files of a corpus at work",
     "trackers/__init__.py": "the folder of a run's loggers",
     "training/callbacks.py": "milestones of a run at work",

@@ -227,8 +227,9 @@ def test_the_error_is_the_root_of_the_variance() -> None:
     assert found.bootstrap.error == pytest.approx(math.sqrt(3))  # type: ignore[union-attr]
 
 
-def test_a_contrast_is_the_effect_of_the_differences_of_each_seed_and_example(rng: np.random.Generator) -> None:
+def test_a_contrast_is_the_effect_of_the_differences_of_each_seed_and_example() -> None:
     """Four runs a seed on the same examples: (a - b) - (c - d), its variance that of these values."""
+    rng = np.random.default_rng(0)
     values = rng.normal(size=(4, 5, 40)) + rng.normal(size=(4, 5, 1)) + np.arange(4.0)[:, None, None] ** 2
     found = effect(*map(runs, values), resamples=50)
     direct = effect(runs(values[0] - values[1] - values[2] + values[3]), runs(np.zeros((5, 40))), resamples=50)
