@@ -187,7 +187,7 @@ def test_microworld_has_as_many_documents_as_its_name_says(machine):
     few = resolve("microworld:30", machine=machine)
     assert list(documents(few)) == list(microworld.documents(30))
     assert few.source == Source(name="microworld:30", content=f"microworld:{microworld.VERSION}/30")
-    assert resolve(f"microworld:{microworld.LONGESTS}", machine=machine) == resolve("microworld", machine=machine)
+    assert resolve(f"microworld:{microworld.DOCUMENTS}", machine=machine) == resolve("microworld", machine=machine)
     for name in ("microworld:0", "microworld:-1", "microworld:1e3", "microworld:"):
         with pytest.raises(BadInput, match=f"unknown corpus '{name}'"):
             resolve(name, machine=machine)

@@ -57,7 +57,7 @@ class Unigram(Tokenizer):
     def train(self, texts: Iterable[str]) -> TrainedUnigram:
         """A vocabulary of at most `vocabulary` entries, the same in any process."""
         specials = [[special, 0.0] for special in _SPECIALS]
-        normalizer = self._trained(specials).backend.normalizer
+        normalizer = self._trained([*specials, [SPACE, 0.0]]).backend.normalizer  # special tokens alone are refused
         assert normalizer is not None
         words: Counter[str] = Counter()
         for text in texts:
