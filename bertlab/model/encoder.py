@@ -7,7 +7,7 @@ Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden.
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Any, Self, cast
+from typing import Any, Self
 
 from torch import Tensor, nn
 
@@ -57,9 +57,10 @@ class Stack(nn.Module, ABC):
 
     def inputs_of_layers(self, x: Tensor, lengths: Tensor | None) -> Sequence[AttentionInputs]:
         """The `attention_inputs`; those of a study file raise `ArmFailed` for what its layers cannot read."""
-        inputs: Any = self.attention_inputs(x, lengths)
+        of_layers = self.attention_inputs(x, lengths)
         if type(self).__module__.startswith("bertlab."):
-            return cast(list[AttentionInputs], inputs)
+            return of_layers
+        inputs: Any = of_layers
         pairs = isinstance(inputs, list | tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in inputs)
         if not pairs or len(inputs) != self.num_layers:
             advice = f"return a list of a bias and angles, each perhaps None, for each of {self.num_layers} layers"
@@ -74,7 +75,7 @@ class Stack(nn.Module, ABC):
                 of = f"of shape {shape}, {bias.dtype}" if isinstance(bias, Tensor) else shown(bias)
                 wanted = "({} or 1, {} or 1, {} or 1, {})".format(*sizes, sizes[-1])
                 raise ArmFailed.of(self, "attention_inputs", f"makes a bias {of}: give floats of shape {wanted}")
-        return cast(list[AttentionInputs], inputs)
+        return of_layers
 
     def padding(self, x: Tensor, lengths: Tensor | None) -> Tensor | None:
         """The bias (B, 1, 1, T) that masks padding; None if `causal`: padding is at the end, which no token sees."""
