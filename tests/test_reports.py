@@ -108,9 +108,7 @@ def test_a_page_of_seven_studies_is_below_900_kilobytes(reported):
     assert reported[1].stat().st_size < 900_000 / 7 * studies
 
 
-@pytest.mark.parametrize(
-    ("width", "least"), [(400, 1.5), (1400, 7)]
-)  # a page has a head; on a wide screen, single studies vary more
+@pytest.mark.parametrize(("width", "least"), [(400, 1), (1400, 7)])  # on a wide screen, single studies vary more
 def test_a_page_of_seven_studies_is_below_12000_pixels(reported, browser, width, least):
     tab = browser.new_page(viewport={"width": width, "height": 900})
     tab.goto(reported[1].as_uri())
@@ -118,4 +116,4 @@ def test_a_page_of_seven_studies_is_below_12000_pixels(reported, browser, width,
         "[document.querySelectorAll('article').length, document.documentElement.scrollHeight]"
     )
     tab.close()
-    assert height < 12_000 / 7 * max(studies, least)
+    assert height < 12_000 / 7 * (max(studies, least) + 0.5), "a page has a head too"

@@ -451,7 +451,7 @@ def test_a_signal_ends_it_after_the_step(run, pairs, number):
         if done == 2:
             signal.raise_signal(number)
 
-    with signals_as_flags(), pytest.raises(Interrupted):
+    with pytest.raises(Interrupted), signals_as_flags():
         run(pairs, SETTINGS, progress=stop)
     assert reported == [1, 2]
 

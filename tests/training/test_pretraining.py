@@ -1,7 +1,9 @@
 """Pre-training: the golden loss curve, exact resume, micro-batches, and what is kept."""
 
 import dataclasses
+import itertools
 import json
+import math
 import signal
 from types import SimpleNamespace
 
@@ -14,7 +16,6 @@ from torch.optim.lr_scheduler import LambdaLR
 from bertlab import progress as signals
 from bertlab.adaptation import FineTuning
 from bertlab.errors import ArmFailed, RunFailed
-from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
@@ -308,15 +309,14 @@ def test_a_row_is_judged_under_its_own_masking_too(corpus, machine, tmp_path):
 
 
 def test_a_loss_that_is_not_finite_ends_the_run_before_the_update(corpus, machine, tmp_path, monkeypatch):
-    batch = Batches.batch
+    losses, steps = PretrainingModel.losses, itertools.count()
 
-    def poisoned(self, step):
-        made = batch(self, step)
-        slots = made.arrays["masked_lm"]
-        slots = {**slots, "weights": slots["weights"] * np.nan}
-        return dataclasses.replace(made, arrays={**made.arrays, "masked_lm": slots}) if step == 5 else made
+    def poisoned(self, *arguments):
+        sums = losses(self, *arguments)
+        broken = self.training and next(steps) == 5
+        return {kind: value * math.nan for kind, value in sums.items()} if broken else sums
 
-    monkeypatch.setattr(Batches, "batch", poisoned)
+    monkeypatch.setattr(PretrainingModel, "losses", poisoned)
     with pytest.raises(RunFailed, match="diverged at step 5: the loss is not finite") as error:
         pretrain(SMOKE, corpus, tmp_path, machine, (50, 100), silent)
     assert error.value.status == "diverged"
