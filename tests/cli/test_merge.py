@@ -140,6 +140,7 @@ def test_the_command_of_results_takes_their_copy_of_the_study_file(call, whole, 
 
 def test_sources_are_written_below_their_directory_only(tmp_path):
     outside = {"../out.py": "", "/tmp/out.py": "", "a/../../out.py": "", "notes.txt": "", "bad.py": "\udc80"}
+    (tmp_path / "studies").mkdir()
     write_configs(tmp_path, "own", [("bertlab ablate own.py", {"own.py": "", "part/beside.py": "x = 1", **outside})])
     written = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.py")}
     assert written == {"studies/own/own.py": "", "studies/own/part/beside.py": "x = 1"}
