@@ -68,11 +68,17 @@ def results_data(evidences: Sequence[Evidence]) -> dict[str, Any]:
 def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -> None:
     """Prints the tables of one study, with `differences` that of differences to the baseline too.
 
-    Of several studies, prints the number of claims with each verdict.
+    Of several studies, prints the number of claims with each verdict; of studies at scale smoke, what shows that they
+    work.
     """
-    from bertlab.report import findings
+    from bertlab.report import findings, validity
     from bertlab.report.pages import notes
 
+    if validity.tests_the_program(evidences):
+        for evidence in evidences:
+            print_trial(evidence)
+        say("Scale smoke tests the program: its models learn nothing in pre-training, so that nothing is compared here.")
+        return
     for line in notes("banner", evidences):
         say(f"Warning: {line}")
     if len({each.study for each in evidences}) <= 1:
@@ -84,6 +90,30 @@ def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -
         counts = Counter(each.outcome for each in findings.findings(evidence))
         rows.append((evidence.study, evidence.place, *(str(counts[name] or "") for name in OUTCOMES)))
     print_table(("study", "scale", *OUTCOMES), rows, "Claims by verdict", left=2)
+
+
+def print_trial(evidence: Evidence) -> None:
+    """Prints how many runs of a study at scale smoke finished, and the values of each task beside its floors.
+
+    A task whose data were read wrong has its floors, and models that learn it, at the level of a guess.
+    """
+    from bertlab.report.cells import FLOORS, LEXICAL
+
+    runs = {each.id: each.finished for each in evidence.pretrainings}
+    runs |= {each.run_id: each.value is not None for each in evidence.cells if not each.of_pretraining}
+    works = " works" if all(runs.values()) else ""
+    say(f"{evidence.study}{works}: {sum(runs.values())} of {count(len(runs), 'run')} finished, scale {evidence.place}")
+    tasks = [name for name in evidence.measurements if evidence.floors(name)]
+    floors = [floor for floor in FLOORS if any(floor in evidence.floors(name) for name in tasks)]
+    rows = []
+    for name in tasks:
+        summaries = [evidence.summary(variant, name) for variant in evidence.variants]
+        means = sorted(summary.mean for summary in summaries if summary)
+        values = dict.fromkeys(f"{mean:.1f}" for mean in (*means[:1], *means[-1:]))
+        points = evidence.floors(name)
+        rows.append((name, " to ".join(values), *(f"{points[at]:.1f}" if at in points else "" for at in floors)))
+    if rows:
+        print_table(("task", "models", *("linear model of words" if at == LEXICAL else at for at in floors)), rows)
 
 
 def print_result(evidence: Evidence, *, differences: bool = False) -> None:

@@ -12,6 +12,7 @@ from bertlab.errors import BadInput, unknown
 from bertlab.recipe import OPTIONS, Recipe
 from bertlab.recipe.identity import load, set_fields
 from bertlab.tasks import kinds
+from bertlab.tasks.catalog import TASKS
 from bertlab.tasks.kinds.base import SETTINGS
 
 GROUPS = (*SETTINGS, "features")
@@ -37,6 +38,8 @@ class Scale:
     corpus: tuple[str, ...]
     tasks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fields in which single tasks differ from the setting of their kind, by the name of the task."""
+    own_tasks: Mapping[str, Any] = field(default_factory=dict)
+    """Fields in which tasks outside of the catalogue, those of users, differ from the setting of their kind."""
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Fields that a user or a search set, by group or task; they override `tasks`."""
     grid: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
@@ -50,7 +53,8 @@ class Scale:
     def finetuning(self, kind: str, task: str) -> FineTuning:
         """The setting for training all weights on a task of `kind`."""
         group = kinds.find(kind).setting
-        changes = {**self.tasks.get(task, {}), **self.given.get(group, {}), **self.given.get(task, {})}
+        usual = self.tasks.get(task, {}) if task in TASKS else self.own_tasks
+        changes = {**usual, **self.given.get(group, {}), **self.given.get(task, {})}
         settings: FineTuning = dataclasses.replace(getattr(self, group), **changes)
         return settings
 

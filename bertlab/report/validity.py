@@ -6,7 +6,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections import Counter
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from fractions import Fraction
 from statistics import fmean, variance
 
@@ -25,6 +25,17 @@ _FLOOR_WORDS = {
 }
 _MOST_PAIRS = 100_000
 """More pairs than any held-out set has."""
+
+
+def learned_nothing(evidences: Sequence[Evidence]) -> bool:
+    """Whether there are trained models, and none of them learned more than how frequent words are."""
+    models = [each for evidence in evidences for each in evidence.pretrainings if each.finished and not each.untrained]
+    return bool(models) and all(each.learned_nothing for each in models)
+
+
+def tests_the_program(evidences: Sequence[Evidence]) -> bool:
+    """Whether these are trials of the program: studies at scale smoke, whose models learned nothing."""
+    return all(each.scale == "smoke" for each in evidences) and learned_nothing(evidences)
 
 
 def issue(evidence: Evidence, claim: Claim, metric: str, lifted: Collection[str] = ()) -> str:

@@ -723,3 +723,13 @@ def test_other_text_needs_a_pipeline_for_its_spans(machine, text_file, capsys):
     assert {each.recipe.corpus.annotator for name, each in named.items() if name in READING} == {"microworld@1"}
     with pytest.raises(BadInput, match=r"corpus\.annotator has no effect"):
         plan.make(request(scale=scale), machine)
+
+
+def test_a_task_outside_of_the_catalogue_has_the_setting_of_users_tasks_and_what_is_set_before_it():
+    smoke = scales.find("smoke")
+    assert smoke.finetuning("classification", "sst2") == smoke.finetune
+    own = smoke.finetuning("classification", "spam")
+    assert (own.max_steps, own.peak_lr, own.length) == (100, 3e-3, smoke.finetune.length)
+    assert smoke.set(["finetune.max_steps=7"]).finetuning("classification", "spam").max_steps == 7
+    micro = scales.find("micro")
+    assert micro.finetuning("classification", "spam") == micro.finetune

@@ -34,7 +34,7 @@ def test_the_result_of_a_study_without_claims(builder: Any, capsys: pytest.Captu
         (4.4, ("tiny", "tiny"), ""),
         (5.8, ("tiny", "tiny"), "Warning: No model here learned more than how frequent words are"),
         (5.8, ("tiny", "smoke"), "Warning: No model here learned more than how frequent words are"),
-        (5.8, ("smoke", "smoke"), "Warning: Expected at scale smoke, which only tests the program"),
+        (5.8, ("smoke", "smoke"), "masking works: 2 of 2 runs finished, scale smoke"),
         (4.4, ("smoke", "smoke"), ""),
     ],
 )
@@ -49,6 +49,22 @@ def test_several_studies_say_first_that_no_model_of_them_learned_anything(
     print_results(gather(Store(builder.root), records))
     first = capsys.readouterr().out.splitlines()[0]
     assert first.startswith(warning or "Claims by verdict")
+
+
+def test_a_study_at_scale_smoke_shows_the_floors_of_each_task_in_place_of_a_comparison(
+    builder: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    one = type(builder)(builder.root, study="masking", scale="smoke")
+    for place, variant in enumerate(("80/10/10", "100/0/0")):
+        one.cell(variant, "MNLI", 97.5 + place, pretrain_id=one.pretrain(variant, loss=5.8))
+    one.cell("0/0/100", "MNLI", None, pretrain_id=one.pretrain("0/0/100", finished=False))
+    (evidence,) = gather(Store(one.root), [one.record()])
+    print_results([evidence], differences=True)
+    heading, columns, _, task, meaning = capsys.readouterr().out.splitlines()
+    assert heading.startswith("masking: 4 of 6 runs finished, scale smoke")  # a pre-training, and so a task, is missing
+    assert columns.split()[:4] == ["task", "models", "majority", "guess"]
+    assert task.split()[:5] == ["MNLI", "97.5", "to", "98.5", f"{evidence.floors('MNLI')['majority guess']:.1f}"]
+    assert meaning.startswith("Scale smoke tests the program")
 
 
 @pytest.mark.parametrize("seeds", [1, 2])
