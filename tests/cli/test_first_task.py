@@ -10,7 +10,23 @@ from bertlab import MaskedLM, Measurement, Study, Task, Variant
 def rows(number: int, seed: int) -> list[dict[str, str]]:
     """Sentences of ten words, half of them with `free` at one place, which decides the label."""
     draw = random.Random(seed)
-    words = "the report of a team came to us at noon with notes on what they had seen and done".split()
+    words = (
+        "the",
+        "report",
+        "of",
+        "a",
+        "team",
+        "came",
+        "to",
+        "us",
+        "at",
+        "noon",
+        "with",
+        "notes",
+        "on",
+        "what",
+        "they",
+    )
     made = []
     for index in range(number):
         sentence = draw.choices(words, k=10)
