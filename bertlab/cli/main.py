@@ -72,8 +72,8 @@ def options(
 ) -> None:
     """Reproduce the ablations behind BERT: pre-train variants, measure them, and compare with the published tables.
 
-    Start in a clone with `bertlab report --runs reports/default`, a finished study; then see the machinery with `bertlab
-    ablate masking --scale smoke --runs smoke-runs` (about a minute).
+    Start in a clone with `bertlab report --runs reports/default`, a finished study; then see the machinery with
+    `bertlab ablate masking --scale smoke --runs smoke-runs` (about a minute).
     """
     if version:
         typer.echo(f"bertlab {__version__}")

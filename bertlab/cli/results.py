@@ -77,9 +77,7 @@ def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -
     if validity.tests_the_program(evidences):
         for evidence in evidences:
             print_trial(evidence)
-        say(
-            "Scale smoke tests the program: its models learn nothing in pre-training, so that nothing is compared here."
-        )
+        say("Scale smoke tests the program: its models learn nothing in pre-training, and nothing is compared.")
         return
     for line in notes("banner", evidences):
         say(f"Warning: {line}")

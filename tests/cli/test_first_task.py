@@ -10,26 +10,10 @@ from bertlab import MaskedLM, Measurement, Study, Task, Variant
 def rows(number: int, seed: int) -> list[dict[str, str]]:
     """Sentences of ten words, half of them with `free` at one place, which decides the label."""
     draw = random.Random(seed)
-    words = (
-        "the",
-        "report",
-        "of",
-        "a",
-        "team",
-        "came",
-        "to",
-        "us",
-        "at",
-        "noon",
-        "with",
-        "notes",
-        "on",
-        "what",
-        "they",
-    )
+    words = "the report of a team came to us at noon with notes on what they had seen and done"
     made = []
     for index in range(number):
-        sentence = draw.choices(words, k=10)
+        sentence = draw.choices(words.split(), k=10)
         if index % 2:
             sentence[draw.randrange(10)] = "free"
         made.append({"sentence": " ".join(sentence), "label": "yes" if index % 2 else "no"})
