@@ -65,6 +65,7 @@ class SafetensorsIO(CheckpointIO):
                 return
             shutil.rmtree(final)
         weights: dict[str, Tensor] = checkpoint.pop("state_dict")
+        checkpoint.pop("hyper_parameters", None)  # the store has the recipe
         if not all(bool(value.isfinite().all()) for value in weights.values()):
             raise RunFailed(f"diverged at step {step}: a weight is not finite", status="diverged")
         beside = folder / ".part"

@@ -1,13 +1,13 @@
 """The DataModules: batches of a pre-training, and of a task."""
 
 import dataclasses
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
-from lightning.pytorch import LightningDataModule, Trainer
+from lightning.pytorch import LightningDataModule
 from torch import Tensor
-from torch.utils.data import DataLoader, IterableDataset
 
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
@@ -21,7 +21,7 @@ from bertlab.recipe.ranges import problem_of
 from bertlab.tasks import examples
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training.evaluations import checked
-from bertlab.training.process_group import ProcessGroup
+from bertlab.training.process_group import SINGLE, ProcessGroup
 
 EVALUATION_SEQUENCES = 1024
 """Held-out sequences that the final evaluation reads; milestones read a quarter of them."""
@@ -42,8 +42,8 @@ class MicroBatch:
 class PretrainingDataModule(LightningDataModule):
     """The training batches of a recipe, and held-out text for the fixed evaluations of its losses.
 
-    Batch number s is a pure function of the recipe and s: training goes on from the Trainer's global step. Each process
-    reads its own sequences of a batch.
+    Batch number s is a pure function of the recipe and s: training goes on from the Trainer's global step, and without
+    a Trainer from step 0. Each process reads its own sequences of a batch.
     """
 
     def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, *, micro_batch: int = 0, trimmed: bool = True) -> None:
@@ -71,14 +71,15 @@ class PretrainingDataModule(LightningDataModule):
         for loss in self.recipe.objective:
             self.evaluations += checked(loss, loss.evaluations(self.recipe, self.corpus, size, final))
 
-    def train_dataloader(self) -> DataLoader[MicroBatch]:
-        """Batch after batch without worker processes: a batch costs far less than a step."""
-        assert self.trainer is not None
-        return DataLoader(_MicroBatches(self, self.trainer), batch_size=None)
+    def train_dataloader(self) -> Iterable[MicroBatch]:
+        """Batch after batch, from the step that the training has reached whenever it is read anew."""
+        return _MicroBatches(self)
 
-    def val_dataloader(self) -> list[DataLoader[TensorBatch]]:
-        """One loader an evaluation; every process reads all batches, and evaluates its own."""
-        return [DataLoader(each.batches, batch_size=None, collate_fn=self.tensors) for each in self.evaluations]  # type: ignore[arg-type]
+    def val_dataloader(self) -> Sequence[Iterable[TensorBatch]]:
+        """The batches of each evaluation; every process reads all of them, and evaluates its own."""
+        if not self.evaluations:  # read by itself
+            self.setup("validate")
+        return [Made(each.batches, self.tensors) for each in self.evaluations]
 
     def tensors(self, batch: Batch) -> TensorBatch:
         """A batch as tensors, with lengths also where no sequence has padding if batches have one shape."""
@@ -93,14 +94,34 @@ class PretrainingDataModule(LightningDataModule):
         return dataclasses.replace(batch, sequences=to_device(batch.sequences, device))
 
 
-class _MicroBatches(IterableDataset[MicroBatch]):
-    def __init__(self, data: PretrainingDataModule, trainer: Trainer) -> None:
-        self.data, self.start = data, trainer.global_step
-        self.group = ProcessGroup(trainer.global_rank, trainer.world_size)
+class Made:
+    """What a function makes of each item, one after the other.
+
+    No `DataLoader`: in its place a Trainer puts one that gives each process a part, and advises worker processes, which
+    cost more than such a batch.
+    """
+
+    def __init__(self, items: Sequence[Any], make: Callable[[Any], Any]) -> None:
+        self.items, self.make = items, make
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[Any]:
+        return map(self.make, self.items)
+
+
+@dataclass(frozen=True)
+class _MicroBatches:
+    data: PretrainingDataModule
 
     def __iter__(self) -> Iterator[MicroBatch]:
-        recipe, count = self.data.recipe, self.data.micro_batches(self.group.world_size)
-        for step in range(self.start, recipe.schedule.steps):
+        trainer, recipe = self.data.trainer, self.data.recipe
+        start, group = 0, SINGLE
+        if trainer is not None:
+            start, group = trainer.global_step, ProcessGroup(trainer.global_rank, trainer.world_size)
+        count = self.data.micro_batches(group.world_size)
+        for step in range(start, recipe.schedule.steps):
             batch = self.data.batches.batch(step)
             counts = {loss.kind: loss.count(batch.arrays[loss.kind]) for loss in recipe.objective}
             for loss in recipe.objective:
@@ -111,9 +132,9 @@ class _MicroBatches(IterableDataset[MicroBatch]):
                     f"{nothing[0]} predicts nothing in the batch of step {step}, its count there is 0: let it predict "
                     "something in every batch"
                 )
-            for place, (number, begin, end) in enumerate(self.group.micro_batches(len(batch.tokens), count), start=1):
+            for place, (number, begin, end) in enumerate(group.micro_batches(len(batch.tokens), count), start=1):
                 own = self.data.tensors(batch.take(begin, end))
-                if step == self.start:
+                if step == start:
                     _check_positions(recipe.objective, own)
                 yield MicroBatch(own, counts, number, place == count, batch.tokens.size)
 
@@ -171,11 +192,11 @@ class TaskDataModule(LightningDataModule):
         self.train, self.adaptation, self.key, self.evaluation = train, adaptation, tuple(key), evaluation
         self.steps = adaptation.steps(len(train.lengths))
 
-    def train_dataloader(self) -> DataLoader[dict[str, Tensor]]:
+    def train_dataloader(self) -> Iterable[dict[str, Tensor]]:
         """Epoch after epoch, each in its own order."""
-        return DataLoader(_Epochs(self), batch_size=None)
+        return _Epochs(self)
 
-    def val_dataloader(self) -> DataLoader[dict[str, Tensor]]:
+    def val_dataloader(self) -> Iterable[dict[str, Tensor]]:
         """The evaluation examples, the longest first."""
         if self.evaluation is None:
             raise BadInput("a TaskDataModule has no evaluation examples: pass evaluation=")
@@ -184,15 +205,14 @@ class TaskDataModule(LightningDataModule):
     predict_dataloader = val_dataloader
 
 
-def in_order(inputs: Inputs) -> DataLoader[dict[str, Tensor]]:
+def in_order(inputs: Inputs) -> Iterable[dict[str, Tensor]]:
     """Batches of all examples, the longest first, as `by_length` numbers them."""
-    numbers = examples.by_length(inputs.lengths, inputs.batch_tokens)
-    return DataLoader(numbers, batch_size=None, collate_fn=inputs.build)  # type: ignore[arg-type]
+    return Made(examples.by_length(inputs.lengths, inputs.batch_tokens), inputs.build)
 
 
-class _Epochs(IterableDataset[dict[str, Tensor]]):
-    def __init__(self, data: TaskDataModule) -> None:
-        self.data = data
+@dataclass(frozen=True)
+class _Epochs:
+    data: TaskDataModule
 
     def __iter__(self) -> Iterator[dict[str, Tensor]]:
         data, epoch, done = self.data, 0, 0

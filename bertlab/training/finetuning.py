@@ -84,6 +84,7 @@ class FinetuningModule(TrainingModule):
 
     def on_train_batch_end(self, outputs: Any, batch: dict[str, Tensor], batch_idx: int) -> None:
         """Logs at every hundredth of the steps."""
+        super().on_train_batch_end(outputs, batch, batch_idx)
         self.examples += len(batch["targets"])
         if self.at_curve_point:
             step = self.global_step

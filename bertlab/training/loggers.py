@@ -33,18 +33,16 @@ class JsonLinesLogger(Logger):
     def __init__(self, work: Path) -> None:
         super().__init__()
         self.path = work / "metrics.jsonl"
-        self.written = dict.fromkeys(self.PREFIXES, -1)  # the last step of each prefix
 
     def log_hyperparams(self, params: Any, *_: Any, **__: Any) -> None:
         """Does nothing: they are in `recipe.json`."""
 
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
-        """Writes new metrics: Lightning repeats the latest ones after each step that logs none."""
+        """Writes those of the training and of its evaluations."""
         for prefix, begin in self.PREFIXES.items():
             own = {name.removeprefix(prefix): value for name, value in metrics.items() if name.startswith(prefix)}
             line = {begin + name: value for name, value in own.items()}
-            if line and step is not None and step > self.written[prefix]:
-                self.written[prefix] = step
+            if line:
                 append_line(self.path.parent, self.path.name, {"step": step, **line})
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from lightning.pytorch import LightningModule
+from lightning.pytorch.trainer.states import TrainerFn
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
@@ -16,6 +17,7 @@ from bertlab.errors import ArmFailed, RunFailed
 from bertlab.model import power_norm
 from bertlab.model.layers import StackedLinear
 from bertlab.names import shown
+from bertlab.training import own_trainer
 
 CURVE_POINTS = 100
 """Points of a training curve, each the mean of the losses since the one before."""
@@ -67,9 +69,27 @@ class TrainingModule(LightningModule):
         """The parameters that have a learning rate of their own, as a multiple of the schedule's."""
         return {}
 
+    @property
+    def micro_batches(self) -> int:
+        """The micro-batches of this process in a step."""
+        return 1
+
+    def on_fit_start(self) -> None:
+        """Raises `BadInput` for a Trainer that would train something else."""
+        own_trainer.check(self, self.schedule.steps, self.micro_batches)
+
     def on_train_start(self) -> None:
         """Finds the normalisations whose statistics each step updates."""
         self.running_norms = power_norm.running(self)
+        self._end_with_schedule()
+
+    def on_train_batch_end(self, outputs: Any, batch: Any, batch_idx: int) -> None:
+        """Ends the training with its schedule, also if the Trainer has no `max_steps`."""
+        self._end_with_schedule()
+
+    def _end_with_schedule(self) -> None:
+        if self.trainer.max_steps == -1 and self.global_step >= self.schedule.steps:
+            self.trainer.should_stop = True
 
     def total(self, values: Tensor) -> Tensor:
         """The sum of `values` over the processes that share a batch."""
@@ -115,9 +135,17 @@ class TrainingModule(LightningModule):
         return self.global_step % max(1, steps // CURVE_POINTS) == 0 or self.global_step == steps
 
     def log_at(self, step: int, metrics: Mapping[str, float]) -> None:
-        """Logs in float64, with the number of updates done as the step; Lightning's defaults are fp32 and one less."""
+        """Logs in float64, with the number of updates done as the step; Lightning's defaults are fp32 and one less.
+
+        Loggers that train get the metrics from here: a metric `step`, by which Lightning takes another one, would also
+        replace its own in the names of checkpoints.
+        """
+        training = self.trainer.state.fn == TrainerFn.FITTING
         values = {name: torch.tensor(value, dtype=torch.float64) for name, value in metrics.items()}
-        self.log_dict(values | {"step": torch.tensor(float(step), dtype=torch.float64)})
+        self.log_dict(values, logger=not training)
+        for logger in self.trainer.loggers if training and not self.trainer.sanity_checking else ():
+            logger.log_metrics(dict(metrics), step)
+            logger.save()
 
 
 def require_scalar(value: Any, arm: object, method: str) -> None:
@@ -161,10 +189,8 @@ def build(
     built = settings.build([group for group in groups if group["params"]])
     if not isinstance(built, Optimizer):
         raise ArmFailed.of(settings, "build", f"returns {shown(built)}: return a torch.optim.Optimizer")
-    if not built.defaults.get("fused", True):  # it refuses the `found_inf` that `clip` sets
-        raise ArmFailed.of(
-            settings, "build", f"returns a torch.optim.{type(built).__name__} without fused=True: set it"
-        )
+    if problem := own_trainer.unfused(built):
+        raise ArmFailed.of(settings, "build", f"returns {problem}")
     rates = {value: group["lr"] for group in built.param_groups for value in group["params"]}
     if left := [value for value in trained if value not in rates]:
         problem = f"returns an optimiser without {len(left)} of {len(trained)} parameters: give it those of all groups"

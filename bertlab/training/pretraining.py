@@ -22,7 +22,7 @@ from bertlab.model.heads import PretrainingModel, TensorBatch
 from bertlab.progress import Progress
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import tokens
-from bertlab.recipe.identity import identity
+from bertlab.recipe.identity import identity, load, science
 from bertlab.store.files import read_lines
 from bertlab.store.writes import append_line, write
 from bertlab.text.tokens import TokenisedCorpus
@@ -44,12 +44,15 @@ class PretrainingModule(TrainingModule):
     """The model of a recipe, trained on a `PretrainingDataModule` and evaluated on its held-out text.
 
     It logs the means of the losses since the line before (`train/loss`, `train/<kind>_loss`, nats), the learning rate
-    and `throughput/tokens_per_second` at every hundredth of the steps, and `heldout/...` after each validation.
+    and `throughput/tokens_per_second` at every hundredth of the steps, and `heldout/...` after each validation. Raises
+    `BadInput` before the first step for a Trainer, data or an optimiser with which it would train something else.
     """
 
-    def __init__(self, recipe: Recipe, vocab_size: int) -> None:
-        recipe = recipe.declared
+    def __init__(self, recipe: Recipe | Mapping[str, Any], vocab_size: int) -> None:
+        """`recipe` may also be its `science`, which `load_from_checkpoint` finds in a checkpoint."""
+        recipe = (load(Recipe, recipe) if isinstance(recipe, Mapping) else recipe).declared
         super().__init__(recipe.schedule, recipe.optimizer)
+        self.save_hyperparameters({"recipe": science(recipe), "vocab_size": vocab_size})
         self.recipe, self.model = recipe, PretrainingModel.of(recipe, vocab_size)
         self.sums = torch.zeros(len(recipe.objective) + 1, dtype=torch.float64)
         """Each loss of the objective, and the steps, since the last logged line, of all processes."""
@@ -64,6 +67,19 @@ class PretrainingModule(TrainingModule):
     def group(self) -> ProcessGroup:
         """The place of this process among those of the Trainer."""
         return ProcessGroup(self.trainer.global_rank, self.trainer.world_size)
+
+    @property
+    def micro_batches(self) -> int:
+        """Those of its data."""
+        return self._data.micro_batches(self.trainer.world_size)
+
+    def on_fit_start(self) -> None:
+        """Raises `BadInput` for a Trainer that would train something else, and for data of another recipe."""
+        data = self._data.recipe
+        fields = ("objective", "inputs", "schedule", "tokenizer")
+        if other := [name for name in fields if getattr(data, name) != getattr(self.recipe, name)]:
+            raise BadInput(f"module and data differ in {listed(other)}: make both from the same recipe")
+        super().on_fit_start()
 
     def on_train_start(self) -> None:
         """Sets what `training_step` multiplies losses by, for the statistics of gradients."""
@@ -105,6 +121,7 @@ class PretrainingModule(TrainingModule):
 
     def on_train_batch_end(self, outputs: Any, batch: MicroBatch, batch_idx: int) -> None:
         """Logs at every hundredth of the steps."""
+        super().on_train_batch_end(outputs, batch, batch_idx)
         if not batch.last:
             return
         self.tokens += batch.batch_tokens
@@ -174,7 +191,7 @@ class PretrainingModule(TrainingModule):
     def _data(self) -> PretrainingDataModule:
         data = self.trainer.datamodule  # type: ignore[attr-defined]
         if not isinstance(data, PretrainingDataModule):
-            raise BadInput("a PretrainingModule validates on a PretrainingDataModule: give the Trainer one")
+            raise BadInput("a PretrainingModule reads a PretrainingDataModule: call trainer.fit(module, data) with one")
         return data
 
 

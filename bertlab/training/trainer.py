@@ -27,6 +27,12 @@ LOGGERS = (
 )
 """Loggers whose warnings say nothing that a user can act on."""
 
+PYTREE = r".*isinstance\(treespec, LeafSpec\)"  # Lightning calls torch's pytree in a way that torch is about to drop
+
+# For a Trainer of the user's own, too; it also advises what else could be installed beside it.
+warnings.filterwarnings("ignore", message=PYTREE)
+logging.getLogger("lightning.pytorch.utilities.rank_zero").addFilter(lambda record: "Tip:" not in record.getMessage())
+
 
 def trainer(
     machine: Machine,
@@ -82,10 +88,8 @@ def trainer(
 
 
 WARNINGS = (
-    ".*does not have many workers.*",  # a batch costs microseconds: worker processes would only slow it down
+    PYTREE,
     ".*in eval mode at the start of training.*",  # a frozen encoder is, so that it has no dropout
-    ".*isinstance\\(treespec, LeafSpec\\).*",  # Lightning calls torch's pytree in a way that torch is about to drop
-    ".*has `__len__` defined.*|.*`IterableDataset`.*",  # the stream is indexed by step and has no length
     ".*not a leaf Tensor.*",  # from torch itself, while it compiles
     ".*find_unused_parameters=True was specified.*",  # it depends on the objective, and on the sequences of a process
     "GPU available but not used.*",  # without `--gpus` the CPU is meant

@@ -1,0 +1,45 @@
+"""A Trainer of the user's own: it does the updates that the recipe describes, or ends in one line before the first."""
+
+import torch.distributed
+from lightning.pytorch import LightningModule
+from torch.optim import Optimizer
+
+from bertlab.errors import BadInput
+
+
+def check(module: LightningModule, steps: int, micro_batches: int) -> None:
+    """Raises `BadInput` unless the Trainer and the optimiser of a module do `steps` updates as its recipe does them.
+
+    `micro_batches` are those of this process in a step.
+    """
+    trainer = module.trainer
+    if module.device.type == "mps":
+        raise BadInput("Apple's GPU has no float64, in which losses are summed: give the Trainer accelerator='cpu'")
+    if trainer.max_steps not in (-1, steps) and not trainer.fast_dev_run:  # type: ignore[attr-defined]
+        raise BadInput(
+            f"the Trainer has max_steps={trainer.max_steps}, but the learning rate is scheduled over {steps:,}: give "
+            f"it max_steps={steps}, or the recipe another schedule"
+        )
+    if trainer.accumulate_grad_batches != micro_batches:
+        raise BadInput(
+            f"the Trainer has accumulate_grad_batches={trainer.accumulate_grad_batches}, but a step has "
+            f"{micro_batches} of the data: give it accumulate_grad_batches={micro_batches}; to divide a batch of a "
+            "pre-training, PretrainingDataModule(micro_batch=...) and data.micro_batches(world_size)"
+        )
+    if trainer.world_size > 1 and "gloo" not in torch.distributed.get_backend_config():
+        raise BadInput(
+            "the processes of the Trainer add up losses on the CPU, which needs gloo: give it "
+            "strategy=DDPStrategy(process_group_backend='cpu:gloo,cuda:nccl', find_unused_parameters=True)"
+        )
+    for optimizer in trainer.optimizers:
+        if problem := unfused(optimizer):
+            raise BadInput(f"{type(module).__name__}.configure_optimizers returns {problem}")
+
+
+def unfused(optimizer: Optimizer) -> str:
+    """What is wrong with an optimiser of torch that refuses `found_inf`, which holds updates still; empty if it fits.
+
+    `clip` sets it where a loss or gradient is not finite.
+    """
+    fused = optimizer.defaults.get("fused", True)
+    return "" if fused else f"a torch.optim.{type(optimizer).__name__} without fused=True: set it"
