@@ -142,7 +142,7 @@ class TrainingModule(LightningModule):
         """
         training = self.trainer.state.fn == TrainerFn.FITTING
         values = {name: torch.tensor(value, dtype=torch.float64) for name, value in metrics.items()}
-        self.log_dict(values, logger=not training)
+        self.log_dict(values, logger=False if training else None)
         for logger in self.trainer.loggers if training and not self.trainer.sanity_checking else ():
             logger.log_metrics(dict(metrics), step)
             logger.save()
