@@ -19,8 +19,9 @@ from bertlab.recipe.identity import load
 from bertlab.report.apart import told_apart
 from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, number
-from bertlab.report.evidence import NUMERICS, Evidence
+from bertlab.report.evidence import Evidence
 from bertlab.report.looks import Looks, hypothesis
+from bertlab.report.numerics import NUMERICS
 from bertlab.report.predictions import Predictions
 from bertlab.report.units import is_loss, is_share
 from bertlab.store import union

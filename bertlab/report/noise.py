@@ -15,6 +15,7 @@ from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.report.statistics.noise import Costs, Design, Noise, cheapest, most_per_second, noise
 from bertlab.report.tables import Table
 from bertlab.report.units import is_loss
+from bertlab.report.validity import likely_claims, untestable
 from bertlab.wording import duration
 
 BACKWARD = 2.0
@@ -77,7 +78,8 @@ def _noise(evidence: Evidence, name: str, metric: str) -> Noise | None:
 
 
 def _needed(evidence: Evidence, name: str, metric: str, found: Noise) -> float | None:
-    family = evidence.likely_claims if metric == LIKELIHOOD else [*filter(evidence.testable, evidence.claims)]
+    likely = metric == LIKELIHOOD
+    family = likely_claims(evidence) if likely else [each for each in evidence.claims if not untestable(evidence, each)]
     level = 1 - (1 - LEVEL) / max(1, len(family))
     halves = []
     for variant in evidence.others:

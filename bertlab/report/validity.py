@@ -7,6 +7,7 @@ import itertools
 import math
 from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean, variance
 
@@ -14,7 +15,7 @@ from bertlab.lab.claim import GUESS, Claim
 from bertlab.recipe.objective import Premise
 from bertlab.report.cells import EXCHANGED, FLOORS, LEXICAL, PLATEAU
 from bertlab.report.evidence import Evidence
-from bertlab.report.rules import FLOOR, PREMISE, SHORT_RUNS, WORSE
+from bertlab.report.rules import FLOOR, PREMISE, SHORT_RUNS, SIZES, WORSE
 from bertlab.report.statistics.effects import LEVEL
 from bertlab.wording import listed
 
@@ -38,27 +39,76 @@ def tests_the_program(evidences: Sequence[Evidence]) -> bool:
     return all(each.scale == "smoke" for each in evidences) and learned_nothing(evidences)
 
 
-def issue(evidence: Evidence, claim: Claim, metric: str, lifted: Collection[str] = ()) -> str:
-    """Why the measured values cannot support a verdict; empty if they can. Rules that are `lifted` do not apply.
+@dataclass(frozen=True)
+class Issue:
+    """Why measured values cannot support a verdict."""
+
+    text: str
+    rule: str = ""
+    """The later rule without which it counts for nothing, if there is one."""
+    excused_by: str = ""
+    """The later rule with which it counts for nothing."""
+    of_setting: bool = False
+    """Whether it is known before any run: the setting does not allow a test."""
+
+    def counts(self, lifted: Collection[str]) -> bool:
+        """Whether it counts where rules are `lifted`."""
+        return self.rule not in lifted and (not self.excused_by or self.excused_by in lifted)
+
+
+def untestable(evidence: Evidence, claim: Claim) -> str:
+    """Why the setting does not allow a test of a claim, known before any run; empty if it does."""
+    return next((each.text for each in _of_setting(evidence, claim)), "")
+
+
+def likely_claims(evidence: Evidence) -> list[Claim]:
+    """The claims with a second verdict, by likelihood.
+
+    Those within a margin, against a guess, on the pre-training, and that the setting does not allow to test have none.
+    """
+    excluded = {name for name in evidence.measurements if name in evidence.repeats or evidence.of_pretraining(name)}
+    tested = [claim for claim in evidence.claims if claim.within is None and claim.on not in excluded]
+    return [claim for claim in tested if not untestable(evidence, claim) and GUESS not in itertools.chain(*claim.pairs)]
+
+
+def issues(evidence: Evidence, claim: Claim, metric: str = "") -> tuple[Issue, ...]:
+    """Why the measured values cannot support a verdict, the first one first, with the rules by which each counts.
 
     Another measurement has the same runs, a better and a worse variant have the same runs, the setting is not the
     margin's, a planned seed has no value (the others are not a fair sample of all), a model has learned nothing, or not
     the loss that the claim compares, no model is above a floor, or pre-training does not help on the task. In a claim
     on the pre-training itself, the worse model may have learned nothing: that is a result of its variant.
     """
-    if untestable := evidence.untestable(claim):
-        return untestable
+    untrained = filter(evidence.untrained, evidence.variants)
+    known = itertools.chain(
+        _of_setting(evidence, claim),
+        map(Issue, _same_runs(evidence, claim)),
+        [Issue(_absent(evidence, claim))],
+        _unlearned(evidence, claim),
+        _premises(evidence, claim),
+        _floors(evidence, claim),
+        (Issue(evidence.unhelped(variant, claim.on, metric)) for variant in untrained),
+    )
+    return tuple(each for each in known if each.text)
+
+
+def _of_setting(evidence: Evidence, claim: Claim) -> Iterator[Issue]:
+    """A margin holds in the paper's setting, sizes that a claim needs must be there, and runs that two measurements
+    share are tested once."""
+    if claim.on in evidence.repeats:
+        yield Issue(f"the same runs as on {evidence.repeats[claim.on]}", of_setting=True)
+    comparable = evidence.comparable(claim.on)
+    if text := claim.untestable(comparable, {}):
+        yield Issue(text, of_setting=True)
+    elif text := claim.untestable(comparable, evidence.sizes):
+        yield Issue(text, SIZES, of_setting=True)
+
+
+def _same_runs(evidence: Evidence, claim: Claim) -> Iterator[str]:
     originals = evidence.originals(claim.on)
     for better, worse in claim.opposed:
         if better in originals and originals[better] == originals.get(worse):
-            return f"{worse} and {better} are the same runs at this scale"
-    found = itertools.chain(
-        [_absent(evidence, claim), _unlearned(evidence, claim, lifted)],
-        _premises(evidence, claim, lifted),
-        _floors(evidence, claim, lifted),
-        (evidence.unhelped(each, claim.on, metric) for each in filter(evidence.untrained, evidence.variants)),
-    )
-    return next(filter(None, found), "")
+            yield f"{worse} and {better} are the same runs at this scale"
 
 
 def _absent(evidence: Evidence, claim: Claim) -> str:
@@ -72,21 +122,24 @@ def _absent(evidence: Evidence, claim: Claim) -> str:
     return "; ".join(absent)
 
 
-def _unlearned(evidence: Evidence, claim: Claim, lifted: Collection[str]) -> str:
-    unlearned = evidence.unlearned
-    if evidence.of_pretraining(claim.on) and WORSE not in lifted:
-        unlearned &= {*(better for better, _ in claim.pairs), *claim.than[:1]}
-    named = [variant for variant, _ in claim.sides if variant in unlearned]
-    return f"{listed(dict.fromkeys(named))} learned next to nothing in pre-training" if named else ""
+def _unlearned(evidence: Evidence, claim: Claim) -> Iterator[Issue]:
+    unlearned = [variant for variant in dict(claim.sides) if variant in evidence.unlearned]
+    better = {*(variant for variant, _ in claim.pairs), *claim.than[:1]}
+    excused = {*unlearned} - better if evidence.of_pretraining(claim.on) else set[str]()
+    for names, excused_by in (({*unlearned} - excused, ""), (excused, WORSE)):
+        if names:
+            text = f"{listed(filter(names.__contains__, unlearned))} learned next to nothing in pre-training"
+            yield Issue(text, excused_by=excused_by)
 
 
-def _premises(evidence: Evidence, claim: Claim, lifted: Collection[str]) -> Iterator[str]:
+def _premises(evidence: Evidence, claim: Claim) -> Iterator[Issue]:
     """What does not hold of the losses in which two variants differ: they are not what the claim names."""
     for variant, premise in _compared(evidence, claim):
-        if premise.flaw and SHORT_RUNS not in lifted:
-            yield premise.flaw
-        elif premise.figure and PREMISE not in lifted and (figures := Learned.of(evidence, variant, premise)):
-            yield "" if figures.learned else f"{variant} did not learn {figures.label}: {figures.text}"
+        if premise.flaw:
+            yield Issue(premise.flaw, SHORT_RUNS)
+        figures = Learned.of(evidence, variant, premise) if premise.figure else None
+        if figures and not figures.learned:
+            yield Issue(f"{variant} did not learn {figures.label}: {figures.text}", PREMISE)
 
 
 def _compared(evidence: Evidence, claim: Claim) -> Iterator[tuple[str, Premise]]:
@@ -102,17 +155,18 @@ def _compared(evidence: Evidence, claim: Claim) -> Iterator[tuple[str, Premise]]
             yield from ((variant, premise) for what, premise in own.items() if what not in other)
 
 
-def _floors(evidence: Evidence, claim: Claim, lifted: Collection[str]) -> Iterator[str]:
+def _floors(evidence: Evidence, claim: Claim) -> Iterator[Issue]:
     """The floors of a task that no variant of the claim is significantly above."""
     sides = claim.sides
     if any(variant == GUESS for variant, _ in sides):
         return
-    for floor in [name for name in FLOORS if name == GUESS or FLOOR not in lifted]:
+    for floor in FLOORS:
         above = [evidence.effect(variant, floor, claim.on, at=(at, at)) for variant, at in sides]
         ps = [None if each is None else each.p for each in above]
         below = (each is not None and each.mean <= 0 for each in above)
         if all(p is not None and (low or p > 1 - LEVEL) for p, low in zip(ps, below, strict=True)):
-            yield f"no variant of the claim is significantly above {_FLOOR_WORDS[floor]}"
+            rule = "" if floor == GUESS else FLOOR
+            yield Issue(f"no variant of the claim is significantly above {_FLOOR_WORDS[floor]}", rule)
 
 
 class Learned:

@@ -17,14 +17,14 @@ from functools import cached_property
 import numpy as np
 
 from bertlab.lab.claim import Claim, Margin
-from bertlab.lab.needs import Needs
-from bertlab.report import validity
 from bertlab.report.evidence import Evidence
 from bertlab.report.looks import Looked
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.rules import ENDPOINT, LATER, LENDERS, RULES, SIZES, WORSE
+from bertlab.report.rules import ENDPOINT, LATER, LENDERS, RULES, WORSE
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.variance import VarianceComponents
+from bertlab.report.validity import Issue, issues, likely_claims
+from bertlab.store.addenda import Remark
 
 POWER = 0.8
 """The chance of a verdict that a plan aims at."""
@@ -78,6 +78,8 @@ class Trial:
     pairs: tuple[Pair, ...]
     looked: Looked | None = None
     """The looks at it, if its seeds were added in rounds."""
+    issues: tuple[Issue, ...] = ()
+    """All that the data cannot support a verdict for, whichever later rules count."""
     validity_issue: str = ""
     """Why the data cannot support a verdict; empty if they can."""
     outcome: str = "undecided"
@@ -91,6 +93,12 @@ class Trial:
     """Whether the setting allows a test of the claim."""
     marks: tuple[str, ...] = ()
     """Sentences on what decides the outcome and was fixed after values had been seen."""
+
+    def without(self, lifted: Collection[str]) -> Trial:
+        """The same numbers without later rules: with other issues."""
+        issues = [each for each in self.issues if each.counts(lifted)]
+        testable = not any(each.of_setting for each in issues)
+        return replace(self, validity_issue=issues[0].text if issues else "", testable=testable)
 
     @property
     def measured(self) -> int:
@@ -173,36 +181,38 @@ class Trial:
         return max(needs, key=lambda each: each[0])
 
 
-def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "", lifted: Collection[str] = ()) -> list[Trial]:
-    """The claims of a study with the measured effects of each, before a verdict; without the rules `lifted`.
+def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> list[Trial]:
+    """The claims of a study with the measured effects of each, before a verdict.
 
     Effects are on the paper's metric of each claim, or on `metric`: `LIKELIHOOD`, where higher is always better and
     which the paper does not report.
     """
     found = []
     for claim in claims:
-        pairs = []
-        for better, worse in claim.pairs:
-            variant, other, than, at = better, worse, claim.than, (claim.at, claim.before)
-            if not metric and evidence.less_is_more(claim.on):
-                variant, other, than, at = worse, better, claim.than[::-1], (claim.before, claim.at)
-            published = None if metric else evidence.published_difference(variant, claim.on, other, at)
-            if than and published is not None:
-                theirs = evidence.published_difference(than[0], claim.on, than[1], at)
-                published = None if theirs is None else published - theirs
-            effect = evidence.effect(variant, other, claim.on, *than, metric=metric, at=at)
-            true = float(published) if published is not None and evidence.comparable(claim.on) else None
-            compared = zip((variant, other, *than), (*at, *at), strict=False)
-            collapsed = [cell for each, when in compared for cell in evidence.collapsed(each, claim.on, when)]
-            seeds = frozenset(map(evidence.seed_of, collapsed))
-            rest = None
-            if seeds:
-                rest = evidence.effect(variant, other, claim.on, *than, metric=metric, at=at, without=seeds)
-            pairs.append(Pair(better, worse, effect, published, true, bool(seeds), rest, claim.than))
+        pairs = tuple(_measured(evidence, claim, *pair, metric) for pair in claim.pairs)
         looked = None if evidence.looks is None else evidence.looks.at(claim, metric)
-        issue = validity.issue(evidence, claim, metric, lifted)
-        found.append(Trial(claim, tuple(pairs), looked, issue, testable=evidence.testable(claim)))
+        found.append(Trial(claim, pairs, looked, issues(evidence, claim, metric)).without(()))
     return found
+
+
+def _measured(evidence: Evidence, claim: Claim, better: str, worse: str, metric: str) -> Pair:
+    """A pair of a claim with its effect."""
+    variant, other, than, at = better, worse, claim.than, (claim.at, claim.before)
+    if not metric and evidence.less_is_more(claim.on):
+        variant, other, than, at = worse, better, claim.than[::-1], (claim.before, claim.at)
+    published = None if metric else evidence.published_difference(variant, claim.on, other, at)
+    if than and published is not None:
+        theirs = evidence.published_difference(than[0], claim.on, than[1], at)
+        published = None if theirs is None else published - theirs
+    effect = evidence.effect(variant, other, claim.on, *than, metric=metric, at=at)
+    true = float(published) if published is not None and evidence.comparable(claim.on) else None
+    compared = zip((variant, other, *than), (*at, *at), strict=False)
+    collapsed = [cell for name, when in compared for cell in evidence.collapsed(name, claim.on, when)]
+    seeds = frozenset(map(evidence.seed_of, collapsed))
+    rest = None
+    if seeds:
+        rest = evidence.effect(variant, other, claim.on, *than, metric=metric, at=at, without=seeds)
+    return Pair(better, worse, effect, published, true, bool(seeds), rest, claim.than)
 
 
 def endpoints(evidence: Evidence) -> tuple[list[Trial], dict[Claim, Trial]]:
@@ -210,7 +220,7 @@ def endpoints(evidence: Evidence) -> tuple[list[Trial], dict[Claim, Trial]]:
 
     Claims within a margin and on the pre-training itself have no verdict by likelihood.
     """
-    likely = marked(evidence, evidence.likely_claims, LIKELIHOOD)
+    likely = marked(evidence, likely_claims(evidence), LIKELIHOOD)
     if evidence.before(ENDPOINT.since):
         likely = [_with_mark(each, ENDPOINT.mark()) if each.outcome != "undecided" else each for each in likely]
     return marked(evidence, evidence.claims), {each.claim: each for each in likely if each.measured}
@@ -219,38 +229,50 @@ def endpoints(evidence: Evidence) -> tuple[list[Trial], dict[Claim, Trial]]:
 def marked(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> list[Trial]:
     """The verdicts on claims with their `marks`: remarks of the store, and rules without which a verdict is another, if
     they were made after runs of the study had begun."""
-    found = verdicts(trials(evidence, claims, metric))
-    late = {name for name, rule in RULES.items() if evidence.before(rule.since)}
-    late -= set() if evidence.unlearned else {WORSE, LENDERS}
+    measured = trials(evidence, claims, metric)
+    marks = _of_rules(evidence, measured, metric)
+    found = []
+    for trial, sentences in zip(verdicts(measured), marks, strict=True):
+        later = trial.outcome != "undecided" and trial.claim in evidence.later
+        of_store = [each.sentence for each in evidence.remarks if _is_about(each, evidence, trial)]
+        found.append(replace(trial, marks=(*sentences, *([LATER] if later else []), *of_store)))
+    return found
 
-    lent = replace(evidence, unlearned_lend=True)  # once: it estimates all variances anew
+
+def _of_rules(evidence: Evidence, measured: Sequence[Trial], metric: str) -> list[list[str]]:
+    """A sentence for each later rule that decides the outcome of a trial.
+
+    The numbers of a claim are worked out once, and once more with the lenders of variance that a rule excludes.
+    """
+    late = [name for name, rule in RULES.items() if evidence.before(rule.since)]
+    if not evidence.unlearned:
+        late = [name for name in late if name not in (WORSE, LENDERS)]
+    claims = [trial.claim for trial in measured]
+    lent = trials(evidence.with_all_lenders(), claims, metric) if LENDERS in late else measured
 
     def without(lifted: Collection[str]) -> list[str]:
-        data = lent if LENDERS in lifted else evidence
-        tested = [replace(claim, needs=Needs()) for claim in claims] if SIZES in lifted else claims
-        return [each.outcome for each in verdicts(trials(data, tested, metric, lifted), needs=False)]
+        of_rules = [trial.without(lifted) for trial in (lent if LENDERS in lifted else measured)]
+        return [trial.outcome for trial in verdicts(of_rules, needs=False)]
 
-    actual = [trial.outcome for trial in found]
-    none = without(late) if late else actual
-    for name in (each for each in RULES if each in late):
+    actual, none = without(()), without(late)
+    marks: list[list[str]] = [[] for _ in measured]
+    for name in late:
         alone = without({name})
         # of two rules that refuse a verdict, lifting one changes nothing: each still does alone
-        others = without(late - {name}) if none != actual else actual
-        for place, trial in enumerate(found):
-            if alone[place] != actual[place]:
-                found[place] = _with_mark(trial, RULES[name].mark(alone[place]))
-            elif none[place] != actual[place] == others[place]:
-                found[place] = _with_mark(trial, RULES[name].mark(f"and others like it, {none[place]}"))
-    for place, trial in enumerate(found):
-        if trial.outcome != "undecided" and trial.claim in evidence.later:
-            found[place] = _with_mark(trial, LATER)
-        for remark in evidence.remarks:
-            if trial.outcome == "undecided" and not remark.claim:
-                continue
-            about = (remark.section, evidence.key), (remark.on, trial.claim.on), (remark.claim, trial.claim.text)
-            if all(wanted in ("", value) for wanted, value in about):
-                found[place] = _with_mark(found[place], remark.sentence)
-    return found
+        others = without({*late} - {name}) if none != actual else actual
+        for place, outcome in enumerate(actual):
+            if alone[place] != outcome:
+                marks[place].append(RULES[name].mark(alone[place]))
+            elif none[place] != outcome == others[place]:
+                marks[place].append(RULES[name].mark(f"and others like it, {none[place]}"))
+    return marks
+
+
+def _is_about(remark: Remark, evidence: Evidence, trial: Trial) -> bool:
+    """Whether a remark of the store is about a claim; about an undecided one, only if it names the claim."""
+    about = (remark.section, evidence.key), (remark.on, trial.claim.on), (remark.claim, trial.claim.text)
+    known = remark.claim or trial.outcome != "undecided"
+    return bool(known) and all(wanted in ("", value) for wanted, value in about)
 
 
 def _with_mark(trial: Trial, sentence: str) -> Trial:
