@@ -3,11 +3,13 @@
 import dataclasses
 import importlib.util
 import json
+import os
 import pkgutil
-import posixpath
 import re
 import shlex
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy
@@ -42,17 +44,16 @@ COMMANDS = dict.fromkeys(
 )
 
 
-@pytest.fixture(scope="module")
-def hooks():
-    """`docs/hooks.py`, which makes the tables of the site."""
-    spec = importlib.util.spec_from_file_location("hooks", ROOT / "docs" / "hooks.py")
+def script(name):
+    """A script of `docs/`, as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "docs" / f"{name}.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
 def written(folder, text):
-    path = folder / (re.search(r'name="([a-z]+)"', text)[1] + ".py")
+    path = folder / (re.search(r'name="([a-z-]+)"', text)[1] + ".py")
     path.write_text(text)
     return path
 
@@ -67,7 +68,7 @@ def test_the_python_of_all_pages_is_the_one_that_is_tested():
     assert len(set(shown)) == 1
 
 
-@pytest.mark.parametrize("text", FILES, ids=lambda text: re.search(r'name="([a-z]+)"', text)[1])
+@pytest.mark.parametrize("text", FILES, ids=lambda text: re.search(r'name="([a-z-]+)"', text)[1])
 def test_a_study_that_is_shown_has_a_plan(tmp_path, machine, text):
     (tmp_path / "spam").mkdir()
     for split in ("train", "validation"):
@@ -287,59 +288,63 @@ def test_every_entry_of_the_reference_says_something(reference):
     assert fields > 150
 
 
-def test_the_tables_of_the_site_are_complete(hooks):
-    made = {name: function() for name, function in hooks.GENERATED.items()}
+def test_the_tables_of_the_pages_are_those_of_the_code():
+    """In another process: here, tests have added parts whose fields the tables would name."""
+    command = [sys.executable, ROOT / "docs" / "tables.py", "--check"]
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    ended = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, "", ""), "`nox -s tables` rewrites these"
+
+
+def test_a_table_that_is_not_that_of_the_code_is_rewritten():
+    tables = script("tables")
+    page = PAGES["docs/reference/studies.md"]
+    assert tables.filled(page.replace("`masking`", "`masks`")) == page
+    assert {name for text in PAGES.values() for _, name, _ in tables.BLOCK.findall(text)} == set(tables.GENERATED)
+
+
+def test_the_tables_are_complete():
+    page = PAGES["docs/reference/commands.md"]
     group = typer.main.get_command(app)
     for name, command in group.commands.items():
-        assert f"\n## {name}\n" in "\n" + made["commands"]
-        options = [option for each in command.params for option in each.opts if "--" in option]
-        assert all(re.search(f"[` ]{option}\\b", made["commands"]) for option in options)
-    assert "| `--scale smoke|micro|tiny|mini|base|paper` |" in made["commands"], "as in --help"
-    assert "default: those of the scale, without --seeds" in made["commands"]
-    assert hooks.table(["a|b"], [["`c|d`"]]).splitlines()[::2] == ["| a\\|b |", "| `c|d` |"]
-    assert all(f"`{name}`" in made["studies"] for name in studies.names())
-    assert all(f"`{name}`" in made["scales"] for name in scales.SCALES)
-    used = {name for text in PAGES.values() for name in hooks.MARK.findall(text)}
-    assert used == set(made)
-    assert "`masked_lm.mask_prob`" in made["fields"]
+        assert f"\n## {name}\n" in page
+        options = [option for parameter in command.params for option in parameter.opts if "--" in option]
+        assert all(re.search(f"[`> ]{option}\\b", page) for option in options)
+    assert "| <code>--precision auto&#124;fp32&#124;bf16</code> |" in page, "as in --help"
+    assert "default: those of the scale, without --seeds" in page
+    lines = script("tables").table(["a|b"], [["`c|<d>` `e`"]]).splitlines()
+    assert lines == ["| a&#124;b |", "| --- |", "| <code>c&#124;&lt;d&gt;</code> `e` |"]
+    assert all(f"| `{name}` |" in PAGES["docs/reference/studies.md"] for name in studies.names())
+    assert all(f"| `{name}` |" in PAGES["docs/reference/scales.md"] for name in scales.SCALES)
+    assert re.search(r"^\| `masked_lm` \| `mask_prob`,", PAGES["docs/reference/scales.md"], re.M)
 
 
-def test_a_page_that_fetches_from_elsewhere_is_refused(hooks):
-    assert not hooks.FETCHED.search('<a href="https://example.org">x</a><script src="assets/a.js"></script>')
-    for page in ('<link rel="stylesheet" href="https://example.org/x.css">', "<script async src=//example.org/x.js>"):
-        assert hooks.FETCHED.search(page)
+def test_what_a_page_fetches_from_elsewhere_is_named(tmp_path):
+    sources = '<link rel="stylesheet" href="https://example.org/x.css"> <script async src=//example.org/x.js>'
+    (tmp_path / "bad.html").write_text(sources)
+    (tmp_path / "good.html").write_text('<a href="https://example.org">x</a><script src="assets/a.js"></script>')
+    assert [line.partition(":")[0] for line in script("site").fetches(tmp_path)] == ["bad.html"] * 2
 
 
-def test_links_lead_somewhere_in_the_repository():
-    for name, text in PAGES.items():
-        for place, anchor in re.findall(r"\]\((?!http)([^)#\s]*)#?([^)\s]*)", text):
-            target = (ROOT / name).parent / place if place else ROOT / name
-            assert target.exists(), f"{name}: {place}"
-            assert not anchor or anchor in anchors(target.read_text(encoding="utf-8")), f"{name}: {place}#{anchor}"
-
-
-def test_links_of_the_site_lead_to_its_pages_and_headings(hooks):
-    outside = [path for name in hooks.OUTSIDE for path in (ROOT / name, *(ROOT / name).rglob("*"))]
-    paths = {path.relative_to(ROOT).as_posix(): path for path in outside}
-    paths |= {path.relative_to(ROOT / "docs").as_posix(): path for path in (ROOT / "docs").rglob("*.md")}
-    pages = {name: path.read_text(encoding="utf-8") for name, path in paths.items() if path.suffix == ".md"}
-    pages = {name: hooks.on_page_markdown(text) for name, text in pages.items()}
-    for name, text in pages.items():
-        for link in re.findall(r"\]\((?!http)([^)\s]+)\)", text):
-            place, _, anchor = link.partition("#")
-            target = posixpath.normpath(posixpath.join(posixpath.dirname(name), place)) if place else name
-            assert target in paths, f"{name}: {link}"
-            assert not anchor or anchor in anchors(pages[target]), f"{name}: {link}"
+def test_links_lead_to_pages_files_and_headings_of_the_site(tmp_path):
+    """The site has the layout of the repository: a link that holds in one holds in both."""
+    script("site").gather(tmp_path)
+    assert {tmp_path / name for name in PAGES} <= {*tmp_path.rglob("*.md")}
+    for page in tmp_path.rglob("*.md"):
+        for target, anchor in re.findall(r"\]\((?!http)([^)#\s]*)#?([^)\s]*)", page.read_text(encoding="utf-8")):
+            path = page.parent / target if target else page
+            assert path.exists(), f"{page}: {target}"
+            assert not anchor or anchor in anchors(path.read_text(encoding="utf-8")), f"{page}: {target}#{anchor}"
 
 
 def anchors(page):
-    """The anchors of the headings of a page, as mkdocs and GitHub make them."""
+    """The anchors of the headings of a page, as the site and GitHub make them."""
     headings = re.findall(r"^#+ (.*)$", page, re.M)
     return {re.sub(r"[^\w\s-]", "", each).strip().lower().replace(" ", "-") for each in headings}
 
 
 def test_the_bibtex_is_that_of_the_citation_file():
-    entry = re.search(r"```bibtex\n(.*?)```", PAGES["docs/index.md"], re.S)[1]
+    entry = re.search(r"```bibtex\n(.*?)```", PAGES["docs/how-to/sharing.md"], re.S)[1]
     shown = dict(re.findall(r"^  (\w+) = \{(.*)\},?$", entry.replace("{{", "{").replace("}}", "}"), re.M))
     known = dict(re.findall(r'^(?:  - )?(\w+): "?(.*?)"?$', (ROOT / "CITATION.cff").read_text(encoding="utf-8"), re.M))
     assert shown["title"].replace("{BERT}", "BERT") == known["title"]

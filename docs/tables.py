@@ -1,39 +1,32 @@
-"""What `mkdocs build` adds to the pages: tables and the command line from bertlab itself, files from outside `docs/`.
+"""Fills the tables of the documentation from bertlab itself.
 
-A line that begins with `<!-- generated: NAME -->` stands for what the function NAME of `GENERATED` returns. Only
-`on_files` needs mkdocs: the tests call the rest without it.
+`python docs/tables.py` rewrites those that changed and names their pages; with `--check` it only names them, and exits
+with 1 if there are any. A page has a table between a line `<!-- generated: NAME -->`, with the NAME of a function of
+`GENERATED`, and a line `<!-- end -->`.
 """
 
 import dataclasses
+import html
 import json
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-OUTSIDE = (
-    "CONTRIBUTING.md",
-    "CHANGELOG.md",
-    "reports/example",
-    "reports/README.md",
-    "benchmarks/results.svg",
-    "examples",
-)
-"""Files and folders outside `docs/` that the site has too, under the same paths."""
-MARK = re.compile(r"<!-- generated: ([a-z]+) -->.*")
-"""With what stands for it in a clone."""
-AWAY = re.compile(r"\]\(\.\./((?:\.\./)*(?:examples|reports|benchmarks)/)")
-"""The start of a link from `docs/` to `OUTSIDE`, one folder further away in the repository than in the site."""
-INTO = re.compile(r"\]\(((?:\.\./)*)docs/")
-"""The start of a link from `OUTSIDE` into `docs/`, which is the root of the site."""
-FETCHED = re.compile(r"""<(?:script|link|img|iframe)\b[^>]*?\b(?:src|href)=["']?(?:https?:)?//[^"'\s>]+""")
+BLOCK = re.compile(r"(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)", re.S)
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """A Markdown table. A `|` of code needs no backslash there, and would show it."""
+    """A Markdown table. A `|` of code is written as HTML, the only form that the site and code hosts both show."""
     lines = [header, ["---"] * len(header), *rows]
-    return "\n".join("| " + " | ".join(_outside_code(r"(\|)", str(cell)) for cell in line) + " |" for line in lines)
+    return "\n".join("| " + " | ".join(_cell(str(cell)) for cell in line) + " |" for line in lines)
+
+
+def _cell(text: str) -> str:
+    whole = re.sub(r"`([^`]*\|[^`]*)`", lambda code: f"<code>{html.escape(code[1], quote=False)}</code>", text)
+    return whole.replace("|", "&#124;")
 
 
 def commands() -> str:
@@ -99,15 +92,23 @@ def finetuning() -> str:
 
 
 def fields() -> str:
-    """Every field of a recipe and of a fine-tuning that `--set` sets, with its default."""
+    """Every field of a recipe and of a fine-tuning that `--set` sets, by the group before its last dot."""
     from bertlab.lab.scales import GROUPS, SCALES
     from bertlab.recipe import OPTIONS, Recipe
     from bertlab.recipe.identity import field_paths
 
-    rows = [(f"`{path}`",) for path in field_paths(Recipe) if path not in OPTIONS]
+    paths = [path for path in field_paths(Recipe) if path not in OPTIONS]
+    groups: dict[str, list[str]] = {}
+    for path in paths:
+        group, _, name = path.rpartition(".")
+        groups.setdefault(group, []).append(name)
+    rows = [(f"`{group}`" if group else "", names) for group, names in groups.items()]
+    settings: dict[tuple[str, ...], list[str]] = {}
     for group in GROUPS:
-        rows += [(f"`{group}.{each.name}`",) for each in dataclasses.fields(getattr(SCALES["micro"], group))]
-    return table(("field",), rows)
+        names = tuple(field.name for field in dataclasses.fields(getattr(SCALES["micro"], group)))
+        settings.setdefault(names, []).append(f"`{group}`")
+    rows += [(", ".join(same), [*names]) for names, same in settings.items()]
+    return table(("group", "fields"), [(group, ", ".join(f"`{name}`" for name in names)) for group, names in rows])
 
 
 def tasks() -> str:
@@ -147,53 +148,32 @@ def notebook() -> str:
     return "\n\n".join(f"```python\n{text}\n```" if kind == "code" else text for kind, text in texts)
 
 
-def overview() -> str:
-    """The first screen of the README: what bertlab is, and one result, without the links to its sections."""
-    paragraphs = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")[0].split("\n\n")
-    return "\n\n".join(each for each in paragraphs if "](#" not in each)
-
-
 GENERATED = {
-    each.__name__: each for each in (overview, commands, studies, scales, finetuning, fields, tasks, columns, notebook)
+    function.__name__: function
+    for function in (commands, studies, scales, finetuning, fields, tasks, columns, notebook)
 }
 
 
 def _escaped(text: str) -> str:
     """Help as Markdown: outside code, `<`, `[`, `*` and `_` are themselves."""
-    return _outside_code(r"([<\[*_])", text)
-
-
-def _outside_code(characters: str, text: str) -> str:
-    """Markdown with a backslash before these characters, except in code."""
     pieces = text.split("`")
-    pieces[::2] = (re.sub(characters, r"\\\1", piece) for piece in pieces[::2])
+    pieces[::2] = (re.sub(r"([<\[*_])", r"\\\1", piece) for piece in pieces[::2])
     return "`".join(pieces)
 
 
-# What mkdocs calls.
+def filled(page: str) -> str:
+    """A page with its blocks as bertlab has them now."""
+    return BLOCK.sub(lambda block: f"{block[1]}\n{GENERATED[block[2]]()}\n\n{block[3]}", page)
 
 
-def on_files(files: Any, config: Any) -> Any:
-    """Adds `OUTSIDE`."""
-    from mkdocs.structure.files import File
-
-    for name in OUTSIDE:
-        place = ROOT / name
-        for path in sorted(place.rglob("*")) if place.is_dir() else [place]:
-            if path.is_file():
-                relative = path.relative_to(ROOT).as_posix()
-                files.append(File.generated(config, relative, abs_src_path=str(path)))
-    return files
-
-
-def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Replaces the marks by what they stand for, and links as they hold in the repository by those of the site."""
-    return INTO.sub(r"](\1", MARK.sub(lambda found: GENERATED[found[1]](), AWAY.sub(r"](\1", markdown)))
-
-
-def on_post_page(output: str, page: Any, **_: Any) -> str:
-    """Raises `ValueError` if a page fetches anything from elsewhere."""
-    found = FETCHED.search(output)
-    if found:
-        raise ValueError(f"{page.file.src_uri} fetches from elsewhere: {found[0]}")
-    return output
+if __name__ == "__main__":
+    stale = {}
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        page = path.read_text(encoding="utf-8")
+        if filled(page) != page:
+            stale[path] = filled(page)
+    for path, page in stale.items():
+        sys.stdout.write(f"{path.relative_to(ROOT)}\n")
+        if "--check" not in sys.argv:
+            path.write_text(page, encoding="utf-8")
+    sys.exit(1 if stale and "--check" in sys.argv else 0)
