@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import sys
+import tarfile
 import time
 from pathlib import Path
 
@@ -16,6 +17,7 @@ import browser as chromium
 from bertlab.cli.main import main
 from bertlab.machine import Machine
 from bertlab.progress import silent
+from bertlab.store import archive
 
 for each in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     # Before numpy, torch and scikit-learn load. Threads of small models mostly wait for each other, and they spin.
@@ -116,6 +118,19 @@ def finished(call, smoke, tmp_path_factory):
             assert call(*smoke, "--runs", runs) == 0
             runs.rename(shared)
     return shutil.copytree(shared, tmp_path_factory.mktemp("finished") / "runs")
+
+
+@pytest.fixture(scope="session")
+def unpacked():
+    """Makes folders of the archive of exported results, as `tar` does; the results of earlier versions have them."""
+
+    def unpack(root):
+        with tarfile.open(root / archive.FILE) as tar:
+            tar.extractall(root, filter="data")
+        (root / archive.FILE).unlink()
+        return root
+
+    return unpack
 
 
 @pytest.fixture(scope="session")

@@ -122,13 +122,17 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
     """The addresses of finished runs of some kinds, then their labels, and then their ids."""
 
     def find(ctx: typer.Context) -> Iterator[str]:
+        from bertlab.store import archive
         from bertlab.store.files import content
 
         root = Path(ctx.params.get("runs") or os.environ.get("BERTLAB_RUNS") or "runs")
-        paths = [path for kind in kinds for path in sorted((root / kind).glob("[0-9a-f]*--*"))]
-        labels = {path.name.partition("--")[0]: path.name.partition("--")[2] for path in paths}
+        archived = archive.opened(root)
+        names = [path.name for kind in kinds for path in sorted((root / kind).glob("[0-9a-f]*--*"))]
+        names += [run.path.name for kind in kinds for runs in archived.runs[kind].values() for run in runs]
+        labels = {name.partition("--")[0]: name.partition("--")[2] for name in names}
         with suppress(OSError, ValueError, LookupError, TypeError):  # a record that cannot be read
-            records = [json.loads(content(path, "record")) for path in sorted(root.glob("studies/*.json"))]
+            records = [json.loads(archived.read("studies", name)) for name in archived.folders.get("studies", ())]
+            records += [json.loads(content(path, "record")) for path in sorted(root.glob("studies/*.json"))]
             known = addresses.of_runs(records)
             yield from sorted(address for run_id in labels for address in known.get(run_id, ()))
         yield from sorted(labels.values())

@@ -44,7 +44,7 @@ def _advice(run: Run) -> str:
 
 def _copy(run: Run) -> Path | None:
     """The copy of the study file of a run beside the records of its store."""
-    files = sorted((run.path.parents[1] / "studies").glob("*/*.py"))
+    files = sorted((run.root / "studies").glob("*/*.py"))
     return next((path for path in files if _code(path) == run.science()["code"]), None)
 
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, unknown
 from bertlab.lab import own_parts
@@ -13,12 +14,12 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
-from bertlab.store import predictions, union
+from bertlab.store import archive, predictions, union
 from bertlab.store.addenda import floor_key
-from bertlab.store.files import digest, read_json
-from bertlab.store.run import PRETRAINED
+from bertlab.store.files import read_json
+from bertlab.store.run import ANSWERS, PRETRAINED, Run
 from bertlab.store.runs import Store
-from bertlab.store.writes import copy, folder, write, write_json, write_sealed
+from bertlab.store.writes import folder, sealed, write, write_sealed
 
 if TYPE_CHECKING:
     import pandas
@@ -45,8 +46,8 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "") -> str
 
 
 def results(store: Store, study: str, directory: Path) -> str:
-    """Writes the finished runs of a study, or of `all`, into `directory`: a store without weights for `bertlab
-    report`, and a data set of its tables for `datasets.load_dataset`.
+    """Writes the finished runs of a study, or of `all`, into `directory`: a store without weights for `bertlab report`,
+    whose runs and records are in an archive, and a data set of its tables for `datasets.load_dataset`.
 
     Raises `BadInput` for a study that was never run.
     """
@@ -58,9 +59,9 @@ def results(store: Store, study: str, directory: Path) -> str:
     if not chosen:
         raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))
     folder(directory, "studies")
-    wanted, floors = set(), set()
+    wanted, floors, files = set(), set(), dict[str, bytes]()
     for name, record in chosen.items():
-        write_sealed(directory, f"studies/{filename(name)}.json", record)
+        files[f"studies/{filename(name)}.json"] = _line(sealed(record))
         union.write_commands(directory, filename(name), record)
         wanted |= {cell["run_id"] for cell in record["cells"]} | {cell["pretrain_id"] for cell in record["cells"]}
     copied = 0
@@ -69,17 +70,9 @@ def results(store: Store, study: str, directory: Path) -> str:
             continue
         run.verify()
         floors.add(floor_key(run.science()))
-        target = folder(directory, f"{run.kind}/{run.path.name}")
-        listed = [run.path / name for name in run.manifest() if "/" not in name]
-        for file in listed:
-            if file.suffix == ".json":  # on one line, which saves a tenth of all
-                write(target, file.name, json.dumps(read_json(file), separators=(",", ":")) + "\n")
-            elif file.suffix == ".jsonl":
-                copy(file, target, file.name)
-        copies = [target / file.name for file in listed if (target / file.name).exists()]
-        facts = {each.name: {"bytes": each.stat().st_size, "sha256": digest(each)} for each in copies}
-        write_json(target, "manifest.json", facts | predictions.divide(run, target, directory))
+        files |= _files(run)
         copied += 1
+    archive.save(directory, files.items())
     for failure in filter(None, map(store.failure, sorted(wanted))):
         folder(directory, "failures")
         write_sealed(directory, f"failures/{failure['id']}.json", {**failure, "log": ""})  # which may name paths
@@ -90,6 +83,26 @@ def results(store: Store, study: str, directory: Path) -> str:
         write_parquet(directory / f"{name}.parquet", lines(evidences))
     write(directory, "README.md", cards.results(evidences, [*tables]))
     return f"{copied} results of {'all studies' if study == ALL else study}"
+
+
+def _files(run: Run) -> dict[str, bytes]:
+    """The files of a run in an archive by name: all but weights and text."""
+    listed = [name for name in run.manifest() if "/" not in name]
+    content = {name: run.content(name) for name in listed if name.endswith(".jsonl")}
+    content |= {
+        name: _line(read_json(run.file(name), data=run.content(name))) for name in listed if name.endswith(".json")
+    }
+    content |= predictions.divided(run)
+    facts = {name: {"bytes": len(data), "sha256": sha256(data).hexdigest()} for name, data in content.items()}
+    files = {f"{run.kind}/{run.path.name}/{name}": data for name, data in content.items() if name != ANSWERS}
+    if ANSWERS in content:
+        files[f"answers/{facts[ANSWERS]['sha256']}.npz"] = content[ANSWERS]
+    return files | {f"{run.kind}/{run.path.name}/manifest.json": _line(facts)}
+
+
+def _line(data: Any) -> bytes:
+    """JSON on one line."""
+    return json.dumps(data, separators=(",", ":")).encode() + b"\n"
 
 
 def write_parquet(path: Path, lines: pandas.DataFrame) -> None:

@@ -81,9 +81,12 @@ def _irregular(path: Path, what: str) -> BadInput:
     return BadInput(f"{what} '{path}' is not a regular file: give a file, not a folder, pipe, device or socket")
 
 
-def read_sealed(path: Path, form: Form = dict) -> dict[str, Any]:
-    """Reads what `writes.write_sealed` wrote. Raises `BadInput` if the file changed since, or has another form."""
-    record: dict[str, Any] = read_json(path, form)
+def read_sealed(path: Path, form: Form = dict, data: bytes | None = None) -> dict[str, Any]:
+    """Reads what `writes.write_sealed` wrote. Raises `BadInput` if the file changed since, or has another form.
+
+    `data` is as in `read_json`.
+    """
+    record: dict[str, Any] = read_json(path, form, data)
     expected = record.pop("sha256", "")
     if expected and expected != seal(record):
         raise _damaged(path, "its seal is broken")
@@ -96,37 +99,37 @@ def seal(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def read_json(path: Path, form: Form = object) -> Any:
-    """The data of a JSON file of the store.
+def read_json(path: Path, form: Form = object, data: bytes | None = None) -> Any:
+    """The content of a JSON file of the store; `data` are its bytes, where it is no file of its own.
 
     Raises `BadInput` if the file is damaged, has another form (see `forms`), is nested deeper than any that bertlab
     writes, or has a number that is not finite or immense; `Unusable` if the system denies access.
     """
     try:
-        data = json.loads(content(path, "file"))
+        parsed = json.loads(content(path, "file") if data is None else data)
     except (ValueError, RecursionError) as error:
         if isinstance(error, BadInput):
             raise
         raise _damaged(path, "nested too deep" if isinstance(error, RecursionError) else str(error)) from None
-    if (flaw := unsound(data)) is not None:
+    if (flaw := unsound(parsed)) is not None:
         raise _damaged(path, flaw)
-    if (flaw := misfit(data, form)) is not None:
+    if (flaw := misfit(parsed, form)) is not None:
         what = f"its {flaw} is missing, of another type or out of range" if flaw else "bertlab writes another form"
         raise _damaged(path, what)
-    return data
+    return parsed
 
 
 def _damaged(path: Path, why: str) -> BadInput:
     return BadInput(f"'{path}' is damaged ({why}): give the command that wrote it again, or remove it")
 
 
-def read_lines(path: Path, form: Form = dict) -> list[dict[str, Any]]:
-    """The records of a JSON-lines file, up to the first line that is damaged, incomplete or of another form.
+def read_lines(data: bytes, form: Form = dict) -> list[dict[str, Any]]:
+    """The records in JSON lines, up to the first line that is damaged, incomplete or of another form.
 
     A number that is not finite is None.
     """
     records = []
-    for line in content(path, "file").splitlines() if path.exists() else ():
+    for line in data.splitlines():
         try:
             record = json.loads(line, parse_constant=lambda name: None)
         except (ValueError, RecursionError):

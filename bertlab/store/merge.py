@@ -18,7 +18,7 @@ from bertlab.store.predictions import PREDICTIONS, equal
 from bertlab.store.run import ANSWERS, KINDS, Run
 from bertlab.store.runs import Store
 from bertlab.store.union import Record
-from bertlab.store.writes import below, copy, move, remove
+from bertlab.store.writes import below, move, remove
 from bertlab.wording import count
 
 
@@ -30,7 +30,7 @@ class Joined(Store):
         super().__init__(Path(" and ".join(str(store.root) for store in stores)))
         self.stores = stores
         for store in stores:
-            if not any((store.root / name).is_dir() for name in ("studies", *KINDS)):
+            if not store.begun:
                 raise BadInput(f"there is no store '{store.root}': give the directory of runs or of exported results")
         self._runs: dict[str, Run] = {}
         self.differing: list[str] = []
@@ -150,18 +150,14 @@ def merge(
     for store in others:
         for run, _ in store.damaged():
             run.verify()
-    begun = into.is_dir() and any((into / name).is_dir() for name in ("studies", *KINDS))
-    if into.is_dir() and not begun and any(into.iterdir()):
+    if into.is_dir() and not target.begun and any(into.iterdir()):
         raise BadInput(f"'{into}' is not a store: give a store, or a new directory, with --into")
-    joined = Joined([*([target] if begun else []), *others])
+    joined = Joined([*([target] if target.begun else []), *others])
     there = {run.path for run in target.runs()}
     new = [run for run in joined.runs() if run.path not in there]
     for run in new:
         run.verify()
-        homes = (run.path.resolve(), run.path.parents[1].resolve() / "answers")
-        for path in map(run.file, run.manifest()):
-            if path.is_symlink() or not any(map(path.resolve().is_relative_to, homes)):
-                raise BadInput(f"'{path}' is a link: give a store without links")
+        run.check_copied()
     _, names = union.joined(target, joined.records().values())
     places = [f"{run.kind}/.{run.id}.merged" for run in new] + [f"{run.kind}/{run.path.name}" for run in new]
     places += [f"failures/{failure['id']}.json" for failure in joined.failures()]
@@ -191,9 +187,9 @@ def _copy(run: Run, target: Store) -> None:
         remove(target.root, beside)
         try:
             for name in (*run.manifest(), "manifest.json"):
-                copy(run.file(name), target.root, f"{beside}/{name}")
+                run.copy(name, target.root, f"{beside}/{name}")
             lesser = target.get(run.id)
-            if lesser is not None:
+            if lesser is not None and lesser.path.is_dir():  # else it is in an archive, and the folder counts
                 target.remove([lesser])
             target.set_aside(run.kind, run.id)  # a damaged copy
             move(target.root, beside, final)

@@ -1,10 +1,8 @@
 """The predictions of a run on disk, with the right answers, which exported results keep once for all runs of a task."""
 
-import hashlib
 import io
 import zipfile
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,6 @@ import numpy.typing as npt
 
 from bertlab.errors import BadInput
 from bertlab.store.run import ANSWERS, Run
-from bertlab.store.writes import folder, write
 
 RIGHT = ("label", "sentence", "group")
 """Arrays of the right answers and of the group of each example; those of a test split begin with `test_`."""
@@ -20,27 +17,28 @@ PREDICTIONS = "predictions.npz"
 """All arrays of a run; in exported results, those that are not in `RIGHT`."""
 
 
-def packed(arrays: Mapping[str, npt.NDArray[Any]]) -> bytes:
+def packed(arrays: Mapping[str, npt.NDArray[Any]], compression: int = zipfile.ZIP_LZMA) -> bytes:
     """Arrays as .npz without times, so that equal arrays give equal bytes."""
     file = io.BytesIO()
-    with zipfile.ZipFile(file, "w", zipfile.ZIP_LZMA) as archive:
+    with zipfile.ZipFile(file, "w") as archive:
         for name, values in sorted(arrays.items()):
             buffer = io.BytesIO()
             np.lib.format.write_array(buffer, np.ascontiguousarray(values), allow_pickle=False)
-            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getvalue(), zipfile.ZIP_LZMA)
+            archive.writestr(zipfile.ZipInfo(f"{name}.npy"), buffer.getvalue(), compression)
     return file.getvalue()
 
 
 def read(run: Run) -> dict[str, npt.NDArray[Any]]:
     """All arrays of a run; none if it has no predictions. Raises `BadInput` for an unreadable file."""
     arrays: dict[str, npt.NDArray[Any]] = {}
-    for path in (run.path / PREDICTIONS, *([run.file(ANSWERS)] if ANSWERS in run.manifest() else [])):
-        if path.exists():
-            try:
-                with np.load(path, allow_pickle=False) as archive:
-                    arrays |= {name: archive[name] for name in archive.files}
-            except Exception as error:  # numpy, zipfile and lzma raise errors of many classes
-                raise BadInput(f"'{path}' is not a file of predictions ({type(error).__name__}): remove it") from error
+    for file in (*[PREDICTIONS] * run.has(PREDICTIONS), *[ANSWERS] * (ANSWERS in run.manifest())):
+        data = io.BytesIO(run.content(file))
+        try:
+            with np.load(data, allow_pickle=False) as archive:
+                arrays |= {name: archive[name] for name in archive.files}
+        except Exception as error:  # numpy, zipfile and lzma raise errors of many classes
+            why = f"is not a file of predictions ({type(error).__name__})"
+            raise BadInput(f"'{run.file(file)}' {why}: remove it") from error
     return arrays
 
 
@@ -53,19 +51,9 @@ def equal(one: Run, other: Run) -> bool:
     return content(one) == content(other)
 
 
-def divide(run: Run, directory: Path, root: Path) -> dict[str, dict[str, Any]]:
-    """Writes the arrays of a run into `directory`, those in `RIGHT` into `answers` of `root`, equal ones as one file.
-
-    Returns what the manifest of the run in `directory` says of them.
-    """
+def divided(run: Run) -> dict[str, bytes]:
+    """The files of the arrays of a run, those in `RIGHT` apart; not compressed, as an archive compresses them."""
     parts: dict[str, dict[str, npt.NDArray[Any]]] = {PREDICTIONS: {}, ANSWERS: {}}
     for name, values in read(run).items():
         parts[ANSWERS if name.removeprefix("test_") in RIGHT else PREDICTIONS][name] = values
-    facts = {}
-    for name, content in ((name, packed(part)) for name, part in parts.items() if part):
-        facts[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
-        if name == PREDICTIONS:
-            write(directory, name, content)
-        elif not (folder(root, "answers") / (shared := f"{facts[name]['sha256']}.npz")).exists():
-            write(root, f"answers/{shared}", content)
-    return facts
+    return {name: packed(part, zipfile.ZIP_STORED) for name, part in parts.items() if part}

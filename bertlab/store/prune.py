@@ -24,7 +24,7 @@ def prune(store: Store) -> tuple[int, int]:
         remains = [path for kind in KINDS for path in (store.root / kind).glob(".*.damaged")]
         copies = [path for kind in KINDS for path in (store.root / kind).glob(".*.merged")]  # a merge may be at work
         remains += [path for path in copies if not store.is_locked(path.name[1:].removesuffix(".merged"))]
-        remains += [run.path / CHECKPOINT for run in store.runs() if not run.path.is_symlink()]
+        remains += [run.path / CHECKPOINT for run in store.runs() if run.has(CHECKPOINT) and not run.path.is_symlink()]
         unfinished = store.unfinished()
         if not any(active for _, _, active in unfinished):  # else a group may still use them
             remains += store.scratch.glob("group.*")

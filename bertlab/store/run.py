@@ -11,8 +11,9 @@ from typing import Any
 
 from bertlab.errors import BadInput, Unusable, unusable
 from bertlab.store import forms
-from bertlab.store.files import digest, read_json, read_lines
+from bertlab.store.files import content, digest, read_json, read_lines
 from bertlab.store.files import kind as kind_of
+from bertlab.store.writes import copy
 
 PRETRAINED = ("pretrain", "import")
 """Kinds of runs that hold a pre-trained model."""
@@ -22,11 +23,13 @@ ANSWERS = "answers.npz"
 """Right answers, of runs from exported results."""
 LARGE = (".safetensors", ".bin", ".npy")
 """Weights and arrays, which are hashed before they are used; all other files whenever a command reads the run."""
+State = tuple[tuple[str, int, int, int], ...]
+"""Files, each with its size and times."""
 
 
 @dataclass(frozen=True)
 class Run:
-    """A finished run: a directory that no process changes."""
+    """A finished run: a directory that no process changes. `archive.Archived` is one in a file of many runs."""
 
     id: str
     kind: str
@@ -49,25 +52,56 @@ class Run:
     @property
     def bare(self) -> bool:
         """Whether it has neither weights nor text: of a pre-training or a corpus, a result as exports have it."""
-        return not any(path.suffix in LARGE for path in self.path.rglob("*"))
+        return not any(name.endswith(LARGE) for name in self.manifest())
+
+    @property
+    def root(self) -> Path:
+        """The store."""
+        return self.path.parents[1]
 
     def manifest(self) -> dict[str, Any]:
         """Size and SHA-256 of each other file, by its path in the run."""
         return self._read("manifest.json")
 
+    def has(self, name: str) -> bool:
+        """Whether there is a file in the directory of the run."""
+        return (self.path / name).exists()
+
+    def content(self, name: str) -> bytes:
+        """The bytes of a file that the manifest lists. Raises `BadInput`."""
+        return content(self.file(name), "file")
+
+    def digest(self, name: str) -> str:
+        """The SHA-256 of a file that the manifest lists. Raises `BadInput`."""
+        return digest(self.file(name))
+
+    def copy(self, name: str, root: Path, to: str) -> None:
+        """Copies a file that the manifest lists to `to` below `root`. Raises as `writes.copy`."""
+        copy(self.file(name), root, to)
+
+    def check_copied(self) -> None:
+        """Raises `BadInput` for a run with links, which may lead anywhere."""
+        homes = (self.path.resolve(), self.root.resolve() / "answers")
+        for path in map(self.file, self.manifest()):
+            if path.is_symlink() or not any(map(path.resolve().is_relative_to, homes)):
+                raise BadInput(f"'{path}' is a link: give a store without links")
+
+    def check_removed(self) -> None:
+        """Raises `BadInput` for a run that cannot be removed alone."""
+
     def file(self, name: str) -> Path:
         """A file that the manifest lists: in the directory of the run, or one that it shares with others."""
         own = self.path / name
-        shared = name == ANSWERS and not own.exists()
+        shared = name == ANSWERS and not self.has(name)
         return self.path.parents[1] / "answers" / f"{self.manifest()[name]['sha256']}.npz" if shared else own
 
     def metrics(self) -> list[dict[str, Any]]:
         """Curves: one record per logged step, without times."""
-        return read_lines(self.path / "metrics.jsonl", forms.METRICS)
+        return self._lines("metrics.jsonl", forms.METRICS)
 
     def timing(self) -> list[dict[str, Any]]:
         """Seconds by stage."""
-        return read_lines(self.path / "timing.jsonl", forms.TIMING)
+        return self._lines("timing.jsonl", forms.TIMING)
 
     def seconds(self) -> float:
         """The time of the run, over all its attempts."""
@@ -79,10 +113,7 @@ class Run:
         Each process hashes a file once, and again if its size or time changes. Raises `Unusable` for unreadable files.
         """
         try:
-            state = tuple(_files(str(self.path)))
-            shared = _shared(self, state)
-            if shared is not None and shared.is_file():
-                state += tuple(_files(str(shared)))
+            state = self._state()
         except FileNotFoundError:  # another command removes the run
             return self.path / "manifest.json"
         except OSError as error:
@@ -101,12 +132,17 @@ class Run:
         return BadInput(f"'{path}' is damaged: {advice}")
 
     def _read(self, name: str) -> dict[str, Any]:
-        data: dict[str, Any] = read_json(self.path / name, forms.RUN[name])
+        data: dict[str, Any] = read_json(self.path / name, forms.RUN[name], self.content(name))
         return data
 
+    def _lines(self, name: str, form: forms.Form) -> list[dict[str, Any]]:
+        return read_lines(self.content(name), form) if self.has(name) else []
 
-State = tuple[tuple[str, int, int, int], ...]
-"""Files, each with its size and times."""
+    def _state(self) -> State:
+        """The state of its files, and of right answers that it shares. Raises `OSError`."""
+        state = tuple(_files(str(self.path)))
+        shared = _shared(self, state)
+        return state + (tuple(_files(str(shared))) if shared is not None and shared.is_file() else ())
 
 
 def _files(path: str) -> Iterator[tuple[str, int, int, int]]:
@@ -143,7 +179,7 @@ def _damage(run: Run, large: bool, state: State) -> Path | None:
             if sizes.get(str(read)) != facts["bytes"]:
                 kind_of(read, "file")  # raises `Unusable` where the system denies access
                 return read
-            if (large or read.suffix not in LARGE) and digest(read) != facts["sha256"]:
+            if (large or read.suffix not in LARGE) and run.digest(name) != facts["sha256"]:
                 return read
         for name in [each for each in forms.RUN if each in sealed]:
             read = run.path / name

@@ -11,13 +11,13 @@ runs/studies/<name>/            the study file of a user, with the modules besid
 runs/failures/<id>.json         why a run ended without a result
 runs/answers/<sha256>.npz       of exported results: right answers that several runs share; each manifest lists its own
 runs/logs/<study>/<kind>/<id>--<label>/   what `--logger` wrote; no command reads it
+runs/runs.tar.xz                of exported results: finished runs, right answers and records, in folders as above
 runs/.locks/<id>                locked by the process that works on a run; the kernel frees it
 runs/.locks/asks.*              locked by a running command; holds the ids of the runs that it needs
 runs/.locks/store               locked by a command that joins records or removes runs
 """
 
 import errno
-import itertools
 import os
 import secrets
 import socket
@@ -30,7 +30,7 @@ from typing import Any
 from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, unusable, warn, writing
 from bertlab.names import label
 from bertlab.progress import stop_if_asked
-from bertlab.store import addenda, addresses, forms, locks
+from bertlab.store import addenda, addresses, archive, forms, locks
 from bertlab.store.addenda import Addenda
 from bertlab.store.files import digest, read_sealed
 from bertlab.store.files import kind as kind_of
@@ -63,6 +63,11 @@ class Store:
                 raise BadInput(f"store '{path}' is a file: name the folder of runs, or of exported results")
             if found and not os.access(path, os.R_OK | os.X_OK):
                 raise unusable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), "--runs", path)
+
+    @property
+    def begun(self) -> bool:
+        """Whether there is a store: folders of runs or records, or an archive."""
+        return any((self.root / name).is_dir() for name in (*KINDS, "studies")) or (self.root / archive.FILE).is_file()
 
     def runs(self) -> list[Run]:
         """All finished runs, in the order of their kinds and ids."""
@@ -113,7 +118,7 @@ class Store:
             return run
         with self.locked(run_id) as lock:
             if lock is not None and run.damage() is not None:  # another process may have repeated it meanwhile
-                self._set_aside(run.path)
+                self.set_aside(run.kind, run_id)
         raise RunFailed(f"'{damaged}' was damaged: the run has to be repeated")
 
     def records(self, *, needed: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
@@ -123,9 +128,12 @@ class Store:
         of these studies, by name, and warns of all others.
         """
         found = {}
-        for path in sorted((self.root / "studies").glob("*.json")):
+        archived = archive.opened(self.root)
+        inside = {name: archived.path / "studies" / name for name in archived.folders.get("studies", ())}
+        beside = {path.name: path for path in (self.root / "studies").glob("*.json")}
+        for name, path in sorted((inside | beside).items()):
             try:
-                record = read_sealed(path)
+                record = read_sealed(path, data=None if name in beside else archived.read("studies", name))
             except BadInput as error:
                 if needed is None:
                     raise
@@ -325,7 +333,12 @@ class Store:
         write_sealed(self.root, f"studies/{stem}.json", record)
 
     def remove(self, runs: list[Run]) -> None:
-        """Removes runs. The manifest goes first, so that no half-removed run counts as finished."""
+        """Removes runs. The manifest goes first, so that no half-removed run counts as finished.
+
+        Raises `BadInput` for one in an archive, and removes nothing then.
+        """
+        for run in runs:
+            run.check_removed()
         for run in runs:
             name = f"{run.kind}/{run.path.name}"
             if not run.path.is_symlink():  # else the link alone is the store's
@@ -375,17 +388,20 @@ class Store:
     def _sealed(self, run_id: str = "") -> Iterator[Run]:
         """Directories with a manifest, of one id or of all, in the order of their kinds and names."""
         for kind in KINDS:
-            runs = self._directories(kind)
-            for run in runs.get(run_id, ()) if run_id else itertools.chain.from_iterable(runs.values()):
-                try:
-                    sealed = kind_of(run.path / "manifest.json", "file") is not None
-                except BadInput as error:
-                    if not self.lenient:
-                        raise
-                    warn(f"{error}; the run is skipped")
-                    continue
-                if sealed:
-                    yield run
+            runs, archived = self._directories(kind), archive.opened(self.root).runs[kind]
+            for name in [run_id] if run_id else sorted({*runs, *archived}) if archived else runs:
+                sealed = [run for run in runs.get(name, ()) if self._is_sealed(run)]
+                yield from sealed or archived.get(name, ())
+
+    def _is_sealed(self, run: Run) -> bool:
+        """Whether a directory has a manifest."""
+        try:
+            return kind_of(run.path / "manifest.json", "file") is not None
+        except BadInput as error:
+            if not self.lenient:
+                raise
+            warn(f"{error}; the run is skipped")
+            return False
 
     def _directories(self, kind: str) -> dict[str, list[Run]]:
         """The directories with names of finished runs of a kind by id, in order.

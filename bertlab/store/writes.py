@@ -120,8 +120,13 @@ def _finite(data: Any) -> Any:
 
 def write_sealed(root: Path, name: str, record: Mapping[str, Any]) -> None:
     """Writes a record with its own SHA-256, for a file that no manifest lists."""
-    data = json.loads(json.dumps(_finite(record)))  # as it is read: all names are texts
-    write_json(root, name, {**data, "sha256": seal(data)})
+    write_json(root, name, sealed(record))
+
+
+def sealed(record: Mapping[str, Any]) -> dict[str, Any]:
+    """A record as it is read from JSON, where all names are texts, with its own SHA-256."""
+    data = json.loads(json.dumps(_finite(record)))
+    return {**data, "sha256": seal(data)}
 
 
 def append_line(root: Path, name: str, record: Mapping[str, Any]) -> None:

@@ -294,7 +294,7 @@ def _cut_back(work: Path, step: int) -> None:
     for name in ("metrics.jsonl", "timing.jsonl"):
         path = work / name
         if path.exists():
-            kept = [record for record in read_lines(path) if record.get("step", step + 1) <= step]
+            kept = [record for record in read_lines(path.read_bytes()) if record.get("step", step + 1) <= step]
             write(work, name, "".join(json.dumps(record) + "\n" for record in kept))
     for path in (work / "milestones").glob("step-*.safetensors"):
         if int(path.stem.removeprefix("step-")) > step:

@@ -1,5 +1,6 @@
 """Seeds of one study, trained by two people: joined they are the study of one, byte for byte."""
 
+import io
 import json
 import pickle
 import shutil
@@ -8,6 +9,7 @@ import numpy as np
 import pytest
 
 from bertlab.errors import RunFailed
+from bertlab.store import archive
 from bertlab.store.config import write_configs
 from bertlab.store.files import digest, read_json
 from bertlab.store.merge import Joined
@@ -152,9 +154,10 @@ def test_exported_results_are_joined_alike_and_give_way_to_runs_with_weights(cal
     expected = {name: text for name, text in reported(whole).items() if name.endswith("csv")}
     joined = reported(tmp_path / "0", tmp_path / "1")
     assert {name: joined[name] for name in expected} == expected
-    assert len([*tmp_path.glob("0/answers/*.npz")]) == 1  # of four runs
-    for path in tmp_path.glob("0/finetune/*/predictions.npz"):
-        with np.load(path) as arrays:
+    archived = archive.opened(tmp_path / "0")
+    assert len(archived.folders["answers"]) == 1  # of four runs
+    for folder in (each for each in archived.folders if each.startswith("finetune")):
+        with np.load(io.BytesIO(archived.read(folder, "predictions.npz"))) as arrays:
             assert "label" not in arrays
     assert call("merge", tmp_path / "0", tmp_path / "1", "--into", tmp_path / "all") == 0
     assert not (tmp_path / "all" / "answers").exists()  # each run is whole
@@ -220,11 +223,12 @@ def test_results_that_differ_by_rounding_are_the_same(call, halves, tmp_path, by
 @pytest.mark.parametrize("place", ["pretrain/*/model.safetensors", "pretrain/*/result.json", "answers/*.npz"])
 @pytest.mark.parametrize("harm", ["flip", "link"])
 def test_what_is_damaged_or_lies_elsewhere_is_refused_before_anything_is_written(
-    call, halves, tmp_path, place, harm, capsys
+    call, halves, unpacked, tmp_path, place, harm, capsys
 ):
     other = tmp_path / "other"
     if place.startswith("answers"):
         assert call("export", "own", other, "--results", "--runs", halves[1]) == 0
+        unpacked(other)
     else:
         shutil.copytree(halves[1], other)
     file = next(other.glob(place))

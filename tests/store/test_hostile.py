@@ -25,11 +25,12 @@ FILES = ("recipe.json", "result.json", "environment.json", "manifest.json", "tim
 
 
 @pytest.fixture(scope="module")
-def exported(finished, tmp_path_factory):
-    """The results of a finished study without weights, with a failure."""
+def exported(finished, unpacked, tmp_path_factory):
+    """The results of a finished study without weights in folders, with a failure."""
     root = tmp_path_factory.mktemp("exported") / "results"
     root.mkdir()
     export.results(Store(finished), "masking", root)
+    unpacked(root)
     (root / "failures").mkdir()
     Store(root).fail({"id": "f" * 16, "kind": "finetune", "label": "a", "status": "failed", "reason": "r", "log": ""})
     return root

@@ -1,5 +1,6 @@
 """Stores joined: copies are whole and on disk, results go before failures."""
 
+import io
 import os
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.store.merge import merge
-from bertlab.store.predictions import divide, packed
+from bertlab.store.predictions import divided, packed
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
 
@@ -78,18 +79,16 @@ def test_links_are_refused_wherever_they_lead(stores):
         joined(into, one)
 
 
-def test_right_answers_of_both_splits_are_kept_once_for_all_runs(stores, tmp_path):
+def test_right_answers_of_both_splits_are_apart_so_that_runs_can_share_them(stores):
     run = finish(stores[0])
     arrays = {f"{split}{name}": np.arange(3) for split in ("", "test_") for name in ("prediction", "label", "group")}
     content = packed(arrays)
     assert content == packed(dict(reversed(arrays.items())))
     (run.path / "predictions.npz").write_bytes(content)
-    (tmp_path / "exported").mkdir()
-    facts = divide(run, tmp_path / "exported", tmp_path)
-    (answers,) = (tmp_path / "answers").iterdir()
-    assert answers.name == f"{facts['answers.npz']['sha256']}.npz"
-    kept = (tmp_path / "exported" / "predictions.npz", {"prediction", "test_prediction"})
-    shared = (answers, {"label", "group", "test_label", "test_group"})
-    for path, names in (kept, shared):
-        with np.load(path) as found:
-            assert {*found} == names
+    files = divided(run)
+    names = {"predictions.npz": {"prediction", "test_prediction"}}
+    names["answers.npz"] = {"label", "group", "test_label", "test_group"}
+    assert files.keys() == names.keys()
+    for name, data in files.items():
+        with np.load(io.BytesIO(data)) as found:
+            assert {*found} == names[name]
