@@ -21,7 +21,7 @@ from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, Pretrained, 
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant
 from bertlab.machine import Machine
-from bertlab.recipe import Corpus, Recipe
+from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recipe.identity import canonical, put
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
@@ -243,6 +243,7 @@ class _Planner:
         if vocabulary is not None and kind(vocabulary, "--vocab") != "file":
             raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
         self.given = "" if vocabulary is None else f"sha256:{digest(vocabulary)}"
+        self.loaded = set[Tokenizer]()  # those of which `vocabulary` is one
 
     def base(self, scale: Scale) -> Recipe:
         """The recipe of a scale on the text of the request."""
@@ -253,7 +254,10 @@ class _Planner:
         return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
 
     def prepare(self, recipe: Recipe) -> PrepareCorpus:
-        """The job of the corpus of a recipe."""
+        """The job of the corpus of a recipe. Raises `BadInput` where --vocab is not the vocabulary of its tokenizer."""
+        if self.request.vocabulary is not None and recipe.tokenizer not in self.loaded:
+            recipe.tokenizer.load(self.request.vocabulary)
+            self.loaded.add(recipe.tokenizer)
         return PrepareCorpus(recipe.corpus, recipe.tokenizer, self.located, self.request.vocabulary, self.code)
 
     def data(self, study: Study, measurement: Measurement) -> LocatedTask:

@@ -35,9 +35,9 @@ def load_object(path: Path) -> dict[str, Any]:
     try:
         data = json.loads(held.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
-        raise BadInput(f"{path} cannot be read as JSON ({error}): fetch the checkpoint again") from None
+        raise BadInput(f"{path} cannot be read as JSON ({error}): give the file as transformers saves it") from None
     if not isinstance(data, dict):
-        raise BadInput(f"{path} is not a JSON object: give a checkpoint directory in the transformers format")
+        raise BadInput(f"{path} is not a JSON object: give the file as transformers saves it")
     return data
 
 

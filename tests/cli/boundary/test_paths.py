@@ -36,7 +36,25 @@ def test_corpora(refused, hostile, path):
 
 @pytest.mark.parametrize("path", [*NOWHERE, NOBODY, "folder.txt", "/dev/null", "/dev/zero", "", "file"])
 def test_vocabularies(refused, hostile, path):
-    refused("ablate", "masking", *SMOKE, "--vocab", path, says="(?i)vocab|special|entries|\\[PAD\\]")
+    refused("ablate", "masking", *SMOKE, "--vocab", path, "--dry-run", says="(?i)vocab|special|entries|\\[PAD\\]")
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "more", "says"),
+    [
+        ("a.txt", b"[PAD]\n[CLS]\n[SEP]\n[MASK]\nword\n", (), r"a\.txt: .* no \[UNK\]"),
+        ("a.txt", b"[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\n", (), r"a\.txt: .* special tokens alone"),
+        ("a.txt", b"[PAD]\n\xff\n", (), r"a\.txt is not UTF-8 at byte 6"),
+        ("a.json", b'{"model": {}}', (), r"a\.json is a tokenizer\.json: set"),
+        ("a.json", b'{"model": {}}', ("--set", "tokenizer=unigram"), r"a\.json is not .* a Unigram"),
+        ("a.json", b"[", ("--set", "tokenizer=byte_level_bpe"), r"a\.json cannot be read as JSON"),
+    ],
+)
+@pytest.mark.parametrize("command", [("ablate", "nsp"), ("plan", "nsp"), ("pretrain",)])
+def test_a_vocabulary_of_another_kind_is_refused_by_a_plan(refused, place, command, name, content, more, says):
+    (place / name).write_bytes(content)
+    dry = () if command[0] == "plan" else ("--dry-run",)
+    refused(*command, *SMOKE, "--vocab", name, *more, *dry, says=says)
 
 
 @pytest.mark.parametrize("path", [*NOWHERE, "~nosuchuser", "file", "/dev/null", "nosuch"])
