@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, unknown
+from bertlab.execution import environment
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus, Recipe
@@ -90,6 +91,7 @@ def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str
     return PrepareCorpus(corpus, recipe.tokenizer, located)
 
 
+@environment.alone()
 def open_run(store: str | Path, name: str, *, study: str | Path = "") -> Pretrained:
     """The model and tokenizer of a finished pre-training.
 
@@ -106,6 +108,7 @@ def open_run(store: str | Path, name: str, *, study: str | Path = "") -> Pretrai
     return open_pretrained(run.path)
 
 
+@environment.alone()
 def ablate(
     study: str | Path | Study | Sequence[str | Path | Study],
     *,

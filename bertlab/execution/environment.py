@@ -3,6 +3,8 @@
 import os
 import sys
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from bertlab.errors import BadInput
 
@@ -33,6 +35,16 @@ def prepare() -> None:
     for name in NUMBERS:  # each command is a process by itself
         os.environ.pop(name, None)
     os.environ["MPLBACKEND"] = "agg"  # figures go to files
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Hides `NUMBERS`, so that a function that is called in a job of a cluster is a process by itself too."""
+    hidden = {name: os.environ.pop(name) for name in NUMBERS if name in os.environ}
+    try:
+        yield
+    finally:
+        os.environ.update(hidden)
 
 
 def collective_seconds() -> int:

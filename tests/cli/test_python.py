@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import os
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ import torch
 import bertlab
 from bertlab import MaskedLM, Measurement, Study, Variant
 from bertlab.errors import BadInput
+from bertlab.execution import environment
 from bertlab.lab import scales, studies
 from bertlab.progress import silent
 from bertlab.report import tidy
@@ -147,6 +149,30 @@ def test_ablate_works_outside_of_the_main_thread(again):
     thread.start()
     thread.join()
     assert found[0].complete
+
+
+GARBAGE = dict.fromkeys(("LOCAL_RANK", "RANK", "WORLD_SIZE", "SLURM_PROCID", "SLURM_NTASKS", "LSB_JOBID"), "x")
+
+
+def test_functions_work_in_a_job_whose_variables_are_garbage(runs):
+    code = (
+        "import os, bertlab; run = bertlab.open_run('.', 'masking/80/10/10/0')\n"  # imports Lightning, which reads them
+        "assert run.tokenizer.size and os.environ['LOCAL_RANK'] == 'x'"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], check=False, env=os.environ | GARBAGE, cwd=runs, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+
+
+def test_ablate_trains_as_a_process_by_itself_in_a_job(again, monkeypatch):
+    for name in GARBAGE:
+        monkeypatch.setenv(name, "x")
+    seen = []
+    monkeypatch.setattr("bertlab.cli.carry_out.carry_out", lambda *_, **__: seen.append({**os.environ}) or False)
+    assert not again(settings={"schedule.steps": 30}).complete
+    assert not {*environment.NUMBERS} & seen[0].keys()
+    assert os.environ["LOCAL_RANK"] == "x"
 
 
 def test_options_mean_what_they_mean_on_the_command_line(again, capsys):
