@@ -7,7 +7,7 @@ import itertools
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +41,9 @@ number, a few seconds, and one over more. Parts that allow two are kept in memor
 PASSES = 10
 Answers = npt.NDArray[Any]
 """Labels or values."""
-Encoded = Callable[[Integers], "tuple[csr_matrix, Answers]"]
+Part = tuple["csr_matrix", Answers]
+"""The features of examples, a row each, and their answers."""
+Encoded = Callable[[Integers], Part]
 """Maps the indices of examples to their features, a row each (or a row for each of their words), and answers."""
 _RUN = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _WORD = re.compile(r"\w+(?:[-']\w+)*|[^\w\s]")
@@ -103,18 +105,13 @@ def fit(count: int, classes: npt.NDArray[Any] | None, encoded: Encoded) -> Any:
     held = min(HELD_BACK, count // 5)
     penalties = RIDGES if classes is None else PENALTIES
     with threadpool_limits(1):
-        penalty = penalties[0]
+        penalty, begun = penalties[0], list[Part]()
         if held:
-            trained, tested = encoded(order[held : held + TRIED]), encoded(order[:held])
-            penalty = min(
-                penalties, key=lambda each: _error(_fitted(*_rows(*trained), classes, each), *tested, classes)
-            )
-        return _fitted(order, encoded, classes, penalty)
-
-
-def _rows(inputs: csr_matrix, labels: Answers) -> tuple[Integers, Encoded]:
-    """The rows of a matrix as examples."""
-    return np.arange(len(labels)), lambda rows: (inputs[rows], labels[rows])
+            tested, trained = encoded(order[:held]), encoded(order[held : held + TRIED])
+            penalty = min(penalties, key=lambda each: _error(_fitted([trained], classes, each), *tested, classes))
+            begun = [tested, trained] if held == TRIED == PART else []  # the first parts of all
+        others = (encoded(order[start : start + PART]) for start in range(PART * len(begun), count, PART))
+        return _fitted(itertools.chain(begun, others), classes, penalty)
 
 
 def _error(model: Any, inputs: csr_matrix, labels: Answers, classes: npt.NDArray[Any] | None) -> float:
@@ -125,16 +122,15 @@ def _error(model: Any, inputs: csr_matrix, labels: Answers, classes: npt.NDArray
     return float(log_loss(labels, model.predict_proba(inputs), labels=classes))
 
 
-def _fitted(order: Integers, encoded: Encoded, classes: npt.NDArray[Any] | None, penalty: float) -> Any:
-    """A model of the examples `order`: read once in parts, and kept for further passes if they are few."""
+def _fitted(parts: Iterable[Part], classes: npt.NDArray[Any] | None, penalty: float) -> Any:
+    """A model of all parts, which are read once, and kept for further passes if their examples are few."""
     from scipy.sparse import vstack
     from sklearn.linear_model import Ridge, SGDClassifier
 
     outputs = 1 if classes is None or len(classes) == 2 else len(classes)
     model, values = SGDClassifier(loss="log_loss", alpha=penalty, average=True, shuffle=False), 0
-    kept: list[tuple[csr_matrix, Answers]] = []
-    for start in range(0, len(order), PART):
-        inputs, labels = encoded(order[start : start + PART])
+    kept: list[Part] = []
+    for inputs, labels in parts:
         values += inputs.nnz * outputs
         if 2 * values <= VISITS:
             kept.append((inputs, labels))
