@@ -166,10 +166,12 @@ def executed(path: Path) -> ModuleType:
     module = importlib.util.module_from_spec(spec)
     sys.modules[spec.name] = module  # dataclasses look names up here
     writing, sys.dont_write_bytecode = sys.dont_write_bytecode, True  # leaves no files beside the user's
+    streams = sys.stdout, sys.stderr
     try:
         spec.loader.exec_module(module)
     finally:
         sys.dont_write_bytecode = writing
+        sys.stdout, sys.stderr = streams  # a file that replaces them takes no line of the command
     return module
 
 
