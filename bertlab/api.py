@@ -17,7 +17,7 @@ from bertlab.execution import environment
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus, Recipe
-from bertlab.store.files import read_json
+from bertlab.store.files import read_json, real
 from bertlab.store.run import PRETRAINED
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
@@ -69,7 +69,7 @@ def prepare_corpus(
         if not same:
             raise BadInput(f"'{directory}' has the corpus of another text or tokenizer: give a new directory")
         return tokens.open_corpus(directory, recipe.tokenizer)
-    if directory.resolve() == Path.cwd():
+    if real(directory) == Path.cwd():
         raise BadInput(f"'{directory}' is the current directory: give a new one for the corpus")
     job, part = _corpus(recipe, text, column), directory.with_name(f".{directory.name}.part")
     shutil.rmtree(part, ignore_errors=True)  # of a call that was interrupted

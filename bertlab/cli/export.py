@@ -36,11 +36,11 @@ def export(
     """
     from bertlab import hub
     from bertlab.report import export as exports
-    from bertlab.store.files import kind
+    from bertlab.store.files import kind, real
     from bertlab.store.runs import Store
     from bertlab.store.writes import sweep
 
-    target = directory if kind(directory, "DIR") else directory.resolve()  # `new/../other` needs no `new`
+    target = directory if kind(directory, "DIR") else real(directory)  # `new/../other` needs no `new`
     if target.exists():
         raise BadInput(f"export target '{directory}' exists already: name a new directory")
     if public and not push:

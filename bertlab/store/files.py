@@ -46,6 +46,14 @@ def kind(path: Path, what: str) -> Literal["file", "folder"] | None:
     return "file"
 
 
+def real(path: Path) -> Path:
+    """A path without links. Raises nothing: `kind` refuses links in a circle and names with a null byte."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        return path
+
+
 def opened(path: Path, what: str) -> BufferedReader:
     """Opens a regular file; `what` names it in errors. Never blocks, as opening a pipe would. Raises `BadInput`."""
     try:

@@ -14,6 +14,7 @@ from typing import Any
 from bertlab.errors import BadInput, writing
 from bertlab.store import addenda, union
 from bertlab.store.addenda import Addenda
+from bertlab.store.files import real
 from bertlab.store.predictions import PREDICTIONS, equal
 from bertlab.store.run import ANSWERS, KINDS, Run
 from bertlab.store.runs import Store
@@ -146,7 +147,7 @@ def merge(
     before it writes anything if a file is damaged or the stores cannot be joined.
     """
     target = Store(into)
-    others = [Store(path) for path in dict.fromkeys(sources) if path.resolve() != into.resolve()]
+    others = [Store(path) for path in dict.fromkeys(sources) if real(path) != real(into)]
     for store in others:
         for run, _ in store.damaged():
             run.verify()

@@ -32,7 +32,7 @@ from bertlab.names import label
 from bertlab.progress import stop_if_asked
 from bertlab.store import addenda, addresses, archive, forms, locks
 from bertlab.store.addenda import Addenda
-from bertlab.store.files import digest, read_sealed
+from bertlab.store.files import digest, read_sealed, real
 from bertlab.store.files import kind as kind_of
 from bertlab.store.run import KINDS, Run
 from bertlab.store.writes import below, folder, move, remove, sync, write_json, write_sealed
@@ -58,11 +58,11 @@ class Store:
         self.root, self.lenient = root, lenient
         self._listed: dict[str, tuple[int, dict[str, list[Run]]]] = {}  # by kind, with the time of the folder
         for path in (root, *(root / name for name in (*KINDS, "studies", "failures"))):
-            found = kind_of(path, "--runs")
+            found = kind_of(path, "store")
             if found == "file":
                 raise BadInput(f"store '{path}' is a file: name the folder of runs, or of exported results")
             if found and not os.access(path, os.R_OK | os.X_OK):
-                raise unusable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), "--runs", path)
+                raise unusable(PermissionError(errno.EACCES, os.strerror(errno.EACCES)), "store", path)
 
     @property
     def begun(self) -> bool:
@@ -443,7 +443,7 @@ class Store:
 def _names(text: str, run: Run, *, whole: bool) -> bool:
     """Whether `text` names a run: by its label, its id (or, unless `whole`, the beginning of it), or its directory."""
     if "/" in text:
-        return not whole and Path(text).absolute().resolve() == run.path.absolute().resolve()
+        return not whole and real(Path(text)) == real(run.path)
     if not text:
         return False
     return run.label == label(text) or text in (run.path.name, run.id) or (not whole and run.id.startswith(text))

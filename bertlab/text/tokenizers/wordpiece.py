@@ -11,6 +11,7 @@ import functools
 import json
 import re
 import string
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -21,7 +22,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 import numpy.typing as npt
 
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, warn
 from bertlab.names import shown
 from bertlab.recipe import Tokenizer
 from bertlab.store.files import content
@@ -242,13 +243,17 @@ def _about(path: Path) -> Iterator[None]:
 
 
 def _entries(path: Path, data: bytes) -> list[str]:
-    """The entries in a `vocab.txt`. Raises `BadInput` if it is not UTF-8."""
+    """The entries in a `vocab.txt`, with a warning if one is repeated. Raises `BadInput` if it is not UTF-8."""
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise BadInput(f"vocabulary {path} is not UTF-8 at byte {error.start}: save it as UTF-8") from None
     # Entries may contain Unicode's own line separators: only \n ends a line.
-    return [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    entries = [line.removesuffix("\r") for line in text.removesuffix("\n").split("\n")]
+    piece, times = Counter(entries).most_common(1)[0]
+    if times > 1:
+        warn(f"vocabulary {path} has {shown(piece)} {times} times: only the last one is used")
+    return entries
 
 
 def _require_berts(described: Mapping[str, Any], config: Path, alone: bool) -> None:

@@ -65,11 +65,16 @@ def test_mirrors(refused, hostile, path):
 @pytest.mark.parametrize("path", [*NOWHERE, "file", "/dev/null"])
 @pytest.mark.parametrize("command", [["ablate", "masking", *SMOKE], ["runs"], ["report"], ["export", "a", "out"]])
 def test_stores(refused, hostile, command, path):
-    refused(*command, "--runs", path, says="--runs|store .* is a file|cannot be")
+    refused(*command, "--runs", path, says="store '")
 
 
 def test_a_store_in_place_of_a_device_is_not_said_to_be_a_file(refused):
-    refused("runs", "--runs", "/dev/null", says="--runs '/dev/null' is neither a file nor a folder, but a pipe, dev")
+    refused("runs", "--runs", "/dev/null", says="store '/dev/null' is neither a file nor a folder, but a pipe, dev")
+
+
+@pytest.mark.parametrize("stores", [["circle.txt", "--into", "m"], [".", "--into", "circle.txt/m"]])
+def test_stores_in_a_circle_are_not_merged(refused, hostile, stores):
+    refused("merge", *stores, says="store 'circle.txt")
 
 
 @pytest.mark.parametrize("path", [*NOWHERE, "folder.txt", "file", "/dev/null", "nosuch/dir/x"])

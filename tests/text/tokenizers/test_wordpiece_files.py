@@ -239,3 +239,10 @@ def test_files_that_differ_in_accents_are_refused(directory):
     change(directory / "tokenizer_config.json", strip_accents=kept)
     with pytest.raises(BadInput, match="differ in accents"):
         base.read(directory)
+
+
+def test_a_repeated_entry_is_named_and_the_last_one_counts(tmp_path, capsys):
+    path = tmp_path / "vocab.txt"
+    path.write_text("\n".join([*SPECIALS, "the", "cat", "the"]), encoding="utf-8")
+    assert WordPiece().load(path).encode(["the cat"]) == [[7, 6]]
+    assert "'the' 2 times: only the last one is used" in capsys.readouterr().err
