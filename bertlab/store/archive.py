@@ -140,9 +140,11 @@ def _opened(path: Path, inode: int, size: int, changed: int) -> Archive:
                 plain = member.type in (tarfile.REGTYPE, tarfile.AREGTYPE) and not member.issparse()
                 if not plain or not _belongs(member.name) or name.name in files:
                     raise BadInput(f"'{path}' has {shown(member.name)}, which exported results have not: do not use it")
+                if not 0 <= member.size <= len(whole) - member.offset_data:
+                    raise _damaged(path)
                 files[name.name] = member.offset_data, member.size
             rest = whole[tar.offset :]
-    except (tarfile.TarError, EOFError, OSError, ValueError) as error:
+    except (tarfile.TarError, EOFError, OSError, ValueError, ArithmeticError, LookupError, RecursionError) as error:
         raise error if isinstance(error, BadInput) else _damaged(path) from error
     if len(rest) < 2 * tarfile.BLOCKSIZE or rest.strip(b"\0"):  # of a tar that is cut off, or broken in between
         raise _damaged(path)

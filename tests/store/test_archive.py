@@ -171,7 +171,22 @@ HOSTILE = {
     "sparse": tar((f"{RUN}/result.json", {"pax_headers": {"GNU.sparse.major": "1", "GNU.sparse.minor": "0"}})),
     "twice": tar(f"{RUN}/result.json", f"{RUN}/result.json"),
 }
+HEADER = tarfile.TarInfo("a")
+HEADER.type = tarfile.XHDTYPE
+
+
+def sized(size):
+    """The good tar, whose first member says another size, packed."""
+    header = bytearray(GOOD[:512])
+    header[124:136], header[148:156] = size, b" " * 8
+    header[148:156] = b"%06o\0 " % sum(header)
+    return lzma.compress(header + GOOD[512:])
+
+
 DAMAGED = {
+    "a size beyond all numbers": sized(b"\x80" + (2**80).to_bytes(11, "big")),
+    "a size below zero": sized((-512).to_bytes(12, "big", signed=True)),
+    "headers of headers": lzma.compress(HEADER.tobuf(tarfile.USTAR_FORMAT) * 3000 + GOOD),
     "empty": b"",
     "no xz": b"x" * 1000,
     "cut off": lzma.compress(GOOD)[:-20],
