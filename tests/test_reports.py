@@ -14,6 +14,7 @@ import pytest
 from bertlab.report import tidy
 from bertlab.report.export import write_parquet
 from bertlab.report.gather import gather_all
+from bertlab.store.archive import FILE
 from bertlab.store.runs import Store
 
 ROOT = Path(__file__).parents[1]
@@ -28,11 +29,12 @@ def gathered(store):
     return gather_all(Store(store))
 
 
-def test_results_are_kept_in_few_bytes():
+def test_results_are_kept_in_few_bytes_and_files():
     assert STORES
-    real = (path for store in REPORTS.glob("real*") for path in store.rglob("*"))
-    assert sum(path.stat().st_size for path in real if path.is_file()) < 20 * 2**20
-    assert not [*REPORTS.rglob("*.safetensors")]
+    paths = [path for store in STORES for path in store.rglob("*") if path.is_file()]
+    assert sum(path.stat().st_size for path in paths) < 25 * 2**20
+    assert len(paths) < 150
+    assert {path.parent for path in paths if path.name == FILE} == {*STORES}
 
 
 def test_every_store_that_the_readme_lists_is_there_and_no_other():
@@ -104,7 +106,7 @@ def test_no_two_sections_of_a_table_look_alike(store):
 
 
 def test_a_page_of_seven_studies_is_below_900_kilobytes(reported):
-    studies = len([*reported[0].glob("studies/*.json")])
+    studies = len(Store(reported[0]).records())
     assert reported[1].stat().st_size < 900_000 / 7 * studies
 
 
