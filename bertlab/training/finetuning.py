@@ -155,19 +155,24 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     """Reads recipe, tokenizer and the weights after `milestone` per cent of the steps; `BadInput` if any is missing."""
     try:
         record = json.loads((directory / "recipe.json").read_text(encoding="utf-8"))["science"]["recipe"]
+    except NotADirectoryError:  # of a run in an archive
+        raise _without(directory / "model.safetensors") from None
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{directory} is no pre-training that can be read ({error}): name a finished run") from None
     science = load(recipe.Recipe, record)
     step = science.schedule.milestone(milestone)
     weights = directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors")
     if not weights.exists():
-        raise BadInput(
-            f"'{weights}' does not exist (`export --results` leaves weights out): use the store in which it was trained"
-        )
+        raise _without(weights)
     tokenizer = science.tokenizer.load(directory / science.tokenizer.file)
     model = PretrainingModel.of(science, tokenizer.size)
     model.load(weights)
     return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.max_positions)
+
+
+def _without(weights: Path) -> BadInput:
+    advice = "use the store in which it was trained"
+    return BadInput(f"'{weights}' does not exist (`export --results` leaves weights out): {advice}")
 
 
 def finetune(
