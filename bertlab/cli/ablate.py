@@ -93,7 +93,7 @@ def measured(
     from bertlab.lab import claims, texts
     from bertlab.lab import plan as planning
     from bertlab.lab import search as searching
-    from bertlab.lab.record import records
+    from bertlab.lab.record import check, records
     from bertlab.report.gather import gather
     from bertlab.report.tracked import track
     from bertlab.rounds.budget import Budget
@@ -113,7 +113,7 @@ def measured(
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):
         raise BadInput("--from: nothing is pre-trained, so --compile and --micro-batch have no effect; leave them out")
     plan = claims.make(request, machine)
-    union.joined(store, records(plan).values())  # raises `BadInput` for another study with this name
+    check(plan, store)
     if dry_run:
         read_tasks(plan.pending(store), local=True)
     if search:

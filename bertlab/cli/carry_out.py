@@ -18,7 +18,7 @@ from bertlab.estimates.times import Recorded
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
 from bertlab.lab import texts
-from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, needs, per_group, read_task, to_run
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, alike, needs, read_task, to_run
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences
 from bertlab.lab.statement import timed_notes
@@ -84,9 +84,9 @@ def tell(lines: Iterable[str], doubts: Iterable[str]) -> None:
 
 def _lacking(pending: Iterable[Job], store: Store) -> str:
     """What to do if pending jobs need the weights of results without weights; empty if none does."""
-    needing = [(job.id, each.id) for job in pending for each in needs(job)]
-    needed = {need for _, need in needing}
-    bare = sorted(run.id for run in store.runs() if run.id in needed and run.bare)
+    stored = {run.id: run for run in store.runs()}
+    needing = [(job.id, each.id) for job in pending for each in needs(job) if each.id in stored] if stored else []
+    bare = sorted(need for need in {need for _, need in needing} if stored[need].bare)
     if not bare:
         return ""
     failing = len({run_id for run_id, need in needing if need in bare})
@@ -111,10 +111,12 @@ def unlike_paper(plan: Plan) -> list[str]:
     return lines
 
 
-def models(jobs: Iterable[Job]) -> list[str]:
+def models(jobs: Sequence[Job]) -> list[str]:
     """A line for each model and schedule that jobs pre-train: shape and parameters; batch, steps and lengths."""
-    found = Counter(map(per_group(_model), jobs))
-    return [f"{number} x {line}" for line, number in found.items() if line]
+    numbers = Counter[str]()
+    for job, number in alike(jobs):
+        numbers[_model(job)] += number
+    return [f"{number} x {line}" for line, number in numbers.items() if line]
 
 
 def _model(job: Job) -> str:
@@ -133,8 +135,9 @@ def require_room(jobs: list[Job], store: Store) -> None:
     """Raises `BadInput` if what the jobs write does not fit on the disk of the store."""
     corpora = [job for job in jobs if isinstance(job, PrepareCorpus)]
     # What jobs keep; during training two checkpoints of weights and moments; while text is tokenised, a copy of it.
-    needed = round(sum(map(per_group(disk_bytes), jobs)))
-    needed += 6 * max(map(per_group(_weights), jobs), default=0)
+    different = alike(jobs)
+    needed = round(sum(number * disk_bytes(job) for job, number in different))
+    needed += 6 * max((_weights(job) for job, _ in different), default=0)
     needed += max(map(text_bytes, corpora), default=0)
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
@@ -153,8 +156,8 @@ def _weights(job: Job) -> int:
 def read_tasks(jobs: Iterable[Job], *, local: bool = False) -> None:
     """Reads the tasks of jobs, with `local` those in files alone. Raises `BadInput` for unusable examples."""
     measured = [job for job in jobs if isinstance(job, Measure)]
-    alike = {(id(job.data), id(job.intermediate_task)): job for job in measured}  # all seeds share their data
-    for data in dict.fromkeys(data for job in alike.values() for data in job.tasks):
+    distinct = {(id(job.data), id(job.intermediate_task)): job for job in measured}  # all seeds share their data
+    for data in dict.fromkeys(data for job in distinct.values() for data in job.tasks):
         if not local or data.origin == "files":
             read_task(data)
 

@@ -35,7 +35,7 @@ def plan(
     from bertlab.estimates.measure import TYPICAL_MFU
     from bertlab.estimates.times import Trials
     from bertlab.lab import claims, texts
-    from bertlab.lab.jobs import Pretrain, group_of
+    from bertlab.lab.jobs import Pretrain
     from bertlab.lab.record import records
     from bertlab.recipe import cost
     from bertlab.report import noise
@@ -83,7 +83,7 @@ def plan(
     for evidence in gather(store, records(made).values()) if peak_tflops is None else ():  # times of this store
         for text in noise.sentences(evidence, noise.spreads(evidence)):
             say(f"{evidence.study}: {text}")
-    trained = {group_of(job): job.recipe for job in made.pending(store) if isinstance(job, Pretrain)}.values()
+    trained = {job.group: job.recipe for job in made.pending(store) if isinstance(job, Pretrain)}.values()
     # weights, gradients and two moments in fp32
     largest_gb = 16 * max(map(cost.trained_parameters, trained), default=0) / 1e9
     if device_memory_gb is not None and largest_gb > device_memory_gb:

@@ -1,5 +1,6 @@
 """The cost of a plan: jobs done and to do, tokens, FLOPs, time and disk."""
 
+import dataclasses
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -7,15 +8,16 @@ from functools import lru_cache, partial
 
 from bertlab import synthetic as microworld
 from bertlab.estimates.measure import TYPICAL_MFU
-from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, devices_per_pretraining, needs, per_group, read_task
+from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, alike, devices_per_pretraining, per_group, read_task
 from bertlab.lab.plan import Plan
 from bertlab.machine import Machine
 from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.recipe import Recipe, cost
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
-from bertlab.tasks.data import held_back
-from bertlab.tasks.locate import LocatedTask
+from bertlab.tasks.data import held_back, read
+from bertlab.tasks.kinds.base import SAMPLED
+from bertlab.tasks.locate import LocatedTask, splits_of
 
 Seconds = Callable[[Job, int], float | None]
 """The time of a job on a number of devices; `None` if unknown."""
@@ -67,28 +69,38 @@ class Estimate:
 def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds, *, read_tasks: bool = True) -> Estimate:
     """Estimates what a plan costs beyond the finished runs of a store."""
     finished, pending = plan.split(store)
-    counted = {job.id for job in (*finished, *pending)}
-    listed = dict.fromkeys(job.kind for job in plan.jobs if job.id in counted)
     done = Counter(job.kind for job in finished)
-    cost_of = partial(amount, machine=machine, seconds=seconds, read_tasks=read_tasks)
-    by_kind = {kind: cost_of([job for job in pending if job.kind == kind]) for kind in listed}
-    return Estimate(done={kind: done[kind] for kind in listed}, jobs=by_kind, to_do=cost_of(pending))
+    left: dict[str, list[Job]] = {kind: [] for kind in dict.fromkeys(job.kind for job in plan.jobs)}
+    for job in pending:
+        left[job.kind].append(job)
+    times: dict[tuple[tuple[str, ...], int], float | None] = {}
+
+    def of_group(job: Job, devices: int) -> float | None:
+        """The time of a job that is not finished, which does not depend on its seeds."""
+        if (key := (job.group, devices)) not in times:
+            times[key] = seconds(job, devices)
+        return times[key]
+
+    cost_of = partial(amount, machine=machine, seconds=of_group, read_tasks=read_tasks)
+    by_kind = {kind: cost_of(jobs) for kind, jobs in left.items() if jobs or done[kind]}
+    return Estimate(done={kind: done[kind] for kind in by_kind}, jobs=by_kind, to_do=cost_of(pending))
 
 
 def amount(jobs: Sequence[Job], machine: Machine, seconds: Seconds, *, read_tasks: bool = True) -> Amount:
     """The cost of `jobs`; without `read_tasks`, tokens, FLOPs and disk are those of the pre-trainings alone."""
-    counted = [job for job in jobs if read_tasks or isinstance(job, Pretrain)]
-    works = [*map(per_group(work), counted)]
-    corpora = sum(isinstance(job, PrepareCorpus) for job in jobs)
-    measured = sum(isinstance(job, Measure) for job in jobs)
+    different = alike(jobs)
+    counted = [(job, number) for job, number in different if read_tasks or isinstance(job, Pretrain)]
+    works = [(work(job), number) for job, number in counted]
+    corpora = sum(number for job, number in different if isinstance(job, PrepareCorpus))
+    measured = sum(number for job, number in different if isinstance(job, Measure))
     return Amount(
         pretrainings=len(jobs) - corpora - measured,
         measurements=measured,
         corpora=corpora,
-        tokens=round(sum(each.tokens for each in works)),
-        flops=sum(each.flops for each in works),
+        tokens=round(sum(number * each.tokens for each, number in works)),
+        flops=sum(number * each.flops for each, number in works),
         seconds=wall_seconds(jobs, machine, seconds),
-        disk_bytes=round(sum(map(per_group(disk_bytes), counted))),
+        disk_bytes=round(sum(number * disk_bytes(job) for job, number in counted)),
     )
 
 
@@ -99,23 +111,27 @@ def wall_seconds(jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> flo
     each other. A schedule that starts long jobs first comes close to it.
     """
     per_run = devices_per_pretraining(machine, jobs)
-    devices = {job.id: per_run if isinstance(job, Pretrain) and job.steps else 1 for job in jobs}
-    times: dict[str, float] = {}
+    waited: dict[str, float] = {}
+    measured: list[tuple[Measure, float]] = []
+    total = before = spread = 0.0
     for job in jobs:
-        if (time := seconds(job, devices[job.id])) is None:
+        devices = per_run if isinstance(job, Pretrain) and job.steps else 1
+        if (time := seconds(job, devices)) is None:
             return None
-        times[job.id] = time
-    # This process prepares text and checkpoints, before there are workers.
-    parallel = [job for job in jobs if isinstance(job, Pretrain | Measure)]
-    total = sum(times.values())
-    if machine.is_single_process or not parallel:
+        total += time
+        if isinstance(job, Pretrain):
+            waited[job.id] = time
+        elif isinstance(job, Measure):
+            measured.append((job, time))
+        else:  # This process prepares text and checkpoints, before there are workers.
+            before += time
+            continue
+        spread += time * devices
+    if machine.is_single_process or not (waited or measured):
         return total
-    before = total - sum(times[job.id] for job in parallel)
-    waited = {job.id: times[job.id] for job in parallel}
-    longest = max(times[job.id] + sum(waited.get(need.id, 0.0) for need in needs(job)) for job in parallel)
-    evenly = sum(times[job.id] * devices[job.id] for job in parallel) / machine.devices
+    longest = max([*waited.values(), *(time + waited.get(job.pretrain.id, 0.0) for job, time in measured)])
     start = RAY_START_SECONDS if machine.starts_ray else 0.0
-    return before + start + max(evenly, longest)
+    return before + start + max(longest, spread / machine.devices)
 
 
 def gpu_seconds(peak_flops: float, runs_per_gpu: int = 1) -> Seconds:
@@ -178,12 +194,19 @@ def work(job: Job) -> Work:
 def _sizes(located: LocatedTask, back: bool, length: int) -> list[tuple[int, float, float]]:
     """The number of the training, evaluation and test examples of a task, each with the extent of one.
 
-    With `back`, of the training examples with those held back for evaluation.
+    With `back`, of the training examples with those held back for evaluation. Synthetic tasks with the same examples
+    are read once, and only as far as the extents depend on them.
     """
-    data = held_back(read_task(located)) if back else read_task(located)
+    task = located.task
+    if located.origin == "microworld" and located.name != task.name:
+        return _sizes(dataclasses.replace(located, name=task.name), back, length)
+    sampled = located.origin == "microworld" and not back
+    data = read(located, SAMPLED) if sampled else held_back(read_task(located)) if back else read_task(located)
     parts = [part for part in (data.train, data.evaluation, data.test) if part is not None]
+    counts = [microworld.size(task.microworld, each) for each in splits_of(task)] if sampled else map(len, parts)
     kind = kinds.find(data.kind)
-    return [(len(part), *kind.extent(part, length, training=part is data.train)) for part in parts]
+    extents = (kind.extent(part, length, training=part is data.train) for part in parts)
+    return [(number, *extent) for number, extent in zip(counts, extents, strict=True)]
 
 
 def recipe_of(job: Pretrain | Measure) -> Recipe:

@@ -3,7 +3,8 @@
 `run` fills a working directory of the store and returns the result, which the store then seals.
 """
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
@@ -46,11 +47,12 @@ def _id(job: Any) -> str:
     return identity(job.kind, **job.science())
 
 
-def _with(job: J, template: object, **changes: Any) -> J:
-    """A copy of a job with other seeds, which shares its `template` and checks nothing again."""
+def _with(job: J, shared: Mapping[str, object], **changes: Any) -> J:
+    """A copy of a job with other seeds, which has what is `shared` too and checks nothing again."""
     copy = object.__new__(type(job))
-    vars(copy).update(vars(job), template=template, **changes)
-    vars(copy).pop("id", None)
+    fields = vars(copy)
+    fields.update(vars(job), **shared, **changes)
+    fields.pop("id", None)
     return copy
 
 
@@ -75,6 +77,11 @@ class PrepareCorpus:
     def id(self) -> str:
         """The id of the corpus, which also depends on the version of the text code."""
         return identity(self.kind, **self.science(), text_version=tokens.TEXT_VERSION)
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Equal for the same corpus alone: it has no seed."""
+        return (self.id,)
 
     @property
     def label(self) -> str:
@@ -123,9 +130,14 @@ class Pretrain:
         facts = self.science()
         return template(self.kind, **facts | {"recipe": facts["recipe"] | {"seed": MARK}})
 
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Equal for pre-trainings that differ in their seeds alone."""
+        return self.template
+
     def with_seed(self, seed: int) -> "Pretrain":
         """The same pre-training with another seed."""
-        return _with(self, self.template, recipe=self.recipe.with_seed(seed))
+        return _with(self, {"template": self.template}, recipe=self.recipe.with_seed(seed))
 
     @property
     def code(self) -> Code | None:
@@ -205,6 +217,11 @@ class ImportCheckpoint:
     id = cached_property(_id)
 
     @property
+    def group(self) -> tuple[str, ...]:
+        """Equal for the same checkpoint alone: it has no seed."""
+        return (self.id,)
+
+    @property
     def label(self) -> str:
         """The checkpoint's name."""
         return f"{self.checkpoint.name}-fresh" if self.fresh else self.checkpoint.name
@@ -271,13 +288,18 @@ class Measure:
         """What the id hashes, around the seed and the pre-training; equal for measurements that differ in these."""
         return template(self.kind, **self.science() | {"finetune_seed": MARK, "pretrain": MARK})
 
+    @cached_property
+    def group(self) -> tuple[str, ...]:
+        """Equal for measurements that differ in their seeds alone, and in that of the pre-training."""
+        return *self.template, *self.pretrain.group
+
     def on(self, pretrain: Pretrained) -> "Measure":
         """The same measurement of another pre-training, which differs in its seed alone."""
-        return _with(self, self.template, pretrain=pretrain)
+        return _with(self, {"template": self.template, "group": self.group}, pretrain=pretrain)
 
     def with_seed(self, finetune_seed: int) -> "Measure":
         """The same measurement with another fine-tuning seed."""
-        return _with(self, self.template, finetune_seed=finetune_seed)
+        return _with(self, {"template": self.template, "group": self.group}, finetune_seed=finetune_seed)
 
     @property
     def kind(self) -> str:
@@ -399,11 +421,11 @@ def needs(job: Job) -> tuple[Job, ...]:
     return (job.corpus,) if isinstance(job, Pretrain) else ()
 
 
-def group_of(job: Job) -> tuple[str, ...]:
-    """A key that is equal for jobs that differ in their seeds alone."""
-    if isinstance(job, Measure):
-        return *job.template, *group_of(job.pretrain)
-    return job.template if isinstance(job, Pretrain) else (job.id,)
+def alike(jobs: Sequence[Job]) -> list[tuple[Job, int]]:
+    """A job of each group, with the number of the jobs in it."""
+    groups = [job.group for job in jobs]
+    numbers = Counter(groups)
+    return [(job, numbers[group]) for group, job in dict(zip(groups, jobs, strict=True)).items()]
 
 
 def per_group(function: Callable[[Job], T]) -> Callable[[Job], T]:
@@ -411,7 +433,7 @@ def per_group(function: Callable[[Job], T]) -> Callable[[Job], T]:
     known: dict[tuple[str, ...], T] = {}
 
     def of(job: Job) -> T:
-        if (group := group_of(job)) not in known:
+        if (group := job.group) not in known:
             known[group] = function(job)
         return known[group]
 

@@ -131,9 +131,9 @@ class Plan:
     def pretrainings(self) -> tuple[int, int]:
         """How many pre-trainings the variants ask for, over studies and seeds, and how many of them are distinct."""
         asked = {
-            (cell.study.name, cell.variant, cell.pretrain.id)
+            (cell.study.name, cell.variant, pretrain.id)
             for cell in self.cells
-            if isinstance(cell.pretrain, Pretrain)
+            if isinstance(pretrain := cell.pretrain, Pretrain)
         }
         return len(asked), len({run_id for *_, run_id in asked})
 
@@ -162,8 +162,17 @@ class Plan:
 
     def split(self, store: Store) -> tuple[list[Job], list[Job]]:
         """The jobs of this plan that the store has finished, and those that are left to run (see `to_run`)."""
-        done = {run.id for run in store.runs()}
-        return [job for job in self.jobs if job.id in done], to_run(self.jobs, done)
+        done = frozenset(run.id for run in store.runs())
+        if done not in self._splits:
+            self._splits.clear()  # of the store as it was
+            self._splits[done] = [job for job in self.jobs if job.id in done], to_run(self.jobs, done)
+        finished, left = self._splits[done]
+        return [*finished], [*left]
+
+    @cached_property
+    def _splits(self) -> dict[frozenset[str], tuple[list[Job], list[Job]]]:
+        """The last answer of `split`, by the ids of the finished runs of the store."""
+        return {}
 
 
 @contextmanager
@@ -239,6 +248,8 @@ class _Planner:
         if files and len(request.studies) > 1:
             raise BadInput(f"study file '{files[0].given}' defines code, which may change any run: run it alone")
         self.code = files[0].code if files else None
+        self._pretrainings: dict[tuple[object, ...], list[Pretrained]] = {}
+        self._measures: dict[tuple[object, ...], list[Measure]] = {}
         vocabulary = request.vocabulary
         if vocabulary is not None and kind(vocabulary, "--vocab") != "file":
             raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
@@ -307,14 +318,30 @@ class _Planner:
                 request.scale.milestones,
                 study=study.name,
             )
-            measured = [(each, [*self.jobs(first, study, scale, variant, each)]) for each in measurable or measurements]
-            for seed in request.seeds:
-                differs = seed != request.seeds[0]
-                pretrain = first.with_seed(seed) if differs and isinstance(first, Pretrain) else first
-                for measurement, alike in measured:
-                    for job in alike:
-                        run = job.on(pretrain) if differs and isinstance(job, Measure) else job
-                        yield Cell(study, variant.name, measurement, pretrain if job is first else run)
+            pretrainings = self.pretrainings(first)
+            series = [
+                (measurement, self.measures(job, pretrainings) if isinstance(job, Measure) else pretrainings)
+                for measurement in measurable or measurements
+                for job in self.jobs(first, study, scale, variant, measurement)
+            ]
+            for number in range(len(request.seeds)):
+                yield from (Cell(study, variant.name, measurement, runs[number]) for measurement, runs in series)
+
+    def pretrainings(self, first: Pretrained) -> Sequence[Pretrained]:
+        """A pre-training at each seed; studies with the same one share it."""
+        if not isinstance(first, Pretrain):
+            return [first]
+        key = (first.group, first.recipe)
+        if key not in self._pretrainings:
+            self._pretrainings[key] = [first, *map(first.with_seed, self.request.seeds[1:])]
+        return self._pretrainings[key]
+
+    def measures(self, first: Measure, pretrainings: Sequence[Pretrained]) -> Sequence[Measure]:
+        """A measurement of each of these pre-trainings; studies with the same one share it."""
+        key = (first.group, first.finetune_seed, first.data, first.settings, first.intermediate_task)
+        if key not in self._measures:
+            self._measures[key] = [first, *map(first.on, pretrainings[1:])]
+        return self._measures[key]
 
     def recipes(self, study: Study, base: Recipe) -> list[tuple[Variant, Recipe]]:
         """The chosen variants of a study. Raises `BadInput` for options that do not go with them."""

@@ -16,6 +16,7 @@ from bertlab.lab.statement import definition, statement, unlike
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.recipe.identity import by_kind, identity, leaves
 from bertlab.store import union
+from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.kinds.base import SETTINGS
 
@@ -31,6 +32,16 @@ def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:
     """
     made = [_record(plan, study, options) for study in plan.request.studies]
     return {union.name_of(record): record for record in made}
+
+
+@without_collector()
+def check(plan: Plan, store: Store) -> None:
+    """Raises `BadInput` if the store has another study with the name of one that a plan has."""
+    known = store.records(needed=[study.name for study in plan.request.studies])
+    names = {record["study"] for record in known.values()}
+    for study in plan.request.studies:
+        if study.name in names:
+            union.join(known, _record(plan, study, ""), f"'{store.root}'")
 
 
 def _setting(plan: Plan, study: Study) -> str:

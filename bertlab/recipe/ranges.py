@@ -272,11 +272,11 @@ def hints(kind: Any) -> dict[str, tuple[Any, Range | None]]:
 
 def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
     """Advice on a value that a field cannot hold; empty for a value that it can."""
-    origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if hint in PLAIN:
         if type(value) is not hint and (hint is not float or type(value) is not int):
             return f"give {PLAIN[hint]}"
         return "" if allowed is None or value is None or allowed.holds(value) else f"give {allowed}"
+    origin, inner = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
         text = value if type(value) is str else ""
         return "" if text in inner else suggestion(text, inner)

@@ -56,8 +56,18 @@ def version(task: str) -> str:
     return f"{VERSION}/{task}@{TASKS[task].revision}"
 
 
-def rows(task: str, split: Split) -> list[dict[str, Any]]:
-    """The examples of one split of a task, always the same. Raises `BadInput` for an unknown task or split.
+def size(task: str, split: str) -> int:
+    """The number of examples of one split of a task. Raises `BadInput` for an unknown task or split."""
+    if task not in TASKS:
+        raise unknown("synthetic task", task, TASKS)
+    sizes = {"train": TASKS[task].train, "validation": EVALUATION_EXAMPLES, "test": EVALUATION_EXAMPLES}
+    if split not in sizes:
+        raise unknown("split", split, sizes)
+    return sizes[split]
+
+
+def rows(task: str, split: Split, most: int | None = None) -> list[dict[str, Any]]:
+    """The examples of one split of a task, always the same, or the first `most` of them. Raises `BadInput` as `size`.
 
     Columns: inference (premise, hypothesis, label: 0 entailed, 1 open, 2 contradicted); question-inference (question,
     sentence, label: 0 answers it); paraphrase (sentence1, sentence2, label); similarity (the same, label 0.0 to 5.0);
@@ -65,11 +75,7 @@ def rows(task: str, split: Split) -> list[dict[str, Any]]:
     and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label); parts-of-speech (tokens,
     upos: tags of Universal Dependencies); coreference-resolution (sentences, clusters of first and last words).
     """
-    if task not in TASKS:
-        raise unknown("synthetic task", task, TASKS)
-    sizes = {"train": TASKS[task].train, "validation": EVALUATION_EXAMPLES, "test": EVALUATION_EXAMPLES}
-    if split not in sizes:
-        raise unknown("split", split, sizes)
+    count = size(task, split)
     make, labels = TASKS[task].make, TASKS[task].labels
     return [
         make(
@@ -81,5 +87,5 @@ def rows(task: str, split: Split) -> list[dict[str, Any]]:
                 id=f"{split}-{number}",
             )
         )
-        for number in range(sizes[split])
+        for number in range(count if most is None else min(most, count))
     ]

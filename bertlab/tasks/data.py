@@ -26,8 +26,8 @@ def load(task: Task, *, machine: Machine, world: bool, substitute: str | None = 
     return read(locate(task, machine=machine, world=world, substitute=substitute))
 
 
-def read(located: LocatedTask) -> TaskData:
-    """The examples at a location.
+def read(located: LocatedTask, most: int | None = None) -> TaskData:
+    """The examples at a location; of a synthetic task, the first `most` of each split.
 
     Raises `BadInput` that names the file and the row for a missing column, an invalid value (an unknown label, an
     answer that is not in its context, another number of tags than tokens) and an empty split; and if the Hub is needed
@@ -35,7 +35,7 @@ def read(located: LocatedTask) -> TaskData:
     """
     task = located.task
     kind = kinds.find(task.kind)
-    tables = answers.settled([_table(located, split) for split in splits_of(task)], kind.label_columns(task))
+    tables = answers.settled([_table(located, split, most) for split in splits_of(task)], kind.label_columns(task))
     labels = kind.label_names(task, tables)
     parts = [RawExamples(text=kind.text(task, table), labels=kind.answers(task, table, labels)) for table in tables]
     group = next((name for name in task.group if all(name in table.columns for table in tables)), None)
@@ -67,13 +67,13 @@ def _numbers(table: Table, column: str) -> Integers:
     return np.array([numbers[value] for value in values], np.int32)
 
 
-def _table(located: LocatedTask, split: str) -> Table:
+def _table(located: LocatedTask, split: str, most: int | None = None) -> Table:
     """The rows of a split that have labels."""
     task = located.task
-    return answers.labelled(_rows(located, split), kinds.find(task.kind).label_columns(task), task.unlabelled)
+    return answers.labelled(_rows(located, split, most), kinds.find(task.kind).label_columns(task), task.unlabelled)
 
 
-def _rows(located: LocatedTask, split: str) -> Table:
+def _rows(located: LocatedTask, split: str, most: int | None) -> Table:
     task, kind = located.task, kinds.find(located.task.kind)
     columns = (*chain.from_iterable(map(columns_of, _texts(task))), *kind.label_columns(task))
     optional = (*task.group, *kind.beside)
@@ -88,7 +88,7 @@ def _rows(located: LocatedTask, split: str) -> Table:
         return Table.of(examples, f"{task.hub} {split}{part}", columns, optional, names)
     from bertlab import synthetic as microworld
 
-    made = microworld.rows(task.microworld, cast(Any, split))
+    made = microworld.rows(task.microworld, cast(Any, split), most)
     return Table.of(made, f"microworld {task.microworld} {split}", columns, task.group)
 
 

@@ -18,6 +18,7 @@ from bertlab.objectives import MaskedLM
 from bertlab.recipe import cost
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, data, kinds
+from bertlab.tasks.locate import locate
 from bertlab.text import sources
 from bertlab.text.tokenizers import WordPiece
 
@@ -177,3 +178,14 @@ def test_the_extent_of_examples_is_near_that_of_their_sequences(name, tmp_path, 
         examples, tokens = kind.extent(raw, length, training)
         assert len(found) / len(raw) == pytest.approx(examples, rel=0.35)
         assert sum(map(len, found.sequences)) / len(raw) == pytest.approx(tokens, rel=0.15)
+
+
+@pytest.mark.parametrize("name", ["rte", "squad"])
+def test_a_synthetic_task_is_read_as_far_as_its_sizes_depend_on_it(machine, name):
+    located = locate(catalog.find(name), machine=machine, world=True)
+    whole = data.read(located)
+    parts = [part for part in (whole.train, whole.evaluation, whole.test) if part is not None]
+    extents = [kinds.find(whole.kind).extent(part, 32, training=part is whole.train) for part in parts]
+    expected = [(len(part), *extent) for part, extent in zip(parts, extents, strict=True)]
+    assert estimate._sizes(located, False, 32) == expected
+    assert len(whole.evaluation) > len(data.read(located, 10).evaluation) == 10

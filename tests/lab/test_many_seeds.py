@@ -7,7 +7,7 @@ import pytest
 from bertlab.estimates.estimate import estimate
 from bertlab.execution.schedule import Scheduler
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.jobs import Measure, Pretrain, group_of, per_group
+from bertlab.lab.jobs import Measure, Pretrain, per_group
 from bertlab.recipe import identity
 from bertlab.store.runs import Store
 
@@ -25,6 +25,23 @@ def test_the_id_of_every_job_is_the_hash_of_its_own_definition(machine, scale):
         if isinstance(job, Pretrain | Measure):
             assert job.id == identity.identity(job.kind, **job.science())
             assert isinstance(job, Measure) or job.recipe == dataclasses.replace(job.recipe, seed=job.seed)
+
+
+def test_studies_that_share_jobs_have_those_that_each_has_alone(machine):
+    names, options = studies.names(), {"seeds": (0, 5), "finetune_seeds": 1}
+    together = planned(names, "smoke", machine, **options).cells_of
+    shared = set()
+    for name in names:
+        alone = planned([name], "smoke", machine, **options).cells
+        assert [facts(cell) for cell in together[name]] == [facts(cell) for cell in alone]
+        shared |= {cell.job.study for cell in together[name]} - {name}
+    assert shared, "some study measures what another one measures"
+
+
+def facts(cell):
+    job = cell.job
+    of_task = (job.data, job.settings, job.intermediate_task) if isinstance(job, Measure) else ()
+    return cell.variant, cell.measurement, cell.milestone, job.id, cell.pretrain.id, cell.pretrain.recipe, *of_task
 
 
 def test_a_copy_with_other_seeds_is_the_job_that_is_made_with_them(machine):
@@ -60,7 +77,7 @@ def test_a_value_per_group_is_computed_once_for_all_seeds(machine, tmp_path):
     of = per_group(lambda job: asked.append(job) or job.label)
     values = [of(job) for job in made.jobs]
     assert len(values) == 1 + 2 * 5 * (1 + 3 * 2)
-    assert len(asked) == len({*map(group_of, made.jobs)}) == 1 + 2 * (1 + 3)
+    assert len(asked) == len({job.group for job in made.jobs}) == 1 + 2 * (1 + 3)
     one = planned(["masking"], "smoke", machine, finetune_seeds=2, only=("80/10/10", "0/0/100"))
     costs = [estimate(each, Store(tmp_path), machine, lambda job, devices: 1.0).to_do for each in (one, made)]
     assert [each.jobs for each in costs] == [15, 71]

@@ -326,10 +326,14 @@ class TaskKind(ABC):
         return 1.0, min(length, sum(float(token_counts(column).mean()) for column in raw.text) + 3)
 
 
+SAMPLED = 2_000
+"""The texts at the beginning of a column by which its tokens are estimated."""
+
+
 def token_counts(column: Sequence[str | Sequence[str]]) -> Floats:
-    """About the tokens of each of the first two thousand texts of a column, by their words."""
+    """About the tokens of each of the first `SAMPLED` texts of a column, by their words."""
     return np.array(
-        [PIECES_PER_WORD * (text.count(" ") + 1 if isinstance(text, str) else len(text)) for text in column[:2000]]
+        [PIECES_PER_WORD * (text.count(" ") + 1 if isinstance(text, str) else len(text)) for text in column[:SAMPLED]]
     )
 
 
