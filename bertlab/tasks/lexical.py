@@ -64,13 +64,14 @@ def features(text: Sequence[Sequence[str]]) -> csr_matrix:
     of each text; in a single column, two adjacent words)."""
     from scipy.sparse import csr_matrix
 
-    columns, starts, values = [], [0], []
+    counted = np.arange(COUNTS)
+    columns, starts, values = list[npt.NDArray[Any]](), [0], []
     for texts in zip(*text, strict=True):
         tokens = [words(each) for each in texts]
-        hashed = [np.array([_hash(word) for word in each], np.int64) for each in tokens]
-        parts = [(each * (2 * side + 3)) % FEATURES for side, each in enumerate(hashed)]
+        hashed = [np.array([*map(_hash, each)], np.int64) for each in tokens]
+        parts = [each * (2 * side + 3) for side, each in enumerate(hashed)]
         if len(hashed) == 2:
-            pairs = (hashed[0][:, None] * 31 + hashed[1][None, :] * 17).ravel()
+            pairs = (hashed[0][:, None] * 31 + hashed[1] * 17).ravel()
             one, two = set(tokens[0]), set(tokens[1])
             both = len(one & two)
             neighbours = [set(itertools.pairwise(each)) for each in tokens]
@@ -78,13 +79,16 @@ def features(text: Sequence[Sequence[str]]) -> csr_matrix:
                       len(neighbours[0] & neighbours[1]) / WORDS]  # fmt: skip
         else:
             pairs, counts = hashed[0][:-1] * 31 + hashed[0][1:] * 17, [0.0] * COUNTS
-        found = np.unique(np.concatenate([*parts, pairs % FEATURES])) + COUNTS
-        columns.append(np.concatenate([np.arange(COUNTS), found]))
-        values.append(np.concatenate([counts, np.ones(len(found))]))
-        starts.append(starts[-1] + len(columns[-1]))
-    shape = (len(columns), FEATURES + COUNTS)
-    columns_of_all = np.concatenate(columns).astype(np.int32)
-    return csr_matrix((np.concatenate(values), columns_of_all, np.array(starts, np.int32)), shape=shape)
+        found = np.concatenate([*parts, pairs]) & (FEATURES - 1)
+        found.sort()
+        found = found[np.flatnonzero(np.diff(found, prepend=-1))] + COUNTS
+        columns += counted, found
+        starts.append(starts[-1] + COUNTS + len(found))
+        values.append(counts)
+    shape = (len(values), FEATURES + COUNTS)
+    entries = np.ones(starts[-1])
+    entries[np.add.outer(starts[:-1], counted)] = values
+    return csr_matrix((entries, np.concatenate(columns).astype(np.int32), np.array(starts, np.int32)), shape=shape)
 
 
 def fit(count: int, classes: npt.NDArray[Any] | None, encoded: Encoded) -> Any:
