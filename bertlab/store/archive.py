@@ -97,6 +97,10 @@ class Archived(Run):
         archive = self.path.parents[1]
         raise BadInput(f"run {self.id} is in '{archive}': `bertlab merge {self.root} --into STORE` makes folders of it")
 
+    def damaged_by(self, path: Path) -> BadInput:
+        """The error of a run whose file at `path` differs from the manifest."""
+        return BadInput(f"'{path}' is damaged: get the archive again, or export the results again")
+
     def digest(self, name: str) -> str:
         """The SHA-256 of a file."""
         return sha256(self.content(name)).hexdigest()

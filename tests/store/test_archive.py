@@ -130,7 +130,7 @@ def test_a_changed_file_under_a_good_archive_is_a_damaged_run(exported, tmp_path
     ((run, path),) = Store(tmp_path).damaged()
     assert path == tmp_path / archive.FILE / result
     assert len(Store(tmp_path).runs()) == 11
-    with pytest.raises(BadInput, match=r"result.json' is damaged"):
+    with pytest.raises(BadInput, match=r"result.json' is damaged: get the archive again"):
         merge([tmp_path], tmp_path / "into", lambda done, total: None)
     assert not (tmp_path / "into").exists()
     assert run.id == result.split("/")[1].partition("--")[0]
