@@ -220,3 +220,9 @@ def test_only_computing_counts_against_the_limit_and_waiting_ends_later(place, m
     (place / "own.py").write_text("import time\nwhile True: time.sleep(9)")
     with pytest.raises(BadInput, match=r"takes over 0\.2 s to read"):
         studies.find("own.py")
+
+
+def test_a_file_that_replaces_the_streams_takes_no_line_of_the_command(call, place, capsys):
+    (place / "own.py").write_text(HEAD + WHOLE.format(**GOOD) + "import sys\nsys.stdout = sys.stderr = None\n")
+    assert call("show", "own.py") == 0
+    assert "own" in capsys.readouterr().out
