@@ -22,11 +22,17 @@ from bertlab.store.files import expanded, kind
 
 PRECISIONS = ("auto", "fp32", "bf16")
 COMPILATIONS = ("auto", "yes", "no", "graphs")
-CACHE = "~/.cache/bertlab"
 WORKER_BYTES = 2 * 2**30
 """About the memory that a run on the CPU takes: torch, and a model with its optimizer and activations."""
 COMPILE_MIN_STEPS = 5000
 """Compiling takes about a minute, which shorter trainings do not save."""
+
+
+def _place_of_cache() -> Path:
+    if own := os.environ.get("BERTLAB_CACHE"):
+        return expanded(own, "BERTLAB_CACHE")
+    caches = os.environ.get("XDG_CACHE_HOME", "")  # its specification ignores relative paths
+    return expanded(caches if os.path.isabs(caches) else "~/.cache", "HOME") / "bertlab"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,8 +42,8 @@ class Machine:
     runs: Path = Path("runs")
     data: Path | None = None
     """A local copy of tasks and corpora, searched before the Hub."""
-    cache: Path = field(default_factory=lambda: expanded(os.environ.get("BERTLAB_CACHE") or CACHE, "BERTLAB_CACHE"))
-    """The index of file hashes, which may be deleted. `BERTLAB_CACHE` sets the default."""
+    cache: Path = field(default_factory=_place_of_cache)
+    """The index of file hashes, which may be deleted. `BERTLAB_CACHE` and `XDG_CACHE_HOME` set the default."""
     precision: str = "auto"
     """`auto` is bf16 if the hardware supports it, else fp32."""
     compile: str = "auto"
@@ -103,7 +109,7 @@ class Machine:
     @property
     def num_threads(self) -> int:
         """CPU threads in use."""
-        return self.threads or len(os.sched_getaffinity(0))
+        return self.threads or usable_cores()
 
     def check(self) -> None:
         """Raises `BadInput` if torch finds fewer GPUs on this machine than `gpus`, or Ray is needed and not there."""
@@ -223,11 +229,18 @@ class Machine:
         }
 
 
+def usable_cores() -> int:
+    """The cores that the system lets this process use."""
+    if hasattr(os, "sched_getaffinity"):  # macOS has no affinity
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
 def runs_that_fit(threads: int) -> int:
     """The number of runs of `threads` threads for which this process may use cores and memory, at least one."""
     machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     memory = min(machine, cgroups.memory() or machine)
-    allowed = len(os.sched_getaffinity(0))
+    allowed = usable_cores()
     cores = min(allowed, cgroups.cores() or allowed)
     return max(1, min(cores // threads, round(memory / WORKER_BYTES)))
 

@@ -152,3 +152,20 @@ def test_a_result_records_the_instructions_of_its_matrix_products(monkeypatch, f
     if limit:
         monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", limit)
     assert Machine(precision=precision, threads=1).numerics()["instructions"] == found
+
+
+@pytest.mark.parametrize(
+    ("variables", "expected"),
+    [
+        ({"BERTLAB_CACHE": "/own", "XDG_CACHE_HOME": "/caches"}, "/own"),
+        ({"XDG_CACHE_HOME": "/caches"}, "/caches/bertlab"),
+        ({"XDG_CACHE_HOME": "relative"}, "/home/me/.cache/bertlab"),
+        ({}, "/home/me/.cache/bertlab"),
+    ],
+)
+def test_the_cache_is_where_the_system_keeps_caches(monkeypatch, variables, expected):
+    for name in ("BERTLAB_CACHE", "XDG_CACHE_HOME"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"HOME": "/home/me", **variables}.items():
+        monkeypatch.setenv(name, value)
+    assert str(Machine().cache) == expected

@@ -131,6 +131,14 @@ def _model(job: Job) -> str:
     return f"{recipe.model.shape}: {size}; {batch}, {lengths} tokens"
 
 
+def require_memory() -> None:
+    """Raises `BadInput` if `ulimit -v` leaves this process too little memory, where the system has that limit."""
+    limit = resource.getrlimit(resource.RLIMIT_AS)[0] if hasattr(resource, "RLIMIT_AS") else resource.RLIM_INFINITY
+    if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
+        least = f"raise it to at least {LEAST_MEMORY / 1e6:,.0f} MB"
+        raise BadInput(f"`ulimit -v` limits this process to {limit / 1e6:,.0f} MB: {least}")
+
+
 def require_room(jobs: list[Job], store: Store) -> None:
     """Raises `BadInput` if what the jobs write does not fit on the disk of the store."""
     corpora = [job for job in jobs if isinstance(job, PrepareCorpus)]
@@ -179,10 +187,7 @@ def carry_out(
     pending = to_run(jobs, done)
     if not pending:
         return True
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)  # as `ulimit -v` sets it
-    if limit != resource.RLIM_INFINITY and limit < LEAST_MEMORY:
-        least = f"raise it to at least {LEAST_MEMORY / 1e6:,.0f} MB"
-        raise BadInput(f"`ulimit -v` limits this process to {limit / 1e6:,.0f} MB: {least}")
+    require_memory()
     used = {each.id for job in jobs for each in (job, *needs(job))}  # a run of `--from` is no job
     read_tasks(pending)
     require_room(pending, store)

@@ -98,8 +98,18 @@ def sweep(path: Path) -> None:
     left = re.compile(re.escape(f".{path.name}.") + r"(\d+)\.part")
     for beside in path.parent.iterdir() if path.parent.is_dir() else ():
         process = left.fullmatch(beside.name)
-        if process and not Path(f"/proc/{process[1]}").exists() and time.time() - beside.lstat().st_mtime > 2:
+        if process and not _lives(int(process[1])) and time.time() - beside.lstat().st_mtime > 2:
             remove(path.parent, beside.name)
+
+
+def _lives(process: int) -> bool:
+    try:
+        os.kill(process, 0)
+    except (ProcessLookupError, OverflowError):
+        return False
+    except PermissionError:  # another user's
+        return True
+    return True
 
 
 def write_json(root: Path, name: str, data: Any) -> None:

@@ -150,6 +150,17 @@ def test_only_old_parts_of_killed_processes_are_swept(tmp_path):
     assert {path.name for path in tmp_path.iterdir()} == {*names} - {names[1]}
 
 
+def test_the_part_of_a_process_of_another_user_stays(tmp_path, monkeypatch):
+    def refused(process, number):
+        raise PermissionError(1, "Operation not permitted")
+
+    monkeypatch.setattr(os, "kill", refused)
+    (tmp_path / ".x.7.part").mkdir()
+    os.utime(tmp_path / ".x.7.part", (0, 0))
+    sweep(tmp_path / "x")
+    assert (tmp_path / ".x.7.part").exists()
+
+
 def test_a_lock_has_the_last_record_of_each_stage(tmp_path):
     with locks.locked(tmp_path / "a") as lock:
         for done, stage, recorded in ((1, "x" * 3000, 1), (2, "x" * 3000, 1), (3, "y", 3)):
