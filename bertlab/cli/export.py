@@ -1,6 +1,7 @@
 """`bertlab export`: writes a checkpoint for transformers, or the results of a study."""
 
 import os
+import re
 import shutil
 from contextlib import suppress
 from pathlib import Path
@@ -23,6 +24,9 @@ def export(
     push: str = option("", "--push", "OWNER/NAME", "Upload it to the Hugging Face Hub too (HF_TOKEN)."),
     study: str = STUDY_FILE,
     public: bool = option(False, "--public", None, "Make a new repository of --push public; default: private."),
+    license: str = option(
+        "", "--license", "ID", "The licence on the card, as the Hub names it: apache-2.0, mit, other."
+    ),
     runs: Path = RUNS,
     json: bool = JSON,
 ) -> None:
@@ -47,6 +51,11 @@ def export(
         raise BadInput("--public is for a repository: give --push OWNER/NAME too")
     if study and results:
         raise BadInput("--study is for a model: results are written without the code of a study file")
+    licence = license.lower()
+    if licence and not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", licence):
+        raise BadInput(
+            f"--license '{license}' is no identifier of the Hub: give one such as apache-2.0, mit or cc-by-4.0"
+        )
     store = Store(runs)
     existing = next(path for path in target.parents if path.exists())
     beside = existing / f".{target.name}.{os.getpid()}.part"
@@ -57,7 +66,10 @@ def export(
         raise unusable(error, "export target", directory) from error
     try:
         with writing(directory, "export target"):
-            what = exports.results(store, run, beside) if results else exports.checkpoint(store, run, beside, study)
+            if results:
+                what = exports.results(store, run, beside, licence)
+            else:
+                what = exports.checkpoint(store, run, beside, study, licence)
             address = hub.push(beside, push, "dataset" if results else "model", public=public) if push else ""
             target.parent.mkdir(parents=True, exist_ok=True)
             beside.rename(target)

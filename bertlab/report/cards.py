@@ -23,6 +23,7 @@ from bertlab.store.run import Run
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog
 from bertlab.tasks.kinds import KINDS
+from bertlab.text.sources import WIKITEXT
 
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
@@ -31,19 +32,26 @@ STUDIES = ("study", "scale", "variant", "measurement", "metric", "this run", "al
 """The columns of the table of a run in its studies."""
 
 
-def results(evidences: Sequence[Evidence], tables: Sequence[str]) -> str:
-    """The card of exported results: a data set of tables, each in a file of its name, the first one by default."""
+def results(evidences: Sequence[Evidence], tables: Sequence[str], licence: str = "") -> str:
+    """The card of exported results: a data set of tables, each in a file of its name, the first one by default.
+
+    `licence` is the Hub's identifier; empty for none.
+    """
     from huggingface_hub import DatasetCardData
 
     configs: list[dict[str, Any]] = [{"config_name": name, "data_files": f"{name}.parquet"} for name in tables]
     configs[0]["default"] = True
     names = ", ".join(dict.fromkeys(each.study for each in evidences))
-    data = DatasetCardData(pretty_name=f"Results of {names}", tags=["bertlab"], configs=configs)
+    pretty_name = f"Results of {names}"
+    data = DatasetCardData(license=licence or None, pretty_name=pretty_name, tags=["bertlab"], configs=configs)
     return render("dataset_card.md.j2", metadata=data.to_yaml(), names=names, evidences=evidences, tables_of=tables)
 
 
-def model(run: Run, recipe: Recipe, store: Store) -> str:
-    """The card of a pre-training: its recipe, its measurements in the store, and the tables of studies that have it."""
+def model(run: Run, recipe: Recipe, store: Store, licence: str = "") -> str:
+    """The card of a pre-training: its recipe, its measurements in the store, and the tables of studies that have it.
+
+    `licence` is the Hub's identifier; empty for none.
+    """
     result, architecture = run.result(), _architecture(run, recipe)
     names = ("steps", "tokens", "real_tokens", "parameters", "vocabulary", "unigram_entropy")
     figures = {name.replace("_", " "): result[name] for name in names if name in result}
@@ -56,7 +64,7 @@ def model(run: Run, recipe: Recipe, store: Store) -> str:
     evidences = [each for each in gather_all(store) if any(cell.pretrain_id == run.id for cell in each.cells)]
     return render(
         "model_card.md.j2",
-        metadata=_metadata(run, recipe, measured, architecture),
+        metadata=_metadata(run, recipe, measured, architecture, licence),
         evidences=evidences,
         studies=Table(STUDIES, tuple(_in_studies(evidences, run.id)), STUDIES[1:5]),
         synthetic=any(map(_is_synthetic, measured)),
@@ -108,12 +116,19 @@ def _text(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _metadata(run: Run, recipe: Recipe, measured: Sequence[Run], architecture: str) -> str:
+def _metadata(run: Run, recipe: Recipe, measured: Sequence[Run], architecture: str, licence: str) -> str:
     """What the Hub reads of a pre-training, in YAML, with what was measured on it in the form of `model-index`."""
     from huggingface_hub import ModelCardData
 
-    texts = [Reference.parse(each.name) for each in recipe.corpus.sources if each.content.startswith("hub:")]
+    sources = [each.name if each.content.startswith("hub:") else "" for each in recipe.corpus.sources]
+    texts = [*map(Reference.parse, sources)]
+    result = run.result()
+    trained = result["checkpoint"] if "commit" in result and not result.get("fresh") else ""
+    base = Reference.parse(trained, owned=False)
     data = ModelCardData(
+        license=licence or None,
+        language="en" if texts and all(map(_is_english, texts)) else None,
+        base_model=base.repository if base else None,
         model_name=run.label,
         library_name="transformers",
         pipeline_tag=None if recipe.causal else "fill-mask",
@@ -122,6 +137,11 @@ def _metadata(run: Run, recipe: Recipe, measured: Sequence[Run], architecture: s
         eval_results=[*_heldout(run, recipe), *_evaluated(measured)] or None,
     )
     return data.to_yaml()
+
+
+def _is_english(text: Reference | None) -> bool:
+    """Whether a data set of the Hub is known to be English: by its name, or a configuration such as `20231101.en`."""
+    return text is not None and (text.repository == WIKITEXT or text.configuration.split(".")[-1] == "en")
 
 
 def _heldout(run: Run, recipe: Recipe) -> Iterator[EvalResult]:

@@ -25,10 +25,10 @@ if TYPE_CHECKING:
     import pandas
 
 
-def checkpoint(store: Store, name: str, directory: Path, study: str = "") -> str:
+def checkpoint(store: Store, name: str, directory: Path, study: str = "", licence: str = "") -> str:
     """Writes the pre-training that `name` names into `directory`; says what it wrote. Raises `BadInput` for no run.
 
-    `study` is the file that defines parts of it, see `own_parts`.
+    `study` is the file that defines parts of it, see `own_parts`; `licence` is for the card.
     """
     run = store.match(name, lambda run: run.kind in PRETRAINED)
     run.verify()
@@ -39,15 +39,16 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "") -> str
 
     recipe, opened = load(Recipe, run.science()["recipe"]), open_pretrained(run.path)
     huggingface.write(directory, opened.model, recipe.model, opened.tokenizer)
-    write(directory, "README.md", cards.model(run, recipe, store))
+    write(directory, "README.md", cards.model(run, recipe, store, licence))
     architecture, written = architecture_of(recipe.model, recipe.causal, opened.tokenizer.pad)
     repeated = "" if written == recipe.model.declared else ", with what its layers share repeated in each layer,"
     return f"the {architecture.title} checkpoint of {run.label}{repeated}"
 
 
-def results(store: Store, study: str, directory: Path) -> str:
+def results(store: Store, study: str, directory: Path, licence: str = "") -> str:
     """Writes the finished runs of a study, or of `all`, into `directory`: a store without weights for `bertlab report`,
-    whose runs and records are in an archive, and a data set of its tables for `datasets.load_dataset`.
+    whose runs and records are in an archive, and a data set of its tables for `datasets.load_dataset`, with `licence`
+    on its card.
 
     Raises `BadInput` for a study that was never run.
     """
@@ -81,7 +82,7 @@ def results(store: Store, study: str, directory: Path) -> str:
     tables = {"values": tidy.values, "summary": tidy.summary, "claims": tidy.claims}
     for name, lines in tables.items():
         write_parquet(directory / f"{name}.parquet", lines(evidences))
-    write(directory, "README.md", cards.results(evidences, [*tables]))
+    write(directory, "README.md", cards.results(evidences, [*tables], licence))
     return f"{copied} results of {'all studies' if study == ALL else study}"
 
 

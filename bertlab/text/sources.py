@@ -22,7 +22,8 @@ from bertlab.recipe import Source
 from bertlab.store.files import digest, expanded, kind
 from bertlab.text import boundaries, rows
 
-ALIASES = {"wikitext-103": "Salesforce/wikitext:wikitext-103-raw-v1", "wikipedia": "wikimedia/wikipedia:20231101.en"}
+WIKITEXT = "Salesforce/wikitext"
+ALIASES = {"wikitext-103": f"{WIKITEXT}:wikitext-103-raw-v1", "wikipedia": "wikimedia/wikipedia:20231101.en"}
 """Short names of data sets of the Hub; each can be followed by `@revision`."""
 _TEXT = (".txt", ".raw", ".tokens", ".train", ".dev", ".valid", ".test")
 """Ends of the names of text files; WikiText's are `wiki.train.tokens`, BabyLM's `childes.train`."""
@@ -30,7 +31,7 @@ _ENDS = (".txt", ".jsonl", ".parquet", ".raw", ".tokens")
 """Ends of names that name no split."""
 SUFFIXES = (*_TEXT, ".txt.gz", ".jsonl", ".jsonl.gz", ".parquet")
 
-_OF_LINES = ("Salesforce/wikitext",)
+_OF_LINES = (WIKITEXT,)
 """Data sets whose records are single lines of articles."""
 LOCAL = "give local files"
 """What to do without the Hub."""

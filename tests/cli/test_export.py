@@ -9,6 +9,7 @@ import stat
 
 import pytest
 import torch
+from huggingface_hub import ModelCard
 
 from bertlab.recipe import Recipe
 from bertlab.store.runs import Store
@@ -22,7 +23,7 @@ def exported(call, finished, tmp_path_factory):
     folder = tmp_path_factory.mktemp("exported") / "out"
     before = os.umask(0o022)
     try:
-        assert call("export", RUN, folder, "--runs", finished) == 0
+        assert call("export", RUN, folder, "--runs", finished, "--license", "Apache-2.0") == 0
     finally:
         os.umask(before)
     return folder
@@ -117,6 +118,16 @@ def test_the_card_has_the_recipe_and_what_was_measured(exported, finished):
         metric, value = next(iter(each["metrics"].items()))
         assert re.search(rf"\| {each['task']} *\| +microworld \| +{each['split']} \|.*\b{metric} {value:.4g}", card)
     assert len(re.findall(r"\| +microworld \| ", card)) == len(own) + sum("test" in each for each in own)
+
+
+def test_the_card_has_the_licence_and_no_language_of_synthetic_text(exported):
+    data = ModelCard.load(exported / "README.md").data
+    assert (data.license, data.language, data.base_model) == ("apache-2.0", None, None)
+
+
+def test_a_licence_that_the_hub_cannot_name_is_one_line(call, finished, tmp_path, capsys):
+    assert call("export", RUN, tmp_path / "x", "--runs", finished, "--license", "my own: licence") == 2
+    assert "is no identifier of the Hub" in capsys.readouterr().err
 
 
 def test_the_card_shows_how_to_use_the_model_and_what_it_has_not_learned(exported):

@@ -1,11 +1,13 @@
 """The card of an exported checkpoint: what was measured on it, and how."""
 
+from types import SimpleNamespace
+
 import pytest
 from huggingface_hub import ModelCard
 
 from bertlab.adaptation import Adapters, Features, FineTuning
 from bertlab.names import plain
-from bertlab.recipe import Recipe
+from bertlab.recipe import Corpus, Recipe, Source
 from bertlab.recipe.identity import science
 from bertlab.report.cards import model
 from bertlab.store.runs import Store
@@ -57,6 +59,39 @@ def test_results_of_two_settings_are_no_seeds_of_one(builder):
     evaluated = ModelCard(model(run, Recipe(), store)).data.eval_results
     found = {(each.metric_value, each.metric_name) for each in evaluated if each.task_name == "mnli"}
     assert found == {(50.0, "accuracy, finetune"), (65.0, "accuracy, finetune, mean of 2 fine-tuning seeds")}
+
+
+@pytest.mark.parametrize(
+    ("names", "content", "language"),
+    [
+        (["Salesforce/wikitext:wikitext-103-raw-v1"], "hub:00", "en"),
+        (["wikimedia/wikipedia:20231101.en", "allenai/c4:en"], "hub:00", "en"),
+        (["wikimedia/wikipedia:20231101.en", "wikimedia/wikipedia:20231101.de"], "hub:00", None),
+        (["wikimedia/wikipedia:20231101.en"], "sha256:00", None),
+    ],
+)
+def test_a_language_is_on_the_card_where_all_texts_have_it(builder, names, content, language):
+    builder.pretrain("80/10/10")
+    store = Store(builder.root)
+    (run,) = store.runs()
+    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
+    recipe = Recipe(corpus=Corpus(sources=tuple(Source(name=name, content=content) for name in names)))
+    assert ModelCard(model(run, recipe, store)).data.language == language
+
+
+def test_a_card_names_the_checkpoint_of_the_hub_that_its_run_is(builder):
+    builder.pretrain("80/10/10")
+    store = Store(builder.root)
+    (run,) = store.runs()
+    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
+    result = run.result() | {"checkpoint": "google-bert/bert-base-uncased", "fresh": False}
+    expected = {"google-bert/bert-base-uncased": {"commit": "00"}, None: {}}
+    for name, facts in expected.items():
+        imported = SimpleNamespace(
+            **{key: getattr(run, key) for key in ("id", "label", "path", "environment", "science")}
+        )
+        imported.result = lambda facts=facts: result | facts
+        assert ModelCard(model(imported, Recipe(), store)).data.base_model == name
 
 
 @pytest.mark.parametrize(

@@ -208,7 +208,9 @@ class TrainedByteLevelBPE(TrainedTokenizer):
     @property
     def config(self) -> dict[str, Any]:
         """The fields of tokenizer_config.json that are its own."""
-        return {**super().config, "add_prefix_space": self.settings.add_prefix_space}
+        _, _, cls, sep, _ = self.specials
+        ends = {"bos_token": cls, "eos_token": sep} if (cls, sep) == ("<s>", "</s>") else {}  # RoBERTa's
+        return {**super().config, **ends, "add_prefix_space": self.settings.add_prefix_space}
 
     def write(self, directory: Path, length: int, segments: int) -> None:
         """Writes it in the files of `transformers`, a vocab.json and a merges.txt among them."""

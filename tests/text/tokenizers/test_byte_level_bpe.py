@@ -132,6 +132,7 @@ def test_files_are_those_of_transformers(tmp_path, names, prefix):
     around = ours.encode_around(["The ", " are."])
     assert theirs("The <mask> are.")["input_ids"] == [ours.cls, *around[0], ours.mask, *around[1], ours.sep]
     assert (theirs.pad_token_id, theirs.mask_token_id) == (ours.pad, ours.mask)
+    assert (theirs.bos_token, theirs.eos_token) == ("<s>", "</s>")
     kept = tmp_path / "kept"
     kept.mkdir()
     for name in names:
