@@ -12,6 +12,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bertlab import trackers
 from bertlab.errors import BadInput, unknown
 from bertlab.execution import environment
 from bertlab.machine import Machine
@@ -128,6 +129,7 @@ def ablate(
     workers: int | None = None,
     threads: int = 0,
     quiet: bool = False,
+    loggers: Sequence[Any] = (),
     **options: Any,
 ) -> Ablation:
     """Runs studies as `bertlab ablate` does: skips finished runs, prints progress and results unless `quiet`.
@@ -135,6 +137,10 @@ def ablate(
     `study` is a name, `all`, the path of a study file, a `Study`, or several of these. `settings` are those of `--set`:
     `{"schedule.steps": 500}`; seeds are how many, or which. `options` are the other options of the command by their
     names, such as `substitute={"conll2003": "bc5cdr"}`, `from_`, `precision`, `search`, `retry` and `dry_run`.
+
+    `loggers` get the curves of all trainings and the results: names as of `--logger`, Lightning loggers, which all runs
+    share, and functions that make one for the `bertlab.trackers.base.Page` of a run. But for names, runs are then in
+    this process, one at a time, by default of one thread.
 
     Raises `BadInput` for what cannot run, also for a `Study` with a loss, selection or tokenizer of your own, which
     belong in a study file, and `KeyboardInterrupt` for Ctrl-C, after which the same call resumes. Failed runs are in
@@ -166,15 +172,21 @@ def ablate(
     given |= {"finetune_seeds": finetune_seeds, "only": _texts(only), "random_init": random_init}
     given |= {"corpus": _texts(corpus), "data": None if data is None else Path(data), "runs": Path(runs)}
     given |= {"gpus": gpus, "workers": workers, "threads": threads}
+    followers = [each if isinstance(each, str) else trackers.Opener(each) for each in loggers]
+    openers = [each for each in followers if isinstance(each, trackers.Opener)]
+    if openers and workers is None:  # numbers stay those of a worker
+        given |= {"workers": 0, "threads": threads if gpus else threads or 1}
     several = study if isinstance(study, Sequence) and not isinstance(study, str) else [study]
     given["study"] = [str(each) if isinstance(each, Path) else each for each in several]
     flags: dict[str, Any] = {"search": False, "logger": None, "retry": False, "dry_run": False}
     flags = {name: given.pop(name, usual) for name, usual in flags.items()}
+    flags["logger"] = [*(flags["logger"] or ()), *followers]
     groups = group(StudyOptions, given), group(ClusterOptions, given)
     for name in given:  # those that no group has taken
         raise unknown("option of ablate", name, {*flags, *vars(groups[0]), *vars(groups[1])})
+    silence = contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext()
     try:
-        with contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext():
+        with silence, trackers.ended(openers):
             done = measured(*groups, budget=budget, until_decided=until_decided, **flags)
         return Ablation(done.results, done.complete)
     except Interrupted as error:

@@ -29,8 +29,8 @@ COMPILE_MIN_STEPS = 5000
 
 
 def _place_of_cache() -> Path:
-    if own := os.environ.get("BERTLAB_CACHE"):
-        return expanded(own, "BERTLAB_CACHE")
+    if chosen := os.environ.get("BERTLAB_CACHE"):
+        return expanded(chosen, "BERTLAB_CACHE")
     caches = os.environ.get("XDG_CACHE_HOME", "")  # its specification ignores relative paths
     return expanded(caches if os.path.isabs(caches) else "~/.cache", "HOME") / "bertlab"
 
@@ -62,8 +62,8 @@ class Machine:
     """The address of a Ray cluster; empty for this machine."""
     micro_batch: int = 0
     """Sequences per forward pass; 0 for the whole batch of a step."""
-    loggers: tuple[str, ...] = ()
-    """Names of `TRACKERS` that receive training curves and the results of studies."""
+    loggers: tuple[str | trackers.Opener, ...] = ()
+    """What receives training curves and the results of studies: names of `TRACKERS`, or loggers in this process."""
 
     def __post_init__(self) -> None:
         if self.precision not in PRECISIONS:
@@ -89,6 +89,10 @@ class Machine:
             raise BadInput(f"--threads is {self.threads}: this machine has {cores} cores, so use at most {cores}")
         if not self.cluster and self.workers > max(8, 4 * cores):
             raise BadInput(f"--workers is {self.workers}: this machine has {cores} cores, so use about {cores}")
+        if not self.is_single_process and not all(isinstance(each, str) for each in self.loggers):
+            raise BadInput(
+                "loggers has objects of this process, and runs have others: leave out workers, GPUs or cluster"
+            )
         if self.micro_batch > 1_000_000:
             raise BadInput(f"--micro-batch is {self.micro_batch}: use at most 1,000,000 sequences")
         if self.gpus and self.workers:

@@ -107,7 +107,7 @@ STORE = "BERTLAB_RUNS"
 RUNS = option(Path("runs"), "--runs, --store", "DIR", "The store: the directory of all runs.", envvar=STORE)
 JSON = option(False, "--json", None, "Print one JSON document on standard output, and all else on standard error.")
 STUDY_FILE = option("", "--study", "FILE", "The study file that defines parts of RUN, such as a loss: runs its code.")
-LOGGERS = option(None, "--logger", "tensorboard|trackio|wandb", "Log curves and results there too; repeatable.")
+LOGGERS = option(None, "--logger", "mlflow|tensorboard|trackio|wandb", "Log curves and results there too; repeatable.")
 RETRY = option(False, "--retry", None, "Run diverged jobs again too, and those that failed in rounds of seeds.")
 DRY_RUN = option(False, "--dry-run", None, "Print the plan and exit.")
 WORKERS = "BERTLAB_WORKERS"

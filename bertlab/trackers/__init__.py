@@ -1,21 +1,30 @@
-"""Trackers: TensorBoard, Weights & Biases and trackio, one file each. What they hold changes no result."""
+"""Trackers: MLflow, TensorBoard, trackio and Weights & Biases, one file each. What they hold changes no result."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 
 from bertlab.errors import FORBIDDEN, FULL, BadInput, install, unknown
 from bertlab.trackers.base import Page, Tracker
+from bertlab.trackers.lightning import Opener
+from bertlab.trackers.mlflow import MLflow
 from bertlab.trackers.tensorboard import TensorBoard
 from bertlab.trackers.trackio import Trackio
 from bertlab.trackers.wandb import Wandb
 
-TRACKERS: dict[str, type[Tracker]] = {"tensorboard": TensorBoard, "trackio": Trackio, "wandb": Wandb}
+TRACKERS: dict[str, type[Tracker]] = {
+    "mlflow": MLflow,
+    "tensorboard": TensorBoard,
+    "trackio": Trackio,
+    "wandb": Wandb,
+}
 """By the name that `--logger` takes, which is also the extra that installs it."""
 
 
-def check(name: str) -> None:
+def check(name: str | Opener) -> None:
     """Raises `BadInput` if there is no tracker of this name, or its package is not installed."""
+    if isinstance(name, Opener):
+        return
     if name not in TRACKERS:
         raise unknown("logger", name, TRACKERS)
     if not any(find_spec(package) for package in TRACKERS[name].packages):
@@ -23,15 +32,32 @@ def check(name: str) -> None:
 
 
 @contextmanager
-def opened(names: Sequence[str], page: Page) -> Iterator[dict[str, Tracker]]:
+def ended(openers: Sequence[Opener]) -> Iterator[None]:
+    """Ends the loggers that all pages share when no page needs them any more."""
+    status = "failed"
+    try:
+        yield
+        status = "success"
+    finally:
+        for each in openers:
+            if each.shared:
+                each.chosen.finalize(status)
+
+
+@contextmanager
+def opened(chosen: Sequence[str | Opener], page: Page) -> Iterator[dict[str, Tracker]]:
     """The page in each of these trackers, by name, closed in the end. Raises `BadInput` if it cannot be opened."""
+    openers: dict[str, Callable[[Page], Tracker]] = {
+        f"{each}-{index}" if isinstance(each, Opener) else each: each if isinstance(each, Opener) else TRACKERS[each]
+        for index, each in enumerate(chosen)
+    }
     found: dict[str, Tracker] = {}
     failed = True
     try:
-        for name in names:
+        for name, opener in openers.items():
             try:
                 page.folder.mkdir(parents=True, exist_ok=True)
-                found[name] = TRACKERS[name](page)
+                found[name] = opener(page)
             except Exception as error:  # whatever a package raises that has no account, no server or another version
                 if isinstance(error, OSError) and error.errno in (*FULL, *FORBIDDEN):
                     raise

@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas
 import pytest
 import torch
+from lightning.pytorch.loggers import CSVLogger
 
 import bertlab
 from bertlab import MaskedLM, Measurement, Study, Variant
@@ -141,6 +142,19 @@ def test_ablate_gives_what_the_command_prints(again, call, runs, smoke, capsys):
     for shown in (repr(found), found._repr_html_()):
         assert f"{table.iloc[0, 0]:.2f}" in shown
         assert found.verdicts["claim"][0] in shown.replace("&amp;", "&")
+
+
+def test_lightning_loggers_get_the_results_from_this_process_alone(again, tmp_path):
+    logger = CSVLogger(tmp_path, "csv", "")
+    found = again(loggers=[logger], workers=None, threads=0)
+    logged = pandas.read_csv(tmp_path / "csv" / "metrics.csv").iloc[-1]
+    for measurement, means in found.table.items():
+        for variant, mean in means.dropna().items():
+            assert logged[f"masking at smoke/mean/{measurement}: {variant}"] == pytest.approx(mean)
+    with pytest.raises(BadInput, match="objects of this process"):
+        again(loggers=[logger], workers=2)
+    with pytest.raises(BadInput, match="loggers has 3"):
+        again(loggers=[3])
 
 
 def test_ablate_works_outside_of_the_main_thread(again):

@@ -5,8 +5,10 @@ import json
 import struct
 from types import SimpleNamespace
 
+import pandas
 import pytest
 from lightning.fabric.utilities.rank_zero import rank_zero_only
+from lightning.pytorch.loggers import CSVLogger
 
 from bertlab import progress as signals
 from bertlab.adaptation import Features, FineTuning
@@ -18,6 +20,7 @@ from bertlab.progress import Interrupted, silent
 from bertlab.recipe.identity import science
 from bertlab.store.runs import Store
 from bertlab.trackers import TRACKERS
+from bertlab.trackers.lightning import Opener
 from bertlab.training import loggers as log
 from bertlab.training import pretraining
 from bertlab.training.finetuning import finetune
@@ -107,6 +110,13 @@ def test_the_curve_is_told_and_changes_no_byte(trained, loggers, tmp_path):
     recipe = logger.page.fields["recipe"]
     assert (recipe["optimizer"]["beta1"], recipe["inputs"]["format"]) == (0.9, "segment-pair"), "defaults are left out"
     assert logger.ended == "success"
+
+
+def test_a_lightning_logger_has_the_curve(trained, store, tmp_path):
+    trained("logged", loggers=(Opener(CSVLogger(tmp_path, "csv", "")),))
+    curve = pandas.read_csv(tmp_path / "csv" / "metrics.csv", index_col="step")["masking-80/10/10-seed0/train/loss"]
+    expected = {line["step"]: line["loss"] for line in lines(tmp_path / "logged") if "loss" in line}
+    assert curve.dropna().to_dict() == pytest.approx(expected)
 
 
 def test_a_resumed_run_goes_on_with_its_curve(trained, loggers, monkeypatch):
