@@ -1,6 +1,6 @@
 """The checks of the project: `nox` runs them all, `nox -s tests` one of them.
 
-They share one environment, `.nox/checks`, so that torch is installed once.
+They share one environment, `.nox/checks`, so that torch is installed once; `pythons` and `newest` have their own.
 
 The tests on a GPU also run without nox and with few packages (torch, Lightning, tokenizers, scipy, pytest, hypothesis):
 `PYTHONPATH=. pytest -m gpu tests/gpu`.
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import nox
 
+nox.options.error_on_missing_interpreters = False
 PROJECT = nox.project.load_toml("pyproject.toml")
 PLACE = Path(".nox/checks").absolute()
 PROGRAMS = PLACE / ("Scripts" if sys.platform == "win32" else "bin")
@@ -146,11 +147,28 @@ def gpu(session: nox.Session) -> None:
     run(session, "pytest", "tests/gpu", "-m", "gpu", *session.posargs)
 
 
+@nox.session(python=["3.11", "3.12", "3.13", "3.14"], venv_backend="venv", default=False)
+def pythons(session: nox.Session) -> None:
+    """The tests in each Python that is installed here, with the tested versions; each brings its own torch."""
+    session.install("-c", "constraints.txt", "-e", ".", *nox.project.dependency_groups(PROJECT, "tests", "docs"))
+    session.run("pytest", "-n", "auto", "--dist", "loadfile", *session.posargs)
+
+
+@nox.session(venv_backend="venv", default=False)
+def newest(session: nox.Session) -> None:
+    """The tests, and a study at smoke scale, with the newest of everything that the dependencies allow."""
+    session.install("--upgrade", "-e", ".", *nox.project.dependency_groups(PROJECT, "tests", "docs"))
+    session.run("pytest", "-n", "auto", "--dist", "loadfile", *session.posargs)
+    runs = str(Path(session.create_tmp()) / "runs")
+    session.run("bertlab", "ablate", "masking", "--scale", "smoke", "--runs", runs)
+    session.run("bertlab", "report", "--runs", runs, "--out", f"{runs}-report")
+
+
 @nox.session(venv_backend="none", default=False)
 def benchmarks(session: nox.Session) -> None:
     """How fast, beside peers: an hour or two on a machine that does nothing else; writes benchmarks/results.*."""
     installed(session)
-    install(session, "-e", ".[benchmarks]")
+    install(session, "-e", ".", *nox.project.dependency_groups(PROJECT, "benchmarks"))
     run(session, "python", "benchmarks/run.py", *session.posargs)
 
 

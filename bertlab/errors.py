@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import difflib
 import errno
+import re
+import shlex
 import shutil
 import sys
 from collections.abc import Iterable, Iterator
@@ -17,6 +19,8 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 """A full disk, or a limit on a user or a process."""
 FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 """A directory that is not writable."""
+DISTRIBUTION = "bertlab-ablations"
+"""Its name for pip."""
 LONGEST = 900
 """The longest message in characters; longer ones lose their middle."""
 
@@ -121,7 +125,17 @@ def text_of(error: BaseException) -> str:
 
 
 def install(extra: str) -> str:
-    """The advice to install an optional part."""
+    """The advice to install an optional part: from the source tree, or for an installed copy, what the part needs."""
+    from importlib.metadata import PackageNotFoundError, requires
+
+    if not Path(__file__).resolve().parents[1].joinpath("constraints.txt").exists():
+        with suppress(PackageNotFoundError):
+            lines = [line.partition(";") for line in requires(DISTRIBUTION) or ()]
+            packages = [
+                name.strip() for name, _, marker in lines if extra in re.findall(r"extra == ['\"](.+)['\"]", marker)
+            ]
+            if packages:
+                return f"run `pip install {shlex.join(packages)}`"
     return f"run `pip install -c constraints.txt '.[{extra}]'` in the source tree"
 
 

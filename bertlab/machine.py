@@ -16,7 +16,7 @@ from shutil import which
 from typing import Any
 
 from bertlab import __version__, cgroups, trackers
-from bertlab.errors import BadInput, install, unknown
+from bertlab.errors import DISTRIBUTION, BadInput, install, unknown
 from bertlab.recipe import Recipe
 from bertlab.store.files import expanded, kind
 
@@ -265,15 +265,28 @@ def instructions(precision: str) -> str:
 def commit() -> str:
     """The commit of the source tree that the package runs from or was installed from, `-dirty` with changes; empty if
     unknown."""
-    root, kept = Path(__file__).resolve().parents[1], Path(__file__).with_name("commit.txt")
+    root = Path(__file__).resolve().parents[1]
     if not (root / ".git").exists():
-        return kept.read_text(encoding="utf-8").strip() if kept.exists() else ""
+        return _installed_commit()
     command = ["git", "--no-optional-locks", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
     try:
         found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):  # no git, or another owner's tree
         return ""
     return found.stdout.strip()
+
+
+def _installed_commit() -> str:
+    """The commit in the version of this copy, `0.1.0.dev1200+gabc1234.dirty`; empty if it was not installed."""
+    from importlib.metadata import PackageNotFoundError, distribution
+
+    try:
+        installed = distribution(DISTRIBUTION)
+    except PackageNotFoundError:
+        return ""
+    if Path(str(installed.locate_file("bertlab/machine.py"))).resolve() != Path(__file__).resolve():
+        return ""  # that of another copy
+    return installed.version.partition("+g")[2].replace(".", "-")
 
 
 @cache

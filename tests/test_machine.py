@@ -3,6 +3,7 @@
 import subprocess
 from pathlib import Path
 from shutil import which
+from types import SimpleNamespace
 
 import pytest
 
@@ -128,10 +129,10 @@ def test_the_commit_is_that_of_the_source_tree_or_what_an_installed_copy_keeps(m
     monkeypatch.setattr(module, "__file__", str(tmp_path / "bertlab" / "machine.py"))
     module.commit.cache_clear()
     assert module.commit() == ""
-    (tmp_path / "bertlab").mkdir()
-    (tmp_path / "bertlab" / "commit.txt").write_text("abc1234\n")
+    installed = SimpleNamespace(version="0.1.0.dev12+gabc1234.dirty", locate_file=lambda name: tmp_path / name)
+    monkeypatch.setattr("importlib.metadata.distribution", lambda name: installed)
     module.commit.cache_clear()
-    assert module.commit() == "abc1234"
+    assert module.commit() == "abc1234-dirty"
     module.commit.cache_clear()
 
 

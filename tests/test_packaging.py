@@ -1,13 +1,17 @@
 """What a user installs: under a name that is ours, in the versions that were tested."""
 
 import re
+import shutil
+import subprocess
 import tomllib
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
+from bertlab import errors
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.trackers import TRACKERS
@@ -63,3 +67,46 @@ def test_the_image_installs_with_the_tested_versions_what_there_is_and_runs_as_n
     extras = re.search(r"\[(.*)\]", installs[-1])[1].split(",")
     assert set(extras) <= PROJECT["optional-dependencies"].keys()
     assert [int(rest) for order, rest in orders if order == "USER"][-1] > 0
+
+
+def test_an_extra_of_an_installed_copy_is_what_it_needs(tmp_path, monkeypatch):
+    lines = ["torch>=2.10", "wandb<1,>=0.26; extra == 'wandb'", "x; extra == 'other' and python_version > '3'"]
+    monkeypatch.setattr("importlib.metadata.requires", lambda name: lines)
+    monkeypatch.setattr(errors, "__file__", str(tmp_path / "bertlab" / "errors.py"))
+    assert errors.install("wandb") == "run `pip install 'wandb<1,>=0.26'`"
+
+
+@pytest.fixture
+def source(tmp_path):
+    """A source tree with one commit."""
+    (tmp_path / "bertlab").mkdir()
+    (tmp_path / "bertlab" / "__init__.py").write_text('__version__ = "1.2.0"\n')
+    shutil.copy(ROOT / "hatch_build.py", tmp_path)
+    return tmp_path
+
+
+def built(source):
+    """The version of a build, which is one that pip takes."""
+    names = {"__file__": str(source / "hatch_build.py"), "__name__": "hatch_build"}
+    exec((source / "hatch_build.py").read_text(encoding="utf-8"), names)
+    return str(Version(names["version"]()))
+
+
+def test_each_commit_has_a_version_of_its_own(source):
+    assert built(source) == "1.2.0", "without git"
+
+    def git(*arguments):
+        command = ["git", "-C", source, "-c", "user.name=a", "-c", "user.email=a@b.c", *arguments]
+        return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "one")
+    commit = git("rev-parse", "--short", "HEAD")
+    assert built(source) == f"1.2.0.dev1+g{commit}"
+    git("tag", "v1.2.0")
+    assert built(source) == "1.2.0"
+    (source / "hatch_build.py").open("a").write("# changed\n")
+    assert built(source) == f"1.2.0.dev1+g{commit}.dirty"
+    (source / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: x\nVersion: 1.2.0.dev9+gabc1234\n")
+    assert built(source) == "1.2.0.dev9+gabc1234", "a source distribution"

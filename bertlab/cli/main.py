@@ -65,7 +65,9 @@ for panel, commands in PANELS.items():
 @app.callback()
 def options(
     context: typer.Context,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version, and the commit if it is known.")
+    ] = False,
     debug: Annotated[
         bool, typer.Option("--debug", help="Print the tracebacks of internal errors and failed runs.")
     ] = False,
@@ -76,7 +78,9 @@ def options(
     `bertlab ablate masking --scale smoke --runs smoke-runs` (about a minute).
     """
     if version:
-        typer.echo(f"bertlab {__version__}")
+        from bertlab.machine import commit
+
+        typer.echo(f"bertlab {__version__}" + (f" ({commit()})" if commit() else ""))
         raise typer.Exit()
     if context.invoked_subcommand is None:
         typer.echo(context.get_help())
