@@ -22,6 +22,7 @@ from bertlab.store.files import read_json, real
 from bertlab.store.run import PRETRAINED
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
+from bertlab.trackers.lightning import Opener
 
 if TYPE_CHECKING:
     import pandas
@@ -172,8 +173,8 @@ def ablate(
     given |= {"finetune_seeds": finetune_seeds, "only": _texts(only), "random_init": random_init}
     given |= {"corpus": _texts(corpus), "data": None if data is None else Path(data), "runs": Path(runs)}
     given |= {"gpus": gpus, "workers": workers, "threads": threads}
-    followers = [each if isinstance(each, str) else trackers.Opener(each) for each in loggers]
-    openers = [each for each in followers if isinstance(each, trackers.Opener)]
+    followers = [each if isinstance(each, str) else Opener(each) for each in loggers]
+    openers = [each for each in followers if isinstance(each, Opener)]
     if openers and workers is None:  # numbers stay those of a worker
         given |= {"workers": 0, "threads": threads if gpus else threads or 1}
     several = study if isinstance(study, Sequence) and not isinstance(study, str) else [study]

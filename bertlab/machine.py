@@ -19,6 +19,7 @@ from bertlab import __version__, cgroups, trackers
 from bertlab.errors import DISTRIBUTION, BadInput, install, unknown
 from bertlab.recipe import Recipe
 from bertlab.store.files import expanded, kind
+from bertlab.trackers.lightning import Opener
 
 PRECISIONS = ("auto", "fp32", "bf16")
 COMPILATIONS = ("auto", "yes", "no", "graphs")
@@ -62,7 +63,7 @@ class Machine:
     """The address of a Ray cluster; empty for this machine."""
     micro_batch: int = 0
     """Sequences per forward pass; 0 for the whole batch of a step."""
-    loggers: tuple[str | trackers.Opener, ...] = ()
+    loggers: tuple[str | Opener, ...] = ()
     """What receives training curves and the results of studies: names of `TRACKERS`, or loggers in this process."""
 
     def __post_init__(self) -> None:

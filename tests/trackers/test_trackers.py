@@ -15,6 +15,7 @@ import pytest
 from bertlab import trackers
 from bertlab.errors import BadInput
 from bertlab.trackers.base import Page
+from bertlab.trackers.lightning import Opener
 
 FIGURES = {"mean/MNLI: 80/10/10": 83.5, "claims/undecided": 3}
 POINTS = [("train/loss", 2.0, 1), ("mean", 3.0, 2)]
@@ -190,7 +191,7 @@ class StandInLogger:
 
 def test_a_lightning_logger_has_all_pages_and_a_function_makes_one_for_each(page):
     shared, alone = StandInLogger(), []
-    chosen = [trackers.Opener(shared), trackers.Opener(lambda page: alone.append(StandInLogger()) or alone[-1])]
+    chosen = [Opener(shared), Opener(lambda page: alone.append(StandInLogger()) or alone[-1])]
     for name in ("a", "b"):
         with trackers.opened(chosen, dataclasses.replace(page, name=name)) as found:
             assert len(found) == 2
@@ -203,4 +204,4 @@ def test_a_lightning_logger_has_all_pages_and_a_function_makes_one_for_each(page
     assert alone[0].parameters == page.fields
     assert (shared.ended, alone[0].ended) == ("", "success"), "the shared one is still in use"
     with pytest.raises(BadInput, match="loggers has 3: give names, Lightning loggers"):
-        trackers.Opener(3)
+        Opener(3)
