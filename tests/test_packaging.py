@@ -106,7 +106,7 @@ def test_each_commit_has_a_version_of_its_own(source):
     assert built(source) == f"1.2.0.dev1+g{commit}"
     git("tag", "v1.2.0")
     assert built(source) == "1.2.0"
-    (source / "hatch_build.py").open("a").write("# changed\n")
+    (source / "bertlab" / "__init__.py").write_text('__version__ = "1.2.0"\n# changed\n')
     assert built(source) == f"1.2.0.dev1+g{commit}.dirty"
     (source / "PKG-INFO").write_text("Metadata-Version: 2.4\nName: x\nVersion: 1.2.0.dev9+gabc1234\n")
     assert built(source) == "1.2.0.dev9+gabc1234", "a source distribution"
