@@ -86,4 +86,4 @@ def _flat(fields: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, An
 def _name(text: str) -> str:
     """A name that MLflow takes, which is also a relative path."""
     parts = [re.sub(r"[^\w. -]", "_", part).strip(". ") for part in text.split("/")]
-    return "/".join(filter(None, parts))[:LONGEST_NAME].rstrip("/") or "_"
+    return "/".join(part or "_" for part in parts)[:LONGEST_NAME].rstrip("/")
