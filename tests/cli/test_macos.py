@@ -35,10 +35,10 @@ def macos(monkeypatch):
 
 @pytest.mark.usefixtures("macos")
 def test_a_study_is_planned_and_a_model_trained(call, text_file, tmp_path, capsys):
-    common = ("--scale", "smoke", "--corpus", text_file, "--runs", tmp_path / "runs", "--set", "schedule.steps=2")
+    common = ("--scale", "smoke", "--runs", tmp_path / "runs", "--set", "schedule.steps=2")
     assert call("ablate", "masking", *common, "--dry-run") == 0
     assert "pretrain" in capsys.readouterr().out
-    assert call("pretrain", *common) == 0
+    assert call("pretrain", *common, "--corpus", text_file) == 0
     (run,) = (run for run in Store(tmp_path / "runs").runs() if run.kind == "pretrain")
     assert run.result()["steps"] == 2
     assert run.environment()["numerics"]["threads"] == os.cpu_count()
