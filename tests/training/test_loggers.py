@@ -114,7 +114,7 @@ def test_the_curve_is_told_and_changes_no_byte(trained, loggers, tmp_path):
 
 def test_a_lightning_logger_has_the_curve(trained, store, tmp_path):
     trained("logged", loggers=(Opener(CSVLogger(tmp_path, "csv", "")),))
-    curve = pandas.read_csv(tmp_path / "csv" / "metrics.csv", index_col="step")["masking-80/10/10-seed0/train/loss"]
+    curve = pandas.read_csv(tmp_path / "csv" / "metrics.csv", index_col="step")["masking-80-10-10-seed0/train/loss"]
     expected = {line["step"]: line["loss"] for line in lines(tmp_path / "logged") if "loss" in line}
     assert curve.dropna().to_dict() == pytest.approx(expected)
 
