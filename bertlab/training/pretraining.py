@@ -49,7 +49,7 @@ class PretrainingModule(TrainingModule):
     """
 
     def __init__(self, recipe: Recipe | Mapping[str, Any], vocab_size: int) -> None:
-        """`recipe` may also be its `science`, which `load_from_checkpoint` finds in a checkpoint."""
+        """`recipe` may also be its `science`, as Lightning keeps it in a checkpoint."""
         recipe = (load(Recipe, recipe) if isinstance(recipe, Mapping) else recipe).declared
         super().__init__(recipe.schedule, recipe.optimizer)
         self.save_hyperparameters({"recipe": science(recipe), "vocab_size": vocab_size})
