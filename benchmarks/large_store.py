@@ -7,9 +7,9 @@ with the same results. One line a command: seconds of CPU, and the most memory i
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -18,11 +18,15 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.report import export
-from bertlab.store.files import digest, read_json
 from bertlab.store.runs import Store
-from bertlab.store.writes import copy, folder
+from bertlab.store.writes import folder
 
-COMMANDS = (("runs",), ("runs", "--json"), ("report", "--out", "{out}"))
+COMMANDS = {
+    "runs": ("runs", "--runs", "{store}"),
+    "runs --json": ("runs", "--json", "--runs", "{store}"),
+    "report": ("report", "--out", "{out}/pages", "--runs", "{store}"),
+    "merge": ("merge", "{store}", "--into", "{out}/merged"),
+}
 
 
 def other(run_id: str, seed: int) -> str:
@@ -55,13 +59,12 @@ def multiply(small: Store, root: Path, runs: int) -> int:
             facts = run.manifest()
             for name in facts:
                 if name.endswith(".json"):
-                    (target / name).write_text(json.dumps(with_seed(read_json(run.path / name), ids, seed)))
-                    facts[name] = {"bytes": (target / name).stat().st_size, "sha256": digest(target / name)}
-                elif (run.path / name).exists():
-                    shutil.copyfile(run.path / name, target / name)
+                    content = json.dumps(with_seed(json.loads(run.content(name)), ids, seed)).encode()
+                    (target / name).write_bytes(content)
+                    facts[name] = {"bytes": len(content), "sha256": hashlib.sha256(content).hexdigest()}
+                else:
+                    (target / name).write_bytes(run.content(name))
             (target / "manifest.json").write_text(json.dumps(facts))
-    for path in (small.root / "answers").glob("*.npz"):
-        copy(path, root, f"answers/{path.name}")
     request = record["requests"][0] | {"seeds": [*range(seeds)]}
     Store(root).write_record("large", {**record, "requests": [request], "rows": rows, "cells": cells})
     return seeds * len(finished)
@@ -82,6 +85,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--store", type=Path, required=True, help="a store with one finished study")
     parser.add_argument("--runs", type=int, default=10_000)
+    parser.add_argument("--commands", default=",".join(COMMANDS), help="which of them, separated by commas")
     parser.add_argument("--keep", type=Path, default=None, help="a new folder for the large store")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="bertlab-large-") as temporary:
@@ -89,11 +93,10 @@ def main() -> None:
         small.mkdir()
         export.results(Store(options.store), "all", small)
         print(f"{multiply(Store(small), large, options.runs):,} runs")
-        for command in COMMANDS:
-            words = [part.format(out=f"{temporary}/pages") for part in command]
-            seconds, size = cost([sys.executable, "-m", "bertlab", *words, "--runs", str(large)])
-            shown = " ".join(word for word in command if "out" not in word)
-            print(f"{shown:<14} {seconds:8.1f} s {size:8.0f} MB", flush=True)
+        for name in options.commands.split(","):
+            words = [part.format(out=temporary, store=large) for part in COMMANDS[name]]
+            seconds, size = cost([sys.executable, "-m", "bertlab", *words])
+            print(f"{name:<14} {seconds:8.1f} s {size:8.0f} MB", flush=True)
 
 
 if __name__ == "__main__":

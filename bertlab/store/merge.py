@@ -166,9 +166,10 @@ def merge(
         below(into, place)  # before anything is written
     target.prepare()
     with target.reserved(run.id for run in joined.runs()):
+        held = target.ids()  # once: each copy changes the folder, whose listing takes as long as it is
         for number, run in enumerate(new):
             progress(number, len(new))
-            _copy(run, target)
+            _copy(run, target, run.id in held)
         done = {run.id for run in joined.runs()}
         for failure in joined.failures():
             if failure["id"] not in done and target.failure(failure["id"]) is None:
@@ -178,8 +179,8 @@ def merge(
     return len(new), len(joined.runs()) - len(new), kept, joined.notes()
 
 
-def _copy(run: Run, target: Store) -> None:
-    """Copies a run, whole or not at all, in place of a copy with fewer files."""
+def _copy(run: Run, target: Store, held: bool) -> None:
+    """Copies a run, whole or not at all, in place of a copy with fewer files, which the target may have if `held`."""
     folder = target.root / run.kind
     beside, final = f"{run.kind}/.{run.id}.merged", f"{run.kind}/{run.path.name}"
     with target.locked(run.id) as lock, writing(folder):
@@ -189,10 +190,11 @@ def _copy(run: Run, target: Store) -> None:
         try:
             for name in (*run.manifest(), "manifest.json"):
                 run.copy(name, target.root, f"{beside}/{name}")
-            lesser = target.get(run.id)
-            if lesser is not None and lesser.path.is_dir():  # else it is in an archive, and the folder counts
-                target.remove([lesser])
-            target.set_aside(run.kind, run.id)  # a damaged copy
+            if held or below(target.root, final).exists():  # since then, by a command that runs now
+                lesser = target.get(run.id)
+                if lesser is not None and lesser.path.is_dir():  # else it is in an archive, and the folder counts
+                    target.remove([lesser])
+                target.set_aside(run.kind, run.id)  # a damaged copy
             move(target.root, beside, final)
         finally:
             remove(target.root, beside)

@@ -78,6 +78,11 @@ class Store:
         compared = [(run, self._damage(run)) for run in self._sealed()]
         return [(run, damaged) for run, damaged in compared if damaged is not None]
 
+    def ids(self) -> set[str]:
+        """The ids of all runs that it has something of, finished, damaged or half removed."""
+        folders = (run_id for kind in KINDS for run_id in self._directories(kind))
+        return {*folders, *(run.id for run in self._sealed())}
+
     def _damage(self, run: Run) -> Path | None:
         try:
             return run.damage(large=False)

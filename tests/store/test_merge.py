@@ -23,13 +23,13 @@ def stores(tmp_path):
     return made
 
 
-def finish(store, *more):
+def finish(store, *more, run_id=A0):
     """A finished run with `more` files."""
-    work = store.work("pretrain", A0)
+    work = store.work("pretrain", run_id)
     contents = {"recipe": {"science": {}}, "result": {"status": "done"}, "environment": {}}
     for name, content in (contents | {name: [] for name in more}).items():
         write_json(work, f"{name}.json", content)
-    return store.finish("pretrain", A0, "a run")
+    return store.finish("pretrain", run_id, "a run")
 
 
 def joined(into, *others):
@@ -53,6 +53,25 @@ def test_a_copy_with_more_files_takes_the_place_of_one_with_fewer(stores):
     (run,) = into.runs()
     assert "more.json" in run.manifest()
     assert [path.name for path in run.path.parent.iterdir()] == [run.path.name]
+
+
+def test_a_merge_lists_its_folder_as_often_for_many_runs_as_for_few(stores, monkeypatch):
+    one, other, into = stores
+    for number in range(2):
+        finish(one, run_id=f"{number:016x}")
+    for number in range(2, 12):
+        finish(other, run_id=f"{number:016x}")
+    listed = []
+    listdir, scandir = os.listdir, os.scandir
+    monkeypatch.setattr(os, "listdir", lambda path=".": listed.append(str(path)) or listdir(path))
+    monkeypatch.setattr(os, "scandir", lambda path=".": listed.append(str(path)) or scandir(path))
+    counts = []
+    for source in (one, other):
+        listed.clear()
+        copied, _ = joined(into, source)
+        counts.append((copied, listed.count(str(into.root / "pretrain"))))
+    assert [copied for copied, _ in counts] == [2, 10]
+    assert counts[1][1] <= counts[0][1] + 1, "the first merge finds no folder to list at first"
 
 
 def test_a_copy_is_on_disk_before_it_has_its_name(stores, monkeypatch):
