@@ -179,7 +179,7 @@ def ablate(
         given |= {"workers": 0, "threads": threads if gpus else threads or 1}
     several = study if isinstance(study, Sequence) and not isinstance(study, str) else [study]
     given["study"] = [str(each) if isinstance(each, Path) else each for each in several]
-    flags: dict[str, Any] = {"search": False, "logger": None, "retry": False, "dry_run": False}
+    flags: dict[str, Any] = {"search": False, "name": "", "logger": None, "retry": False, "dry_run": False}
     flags = {name: given.pop(name, usual) for name, usual in flags.items()}
     flags["logger"] = [*(flags["logger"] or ()), *followers]
     groups = group(StudyOptions, given), group(ClusterOptions, given)

@@ -40,6 +40,13 @@ def ablate(
         "Add seeds in rounds until no claim needs more, 12 at most without --budget.",
         rich_help_panel=StudyOptions.panel,
     ),
+    name: str = option(
+        "",
+        "--name",
+        "NAME",
+        "What reports call this setting, such as more-examples; no result depends on it.",
+        rich_help_panel=StudyOptions.panel,
+    ),
     logger: Names = LOGGERS,
     retry: bool = RETRY,
     dry_run: bool = DRY_RUN,
@@ -54,7 +61,7 @@ def ablate(
     Example: bertlab ablate masking --scale tiny --seeds 4
     """
     check_fail_on(fail_on)
-    done = measured(options, devices, search, budget, until_decided, logger, retry, dry_run)
+    done = measured(options, devices, search, budget, until_decided, name, logger, retry, dry_run)
     if json and dry_run:
         print_json(dataclasses.asdict(done.cost) | {"text": done.text} if done.cost else None)
     elif json:
@@ -83,6 +90,7 @@ def measured(
     search: bool,
     budget: str,
     until_decided: bool,
+    name: str,
     logger: Names,
     retry: bool,
     dry_run: bool,
@@ -103,11 +111,12 @@ def measured(
     limit = Budget.parse(budget)
     rounds = bool(budget) or until_decided
     fixed = {"--seeds": options.seeds, "--claim-seeds": options.claim_seeds, "--from": options.from_}
-    for name, given in fixed.items():
+    for fixing, given in fixed.items():
         if rounds and given is not None:
-            raise BadInput(f"{name} fixes the seeds, and --budget and --until-decided choose them: leave one out")
+            raise BadInput(f"{fixing} fixes the seeds, and --budget and --until-decided choose them: leave one out")
     machine, store = devices.machine(options, logger), Store(options.runs)
-    request = timing.timed(options.study_request(machine), store, machine, trials=not dry_run, tell=say)
+    request = dataclasses.replace(options.study_request(machine), name=name)
+    request = timing.timed(request, store, machine, trials=not dry_run, tell=say)
     if rounds:
         request = dataclasses.replace(request, claim_seeds=())
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):

@@ -45,7 +45,7 @@ def failing(evidences: Sequence[Evidence], outcomes: Collection[str] | None) -> 
         for each in findings.findings(evidence):
             if outcomes and each.outcome in outcomes:
                 found = True
-                measured = f": measured {each.effect} {each.half}".rstrip() if each.effect else ""
+                measured = f": {each.pair} {each.measured}" if each.effect else ""
                 where = f"{evidence.study}, scale {evidence.place}"
                 complain(f"{each.outcome}: {each.claim} ({where}; on {each.on}){measured}")
     return found
@@ -149,7 +149,8 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
     what += " on one checkpoint" if evidence.pretrained else ""
     centre = "median" if evidence.medians else "mean"
     if evidence.spread_of_seeds:
-        say(f"{what}: {centre} (sd), {tables.seeds(evidence)}; differences ± half of a 95 % CI.")
+        pairs = ", of a claim's pair above 0 as claimed" if any(each.effect for each in found) else ""
+        say(f"{what}: {centre} (sd), {tables.seeds(evidence)}; differences ± half of a 95 % CI{pairs}.")
     else:
         tuned = len({cell.finetune_seed for cell in measured}) > 1
         once = "" if all(cell.of_pretraining for cell in measured) else ", each of one fine-tuning seed"
@@ -157,7 +158,7 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
         numbers = f"{what}{of}. " if what + of != "Values" else ""
         say(f"{numbers}One {evidence.unit} has no interval and decides nothing.")
     if direction := tables.direction(evidence):
-        say(f"{direction} Claims are measured with the sign reversed there." if found else direction)
+        say(direction)
     if any(cell.status == "collapsed" and cell.value is not None for cell in evidence.cells):
         say("Collapsed runs predict one answer for all examples.")
     for warning in notes("alarm", evidence):

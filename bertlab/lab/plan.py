@@ -21,6 +21,7 @@ from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, Pretrained, 
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant
 from bertlab.machine import Machine
+from bertlab.names import plain
 from bertlab.recipe import Corpus, Recipe, Tokenizer
 from bertlab.recipe.identity import canonical, put
 from bertlab.store.files import digest, kind
@@ -32,6 +33,8 @@ from bertlab.text import annotation, sources, tokens
 
 MOST = 100_000
 """The largest number of values of one study in a plan."""
+LONGEST_NAME = 60
+"""Characters of the name of a setting."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +76,13 @@ class Request:
     """By study and variant, the steps that take as long as the baseline's."""
     speeds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """By study and variant, measured training speeds; see `Study.speeds`."""
+    name: str = ""
+    """What reports call the setting; it changes no run and no id."""
 
     def __post_init__(self) -> None:
+        if self.name != plain(self.name) or len(self.name) > LONGEST_NAME:
+            example = f"at most {LONGEST_NAME} characters on one line, such as more-examples"
+            raise BadInput(f"--name is {self.name[:LONGEST_NAME]!r}: give {example}")
         if not 1 <= len(self.seeds) <= 1000:
             raise BadInput(f"--seeds names {len(self.seeds)} seeds: give 1 to 1,000")
         if not 0 <= self.finetune_seeds <= 1000:

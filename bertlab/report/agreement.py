@@ -14,7 +14,6 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bertlab import keyed
-from bertlab.recipe import cost
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, RESAMPLES, VERDICT_MIN_SEEDS, Interval
@@ -348,10 +347,7 @@ def _runs(
 
 def _flops(evidence: Evidence) -> float | None:
     """Operations of a pre-training of the baseline; None if it was not trained here."""
-    for run in evidence.of(evidence.baseline):
-        if run.recipe and not run.imported:
-            return cost.flops(run.recipe, vocabulary=int(run.result.get("vocabulary") or 0))
-    return None
+    return next((run.flops for run in evidence.of(evidence.baseline) if run.flops is not None), None)
 
 
 def interval(comparisons: Sequence[Comparison], resamples: int = RESAMPLES) -> Interval | None:

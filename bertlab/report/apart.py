@@ -11,22 +11,25 @@ from bertlab.report.evidence import Evidence
 
 
 def told_apart(found: Sequence[tuple[Evidence, Mapping[str, Any]]]) -> list[Evidence]:
-    """The evidence of records, with the options that each record alone has of those with its study, scale and corpus.
+    """The evidence of records, those without a name with the options that each alone has of those with its study, scale
+    and corpus.
 
-    Where these are the same too, because the code or the examples differ, it is the key of the section.
+    Where names or options are the same too, because the code or the examples differ, it is the key of the section.
     """
     places = [(evidence.study, evidence.scale, evidence.setting) for evidence, _ in found]
     options = [_options(record["requests"]) for _, record in found]
+    names = [plain(record.get("name", "")) for _, record in found]
     own: list[tuple[str, ...]] = []
-    for place, given in zip(places, options, strict=True):
+    for place, given, name in zip(places, options, names, strict=True):
         others = [each for at, each in zip(places, options, strict=True) if at == place]
-        own.append(tuple(each for each in given if not all(each in other for other in others)))
-    known = Counter(zip(places, own, strict=True))
+        own.append(() if name else tuple(each for each in given if not all(each in other for other in others)))
+    known = Counter(zip(places, names, own, strict=True))
     told = []
-    for (evidence, _), place, all_options, options_apart in zip(found, places, options, own, strict=True):
-        key = () if known[place, options_apart] == 1 else (f"key {evidence.key}",)
+    for (evidence, _), all_options, place, name, options_apart in zip(found, options, places, names, own, strict=True):
+        key = () if known[place, name, options_apart] == 1 else (f"key {evidence.key}",)
         overrides = (option for option in all_options if not option.startswith(("--scale ", "--corpus ", "--from ")))
-        told.append(replace(evidence, own_options=(*options_apart, *key), overrides=(*overrides, *key)))
+        named = replace(evidence, setting_name=name, own_options=(*options_apart, *key))
+        told.append(replace(named, overrides=(*overrides, *key)))
     return told
 
 

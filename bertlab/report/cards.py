@@ -17,7 +17,7 @@ from bertlab.recipe.identity import canonical, science
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import render
-from bertlab.report.tables import Table, with_details
+from bertlab.report.tables import Table, digits, with_details
 from bertlab.store.forms import MEASURED, misfit
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
@@ -213,11 +213,12 @@ def _in_studies(evidences: Sequence[Evidence], pretrain_id: str) -> Iterator[tup
             cells = [cell for cell in evidence.at(variant, name) if cell.pretrain_id == pretrain_id]
             own = [cell.value for cell in cells if cell.value is not None]
             if own and (found := evidence.summary(variant, name)):
-                every = f"{found.median if evidence.medians else found.mean:.2f}"
-                sd = "" if found.sd is None else f"{found.sd:.2f}"
+                decimals = digits(evidence, name)
+                every = f"{found.median if evidence.medians else found.mean:.{decimals}f}"
+                sd = "" if found.sd is None else f"{found.sd:.{decimals}f}"
                 published = evidence.published(variant, name)
                 place = (evidence.study, evidence.scale, variant, name, cells[0].metric)
-                shown = (f"{fmean(own):.2f}", with_details(every, sd, f"n = {found.seeds}"))
+                shown = (f"{fmean(own):.{decimals}f}", with_details(every, sd, f"n = {found.seeds}"))
                 yield (*place, *shown, "" if published is None else str(published))
 
 

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from bertlab.adaptation import Adaptation
-from bertlab.recipe import Recipe, Tokenizer, Transformer
+from bertlab.recipe import Recipe, Tokenizer, Transformer, cost
 from bertlab.recipe.identity import leaves_of, science
 from bertlab.recipe.objective import Premise
 from bertlab.report.units import is_loss, is_share
@@ -128,6 +128,11 @@ class Cell(Planned):
         return not self.of_pretraining or is_share(self.metric)
 
     @property
+    def digits(self) -> int:
+        """Decimals that a table shows."""
+        return 1 if self.in_points else 2
+
+    @property
     def metric_name(self) -> str:
         """The metric as a table and an axis name it: `F1`, `accuracy`."""
         return self.metric.upper() if len(self.metric) < 3 else self.metric.replace("_", " ")
@@ -190,6 +195,13 @@ class Pretraining(Planned):
     def untrained(self) -> bool:
         """Whether it is a model without pre-training."""
         return self.finished and not self.steps and not self.imported
+
+    @property
+    def flops(self) -> float | None:
+        """Operations of all its steps; None if it was not trained here, or its recipe is not known."""
+        if self.recipe is None or self.imported:
+            return None
+        return cost.flops(self.recipe, vocabulary=int(self.result.get("vocabulary") or 0))
 
     @property
     def judged_by(self) -> str:

@@ -36,11 +36,11 @@ def table(evidence: Evidence) -> Table:
         cell = next(cell for cells in evidence.by_seed(evidence.baseline, name).values() for cell in cells)
         texts = evidence.predictions.texts(cell)
         for place in chosen:
-            if abs(ours[place] - theirs[place]) >= 0.005:  # what rounds to 0 is no disagreement
-                points = (round(side[place], 2) + 0.0 for side in (theirs, ours))  # no minus before a zero
-                values = (*(f"{each:.2f}" for each in points), signed(ours[place] - theirs[place]))
+            if abs(ours[place] - theirs[place]) >= 0.05:  # what rounds to 0 is no disagreement
+                points = (round(side[place], 1) + 0.0 for side in (theirs, ours))  # no minus before a zero
+                values = (*(f"{each:.1f}" for each in points), signed(ours[place] - theirs[place]))
                 text = textwrap.shorten(texts[place], LONGEST, placeholder=" ...") if place < len(texts) else ""
-                rows.append((name, variant, f"{place:,}", *values, text))
+                rows.append((evidence.head(name), variant, f"{place:,}", *values, text))
     columns = ("on", "variant", "example", "baseline", "variant's", "difference", "text")
     shown = len(columns) if any(row[-1] for row in rows) else -1
     return Table(columns[:shown], tuple(row[:shown] for row in rows), ("variant", "text"))

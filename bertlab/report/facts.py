@@ -48,6 +48,7 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
     read = text_facts.merged(_known(trained, "text"))
     found = [("Corpus", ", ".join(evidence.corpus))]
     found += [("Text", "; ".join([text_facts.sentence(each), *text_facts.doubts(each)])) for each in read]
+    found.append(("Set", ", ".join(evidence.overrides)))
     found += _pretraining(trained, evidence.baseline)
     for run in [each for each in finished if each.imported and not each.untrained][:1]:
         commit = run.result.get("commit")

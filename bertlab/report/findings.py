@@ -10,7 +10,7 @@ from statistics import fmean
 from bertlab.lab.claim import GUESS, Claim
 from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
-from bertlab.report.tables import Table, described, signed, with_details
+from bertlab.report.tables import Table, described, digits, signed, with_details
 from bertlab.report.verdicts import Pair, Trial, endpoints
 from bertlab.wording import count, duration, listed
 
@@ -18,6 +18,9 @@ MARK = "†"
 """Before each sentence on what was fixed after values had been seen."""
 SECOND = ("likelihood", "verdict by likelihood")
 """The columns of the second endpoint."""
+NOT_MEASURED = "not measured"
+REASONS = 3
+"""Reasons that a headline names."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +34,7 @@ class Finding:
     on: str
     """The measurement, as the head of its column."""
     pair: str
-    """The variants that are shown, where a claim compares more than two."""
+    """The subtraction of which the effect is the result: `80/10/10 - 100/0/0`. Above 0 it is as claimed."""
     effect: str
     """The mean effect, in the unit of its measurement; then its 95 % interval and half the width of that."""
     interval: str
@@ -48,6 +51,10 @@ class Finding:
     that have none, within a margin or on the pre-training itself, and without predictions."""
     likely_outcome: str
     likely_hint: str
+    likely_effect: str
+    """The effect on the likelihood with its interval and its pair."""
+    why: str
+    """Why it is undecided, in the words that most claims share: without variants and numbers."""
     collapses: str
     """The number of collapsed runs of the pair, and its difference by seed; empty if none collapsed."""
 
@@ -57,6 +64,11 @@ class Finding:
         known = "; ".join(filter(None, (self.hint, _looked(self.trial))))
         known = f"{known} ({self.collapses})" if known and self.collapses else known or self.collapses
         return _outcome_with(self.outcome, known, self.trial)
+
+    @property
+    def open(self) -> bool:
+        """Whether the paper's metric decides nothing."""
+        return self.outcome in ("undecided", NOT_MEASURED)
 
     @property
     def marks(self) -> str:
@@ -81,19 +93,15 @@ class Finding:
         Collapsed runs are measured, so that they are no reason for a claim that is not.
         """
         other = self.likely_outcome not in ("", self.outcome)
-        collapsed = "some runs collapsed" if self.collapses and self.outcome != "not measured" else ""
+        collapsed = "some runs collapsed" if self.collapses and self.outcome != NOT_MEASURED else ""
         mark = f"{MARK} fixed after values had been seen" if self.marks else ""
         parts = (self.hint, _looked(self.trial), mark, f"by likelihood {self.likely_outcome}" if other else "")
         return "; ".join(filter(None, (*parts, collapsed)))
 
     @property
-    def likely_effect(self) -> str:
-        """The effect on the likelihood, with its pair where a claim compares several."""
-        if self.likely is None:
-            return ""
-        mean, interval, _ = described(self.likely.pair.effect)
-        pair = self.likely.pair.words if self.pair else ""
-        return with_details(mean, interval, pair)
+    def measured(self) -> str:
+        """The effect and half its interval: `+4.6 ±1.6`."""
+        return f"{self.effect} {self.half}".strip()
 
 
 def findings(evidence: Evidence) -> tuple[Finding, ...]:
@@ -102,13 +110,13 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
     judged, likely = endpoints(evidence)
     for trial in judged:
         claim, pair = trial.claim, trial.pair
-        mean, interval, half = described(pair.effect)
+        mean, interval, half = described(pair.effect, digits(evidence, claim.on))
         one = Finding(
             trial=trial,
             outcome=_outcome(trial),
             claim=f"{claim.text} ({claim.allowed})" if claim.allowed else claim.text,
             on=evidence.head(claim.on),
-            pair="" if len(claim.pairs) == 1 and not claim.than else pair.words,
+            pair=_subtraction(claim, pair, turned=evidence.less_is_more(claim.on)),
             effect=mean,
             interval=interval,
             half=half,
@@ -119,6 +127,8 @@ def findings(evidence: Evidence) -> tuple[Finding, ...]:
             likely=(second := likely.get(claim)),
             likely_outcome="" if second is None else _outcome(second),
             likely_hint="" if second is None else _hint(evidence, second),
+            likely_effect="" if second is None else _likely_effect(second),
+            why=_why(trial),
             collapses=_collapses(evidence, claim, pair),
         )
         found.append(one)
@@ -133,14 +143,25 @@ def table(found: Sequence[Finding]) -> Table:
         hint = "" if each.likely_hint == each.hint else each.likely_hint
         second = _outcome_with(each.likely_outcome, hint, each.likely)
         known = (each.interval, each.published, each.likely_effect, second, each.n, each.seeds_alone, each.sentence)
-        rows.append((each.claim, each.on, with_details(each.effect, each.pair), *known))
+        rows.append((each.claim, each.on, f"{each.pair}: {each.effect}" if each.effect else "", *known))
     return Table(columns, tuple(rows), ("on", "measured", *SECOND, "verdict"))
 
 
 def counts(found: Sequence[Finding]) -> dict[str, int]:
     """The number of claims with each verdict, decided ones first."""
     number = Counter(each.outcome for each in found)
-    return {name: number[name] for name in ("reproduced", "contradicted", "undecided", "not measured") if number[name]}
+    return {name: number[name] for name in ("reproduced", "contradicted", "undecided", NOT_MEASURED) if number[name]}
+
+
+def ordered(found: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The claims that are decided, those that are undecided, and those that are not measured."""
+    return tuple(sorted(found, key=lambda each: ("undecided", NOT_MEASURED).index(each.outcome) if each.open else -1))
+
+
+def reasons(found: Sequence[Finding]) -> str:
+    """Why claims are undecided, the most frequent reasons first: `margins are tested only ... (9 claims)`."""
+    known = Counter(each.why for each in found if each.outcome == "undecided")
+    return "; ".join(f"{why} ({count(number, 'claim')})" for why, number in known.most_common(REASONS))
 
 
 def shades(evidence: Evidence, found: Sequence[Finding]) -> dict[tuple[str, str], str]:
@@ -176,9 +197,11 @@ def brief(found: Sequence[Finding], *, details: bool = True) -> Table:
     With `details`, these stand below the claims that have them.
     """
     rows = []
-    for known, group in itertools.groupby(found, key=lambda each: each.details if details else ""):
+    for known, group in itertools.groupby(ordered(found), key=lambda each: each.details if details else ""):
         alike = [*group]
-        rows += [(each.outcome, each.claim, f"{each.effect} {each.half}".strip(), each.published) for each in alike]
+        for each in alike:
+            claim = with_details(each.claim, each.pair if each.effect else "")
+            rows.append((each.outcome, claim, each.measured, each.published))
         if known:
             which = {1: "", 2: "both: "}.get(len(alike), f"these {len(alike)}: ")
             rows.append(("", f"- {which}{known}", "", ""))
@@ -212,7 +235,7 @@ def _looked(trial: Trial) -> str:
         return ""
     shown = f"{count(len(trial.looked.looks), 'look')}, sequential p {trial.decisive_p:.2g}"
     known = trial.looked.interval(trial.pair.effect)
-    return shown if known is None else f"{shown}, repeated interval {signed(known.low)} to {signed(known.high)}"
+    return shown if known is None else f"{shown}, repeated interval {known.low:.1f} to {known.high:.1f}"
 
 
 def _outcome_with(outcome: str, known: str, trial: Trial | None) -> str:
@@ -230,6 +253,28 @@ def _published(evidence: Evidence, claim: Claim, pair: Pair) -> str:
     return f"({text})" if evidence.stand_in(claim.on) else text
 
 
+def _subtraction(claim: Claim, pair: Pair, *, turned: bool) -> str:
+    """`better - worse`, or turned; the milestones where they are not all steps; a contrast in brackets."""
+    sides = [(pair.better, claim.at), (pair.worse, claim.before)]
+    names = [side if at == 100 == claim.before else f"{side} at {at} %" for side, at in sides]
+    text, than = " - ".join(names[::-1] if turned else names), pair.than[::-1] if turned else pair.than
+    return f"({text}) - ({' - '.join(than)})" if than else text
+
+
+def _likely_effect(trial: Trial) -> str:
+    mean, interval, _ = described(trial.pair.effect, 1)
+    return f"{_subtraction(trial.claim, trial.pair, turned=False)}: {with_details(mean, interval)}" if mean else ""
+
+
+def _why(trial: Trial) -> str:
+    if trial.validity_issue:
+        return trial.validity_issue.partition(":")[0]
+    effect = trial.pair.effect
+    if effect is None or effect.n < VERDICT_MIN_SEEDS:
+        return f"fewer than {VERDICT_MIN_SEEDS} seeds"
+    return "the difference is not separated from chance by these seeds"
+
+
 def _p_text(p: float | None) -> str:
     """A p-value of two digits without a zero before the point; empty if there is none."""
     if p is None:
@@ -238,7 +283,7 @@ def _p_text(p: float | None) -> str:
 
 
 def _outcome(trial: Trial) -> str:
-    return trial.outcome if trial.measured == len(trial.pairs) else "not measured"
+    return trial.outcome if trial.measured == len(trial.pairs) else NOT_MEASURED
 
 
 def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
@@ -251,7 +296,7 @@ def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
     if not counts:
         return ""
     by_seed = [
-        signed(apart) + (" collapsed" if seed in crossed else "")
+        signed(apart, digits(evidence, claim.on)) + (" collapsed" if seed in crossed else "")
         for seed, apart in (pair.effect.by_seed if pair.effect else {}).items()
     ]
     return ", ".join(counts) + (f"; by {evidence.seeds[:-1]} {', '.join(by_seed)}" if by_seed else "")
@@ -259,7 +304,7 @@ def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
 
 def _hint(evidence: Evidence, trial: Trial) -> str:
     """What is missing, or what would decide it and its cost."""
-    pair, what = trial.pair, evidence.seeds
+    pair, what, decimals = trial.pair, evidence.seeds, digits(evidence, trial.claim.on)
     if trial.measured < len(trial.pairs):
         are = "is" if trial.measured == 1 else "are"
         some = f"{trial.measured} of {len(trial.pairs)} comparisons {are} measured" if trial.measured else ""
@@ -280,15 +325,16 @@ def _hint(evidence: Evidence, trial: Trial) -> str:
         if pair.effect is None or pair.effect.n < VERDICT_MIN_SEEDS:
             least = f"{VERDICT_MIN_SEEDS} {what}{_cost(evidence, trial.claim, VERDICT_MIN_SEEDS)}"
             return f"needs at least {least}"
-        return f"all differences are {signed(pair.effect.mean)}, which gives no p-value" if trial.p is None else ""
+        same = f"all differences are {signed(pair.effect.mean, decimals)}, which gives no p-value"
+        return same if trial.p is None else ""
     seeds, true = trial.need
     if pair.effect is not None and seeds <= pair.effect.n:
-        return f"these {what} would have decided an effect of {signed(true)}: the measured one is too small"
+        return f"these {what} would have decided an effect of {signed(true, decimals)}: the measured one is too small"
     if math.isinf(seeds):
-        return f"if the true effect is {signed(true)}, no number of {what} would decide on these examples"
+        return f"if the true effect is {signed(true, decimals)}, no number of {what} would decide on these examples"
     needed = math.ceil(seeds)
     cost = _cost(evidence, trial.claim, needed)
-    return f"if the true effect is {signed(true)}, about {needed:,} {what} would decide{cost}"
+    return f"if the true effect is {signed(true, decimals)}, about {needed:,} {what} would decide{cost}"
 
 
 def _missing(trial: Trial) -> list[tuple[str, int]]:

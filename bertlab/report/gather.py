@@ -66,7 +66,8 @@ def gather_all(store: Store, machine: Machine | None = None) -> list[Evidence]:
     rank = {scale: place for place, scale in enumerate(reversed(SCALES))}
 
     def order(each: Evidence) -> tuple[object, ...]:
-        return each.study, rank.get(each.scale, 9), each.scale, each.corpus, each.own_options, each.key
+        own = each.setting_name, each.own_options, each.key
+        return each.study, rank.get(each.scale, 9), each.scale, each.corpus, *own
 
     return sorted(told_apart(found), key=order)
 
@@ -100,7 +101,7 @@ class _Reader:
         return Evidence(
             name=name,
             **{name: record[name] for name in _OF_RECORD},
-            command=union.command(record["requests"]),
+            command=union.command(record["requests"], record.get("name", "")),
             defined={kind: list(record["definition"][kind]) for kind in ("variants", "measurements")},
             synthetic=record["world"],
             medians=record["summary"] == "median",

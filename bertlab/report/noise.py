@@ -103,12 +103,12 @@ def table(evidence: Evidence, found: Sequence[Spread]) -> Table:
         if apart and run.finetune_seeds == 1:
             by_seed, by_restart = f"{by_seed} (both)" if by_seed else "", ""
         sources = [by_seed, *([by_restart] if apart else []), by_examples if run.examples > 1 else ""]
-        digits = 3 if each.unit == "nats" else 2
-        sd = f"{each.noise.sd:.{digits}f} {each.unit}".strip()
+        decimals = 3 if each.unit == "nats" else 1 if each.unit == "points" else 2
+        sd = f"{each.noise.sd:.{decimals}f} {each.unit}".strip()
         ratios = ("" if ratio is None else f"{ratio:.2f}" for ratio in (each.noise.ratio, each.needed))
         own = evidence.column(each.measurement)[0]
         endpoint = own.metric_name if each.metric == own.metric else each.metric
-        rows.append((each.measurement, endpoint, sd, *sources, *ratios))
+        rows.append((evidence.head(each.measurement), endpoint, sd, *sources, *ratios))
     columns = ("measurement", "endpoint", "sd of one run", *seeds, "examples", "signal / noise", "needed for a verdict")
     return Table(columns, tuple(rows), ("endpoint",))
 

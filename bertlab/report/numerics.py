@@ -10,20 +10,6 @@ BySeed = dict[tuple[int, str], set[str]]
 """The values of each of `NUMERICS` in the runs of a variant, by pre-training seed."""
 
 
-def timed(pretrainings: Iterable[Pretraining]) -> frozenset[str]:
-    """Ids of the pre-trainings whose times compare: those on the kind of machine that trained the most of them.
-
-    Whether a run was compiled follows from its recipe, and is part of the time that a variant takes.
-    """
-    kinds: dict[tuple[str, ...], set[str]] = {}
-    names = [name for name in ("processor", *NUMERICS) if name != "compiled"]
-    for run in pretrainings:
-        if run.finished:
-            facts = {**run.host, **run.numerics}
-            kinds.setdefault(tuple(facts.get(name, "") for name in names), set()).add(run.id)
-    return frozenset(max(kinds.values(), key=len, default=()))
-
-
 def mismatch(
     baseline: str, variants: Iterable[str], pretrainings: Sequence[Pretraining], cells: Sequence[Cell]
 ) -> dict[str, str]:

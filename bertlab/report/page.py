@@ -19,7 +19,7 @@ from bertlab.report.agreement import Agreement, agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import agreement as agreement_pages
-from bertlab.report.pages import chapter, latex, notes, render, summary
+from bertlab.report.pages import chapter, decided, latex, notes, render, summary, undecided
 from bertlab.store import writes
 from bertlab.store.runs import Store
 
@@ -139,6 +139,8 @@ def _files(
     written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
     context = {
         "summary": summary(chapters),
+        "decided": decided(chapters),
+        "undecided": undecided(chapters),
         "chapters": chapters,
         "banner": notes("banner", everything),
         "written": written,

@@ -201,16 +201,6 @@ class Results(Section):
         return any(cell.of_pretraining for cell in self.column(measurement))
 
     @cached_property
-    def timed(self) -> frozenset[str]:
-        """Ids of the pre-trainings whose times compare (see `numerics.timed`)."""
-        return numerics.timed(self.pretrainings)
-
-    @property
-    def one_machine(self) -> bool:
-        """Whether all pre-trainings were trained on one kind of machine."""
-        return self.timed >= {run.id for run in self.pretrainings if run.finished}
-
-    @cached_property
     def numerics_mismatch(self) -> dict[str, str]:
         """Variants with other numerics than the baseline, with what differs (see `numerics.mismatch`)."""
         return numerics.mismatch(self.baseline, self.variants, self.pretrainings, self.cells)

@@ -49,9 +49,11 @@ class Section:
     """By task, the task that is trained on before it."""
     searched: Mapping[str, Mapping[str, float]]
     """Settings that a search chose, by task."""
+    setting_name: str = ""
+    """What its command calls the setting (`--name`)."""
     own_options: tuple[str, ...] = ()
-    """What sets it apart from the study's other sections at this scale on this corpus: options of its command, or its
-    key."""
+    """What sets it apart from the study's other sections at this scale on this corpus, beside a name: options of its
+    command, or its key."""
     overrides: tuple[str, ...] = ()
     """All options that change the scale's recipe, tasks or settings; the key too where they do not set it apart."""
     speeds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -78,14 +80,15 @@ class Section:
 
     @property
     def place(self) -> str:
-        """Scale, setting and what sets it apart: `tiny on wikitext-103 with schedule.steps=9000`."""
-        own = f" with {', '.join(self.own_options)}" if self.own_options else ""
-        return f"{self.scale} {self.setting}{own}"
+        """Scale, setting, and its name or what sets it apart: `tiny on wikitext-103 with schedule.steps=9000`."""
+        own = ", ".join(filter(None, (self.setting_name, *self.own_options)))
+        return f"{self.scale} {self.setting} with {own}" if own else f"{self.scale} {self.setting}"
 
     @property
     def full_setting(self) -> str:
         """Setting and overrides, for tables that leave the project: `on wikitext-103 with schedule.steps=9000`."""
-        return f"{self.setting} with {', '.join(self.overrides)}" if self.overrides else self.setting
+        own = ", ".join(filter(None, (self.setting_name, *self.overrides)))
+        return f"{self.setting} with {own}" if own else self.setting
 
     def comparable(self, measurement: str) -> bool:
         """Whether sizes, and not directions alone, compare with the paper's."""

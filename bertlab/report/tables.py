@@ -1,6 +1,6 @@
 """The tables of a report, as data for pages and console, and as Markdown. `tidy.py` has the CSV files.
 
-Points have two decimals, published values as many as the paper printed. Cells are raw text: pages escape them.
+Points have one decimal, published values as many as the paper printed. Cells are raw text: pages escape them.
 """
 
 import itertools
@@ -13,6 +13,7 @@ from operator import attrgetter
 from statistics import fmean
 from typing import Self
 
+from bertlab.recipe import Recipe
 from bertlab.report import escape
 from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import Pretraining
@@ -55,8 +56,6 @@ class Entry:
     sd: str = ""
     n: str = ""
     """Pre-training x fine-tuning seeds; fine-tuning seeds alone on a published checkpoint."""
-    short: str = ""
-    """The value and its sd as in a paper: `83.9 ±0.3`, points to one decimal."""
     note: str = ""
     """The numbers of runs without a value, by status, and of collapsed runs; or why there is no average."""
     published: str = ""
@@ -66,6 +65,11 @@ class Entry:
     """The 95 % interval of the difference, or `n = 1`."""
     half: str = ""
     published_difference: str = ""
+
+    @property
+    def short(self) -> str:
+        """The value with its sd as in a paper: `83.9 ±0.3`."""
+        return f"{self.value} ±{self.sd}" if self.sd else self.value
 
     @property
     def bracketed(self) -> Self:
@@ -92,7 +96,7 @@ def columns(evidence: Evidence) -> tuple[Column, ...]:
     found = []
     for name in evidence.measurements:
         entries = [_entry(evidence, variant, name) for variant in evidence.variants]
-        points = {kind: f"{value:.2f}" for kind, value in floors[name].items()}
+        points = {kind: f"{value:.{digits(evidence, name)}f}" for kind, value in floors[name].items()}
         entries += [Entry(variant=kind, value=points.get(kind, "")) for kind in kinds]
         if evidence.stand_in(name):
             entries = [entry.bracketed for entry in entries]
@@ -144,12 +148,13 @@ def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
         known["value"] = f"only at {listed(f'{at} %' for at in compared)}" if compared else ""
     known |= _published(evidence.published(variant, name))
     if variant != evidence.baseline:
-        known |= _compared(evidence.difference(variant, name), evidence.published_difference(variant, name))
+        effect, published = evidence.difference(variant, name), evidence.published_difference(variant, name)
+        known |= _compared(effect, published, digits(evidence, name))
     if summary := evidence.summary(variant, name):
         fewest, most = summary.finetune_seeds
         restarts = str(most) if fewest == most else f"({fewest} to {most})"
         counts = missing + Counter(collapsed=len(evidence.collapsed(variant, name)))
-        known |= _centre(evidence, summary, 1 if evidence.column(name)[0].in_points else 2)
+        known |= _centre(evidence, summary, digits(evidence, name))
         known["n"] = str(summary.seeds) if evidence.pretrained else f"{summary.seeds}x{restarts}"
         known["note"] = "; ".join(f"{number} {fate}" for fate, number in counts.items())
     return Entry(variant=label(evidence, variant), **known)
@@ -161,7 +166,7 @@ def _average(evidence: Evidence, variant: str, average: AverageColumn) -> Entry:
     known = {"value": ""} | _published(average.published.get(variant))
     if variant != evidence.baseline:
         published = average.published_difference(variant, evidence.baseline)
-        known |= _compared(average.difference(ours, theirs), published)
+        known |= _compared(average.difference(ours, theirs), published, 1)
     if summary := summarise(average.points(ours), of_seeds=evidence.spread_of_seeds):
         known |= _centre(evidence, summary, 1) | {"n": str(summary.seeds)}
     elif measured:
@@ -174,8 +179,8 @@ def _published(value: float | None) -> dict[str, str]:
     return {} if value is None else {"published": str(Decimal(str(value)))}  # as many decimals as the paper printed
 
 
-def _compared(effect: Effect | None, published: Decimal | None) -> dict[str, str]:
-    difference, interval, half = described(effect)
+def _compared(effect: Effect | None, published: Decimal | None, digits: int) -> dict[str, str]:
+    difference, interval, half = described(effect, digits)
     return {
         "difference": difference,
         "interval": interval or (f"n = {effect.n}" if effect else ""),
@@ -186,11 +191,7 @@ def _compared(effect: Effect | None, published: Decimal | None) -> dict[str, str
 
 def _centre(evidence: Evidence, summary: Summary, digits: int) -> dict[str, str]:
     centre = summary.median if evidence.medians else summary.mean
-    return {
-        "value": f"{centre:.2f}",
-        "sd": "" if summary.sd is None else f"{summary.sd:.2f}",
-        "short": f"{centre:.{digits}f}" + ("" if summary.sd is None else f" ±{summary.sd:.{digits}f}"),
-    }
+    return {"value": f"{centre:.{digits}f}", "sd": "" if summary.sd is None else f"{summary.sd:.{digits}f}"}
 
 
 def common_n(evidence: Evidence) -> tuple[str, str]:
@@ -290,11 +291,14 @@ def by_seed(evidence: Evidence) -> Table:
     for name in evidence.measurements:
         compared = {at for claim in evidence.claims if claim.on == name for at in (claim.at, claim.before)}
         for at, variant in itertools.product(sorted({100, *compared}), evidence.variants):
-            points = {seed: f"{fmean(each):.2f}" for seed, each in evidence.points(variant, name, at).items()}
+            decimals = digits(evidence, name)
+            values = evidence.points(variant, name, at).items()
+            points = {seed: f"{fmean(each):.{decimals}f}" for seed, each in values}
             for seed in {evidence.seed_of(cell) for cell in evidence.collapsed(variant, name, at)}:
                 points[seed] += " (collapsed)"
             if points:
-                found[name if at == 100 else f"{name} at {at} %", variant] = points
+                head = evidence.head(name)
+                found[head if at == 100 else f"{head} at {at} %", variant] = points
     seeds = sorted({seed for points in found.values() for seed in points})
     rows = [(*place, *(points.get(seed, "") for seed in seeds)) for place, points in found.items()]
     return Table(("on", "variant", *(f"seed {seed}" for seed in seeds)), tuple(rows), ("variant",))
@@ -327,6 +331,29 @@ def _plain(leaf: object) -> str:
     if isinstance(leaf, tuple | list):
         return ", ".join(map(_plain, leaf))
     return f"{leaf:g}" if isinstance(leaf, float) else f"{leaf:,}" if isinstance(leaf, int) else str(leaf)
+
+
+def deviations(evidence: Evidence) -> Table:
+    """A line for each difference from the paper's setting: the field, here and in the paper, and its measurements."""
+    places: dict[tuple[str, str, str], list[str]] = {}
+    for on, what in evidence.deviations:
+        places.setdefault(_parted(what), []).append(evidence.head(on) if on else "")
+    rows = [(*parts, ", ".join(filter(None, on))) for parts, on in places.items()]
+    columns = ("field", "here", "paper", "on")
+    width = len(columns) if any(row[-1] for row in rows) else -1
+    return Table(columns[:width], tuple(row[:width] for row in rows), columns[1:])
+
+
+def _parted(difference: str) -> tuple[str, str, str]:
+    """A difference as a record words it: its field, which is empty for other words, here and in the paper."""
+    words, _, theirs = difference.removesuffix(")").partition(" (paper: ")
+    field, _, here = words.partition(" ")
+    if theirs:
+        return (field, here, theirs) if "." in field or field in vars(Recipe()) else ("", words, theirs)
+    if field in ("text:", "task:"):
+        here, _, theirs = here.replace(" in place of ", ", not ").partition(", not ")
+        return field.removesuffix(":"), here, theirs
+    return "", difference, ""
 
 
 def costs(evidence: Evidence) -> Table:
@@ -382,14 +409,18 @@ def label(evidence: Evidence, variant: str) -> str:
     return f"{name} †" if variant in evidence.numerics_mismatch else name
 
 
-def described(effect: Effect | None, digits: int = 2) -> tuple[str, str, str]:
+def digits(evidence: Evidence, measurement: str) -> int:
+    """Decimals of the values of a measurement."""
+    return next((cell.digits for cell in evidence.column(measurement)), 1)
+
+
+def described(effect: Effect | None, digits: int) -> tuple[str, str, str]:
     """The mean of an effect, its 95 % interval, and half the width of that; what is not known is empty."""
     if effect is None:
         return "", "", ""
     if (interval := effect.interval) is None:
         return signed(effect.mean, digits), "", ""
-    # each end keeps its sign, which shows the side of 0
-    ends = f"{interval.low:+.{digits}f} to {interval.high:+.{digits}f}"
+    ends = f"{interval.low:.{digits}f} to {interval.high:.{digits}f}"  # a minus before 0 shows the side
     return signed(effect.mean, digits), ends, f"±{interval.half:.{digits}f}"
 
 
@@ -399,7 +430,7 @@ def with_details(text: str, *details: str) -> str:
     return f"{text} ({known})" if known else text
 
 
-def signed(value: float | Decimal, digits: int = 2) -> str:
+def signed(value: float | Decimal, digits: int = 1) -> str:
     """A difference with its sign; a decimal with its own digits. 0 after rounding has no minus."""
     if isinstance(value, Decimal):
         return f"{value:+}" if value else str(abs(value))

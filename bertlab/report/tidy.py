@@ -25,7 +25,7 @@ VALUES = (
 )
 CLAIMS = (
     *PLACE,
-    *("claim", "measurement", "dataset", "at", "since", "within", "or_better", "better", "worse", "than"),
+    *("claim", "measurement", "dataset", "at", "since", "within", "or_better", "better", "worse", "than", "pair"),
     *("effect", "low", "high", "unit", "published", "n", "p", "adjusted_p", "seeds_alone_p"),
     *("looks", "most_seeds", "sequential_p", "repeated_low", "repeated_high"),
     *("likelihood", "likelihood_low", "likelihood_high", "likelihood_p", "likelihood_adjusted_p"),
@@ -129,6 +129,8 @@ def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
 def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     """A line for each claim: the pair of variants that decides, its effect with the 95 % interval, and the verdict.
 
+    `effect` and `published` are the first side of `pair` minus the other, above 0 as claimed.
+
     The likelihood of the right answers is in points; `p`, `adjusted_p` and `seeds_alone_p` are
     as in `verdicts`.
     """
@@ -145,7 +147,7 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
                 "since": claim.since or None,
             },
             **{"within": claim.within, "or_better": claim.or_better, "better": pair.better, "worse": pair.worse},
-            **{"than": " over ".join(pair.than) or None},
+            **{"than": " over ".join(pair.than) or None, "pair": each.pair},
             **{"published": None if pair.published is None else float(pair.published)},
             **{"p": each.trial.p, "adjusted_p": each.trial.adjusted},
             "seeds_alone_p": each.trial.seeds_alone_p,

@@ -161,7 +161,8 @@ class Rounds:
         made, seeds = [], sorted({seed for *_, seed in places})
         for record in records(self.plan(seeds), self.options).values():
             requests = [{**each, "seeds": seeds, "rounds": self.command} for each in record["requests"]]
-            record = _reduced(record, places) | {"requests": requests, "command": union.command(requests)}
+            command = union.command(requests, record.get("name", ""))
+            record = _reduced(record, places) | {"requests": requests, "command": command}
             if record["cells"]:
                 made.append(record)
         return made

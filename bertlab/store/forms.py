@@ -211,6 +211,7 @@ RECORD = {
     "source": str,
     "baseline": str,
     "command": str,
+    "name?": str,
     "notes": [str],
     "summary": str,
     "claims": [

@@ -41,7 +41,8 @@ def write_commands(root: Path, name: str, record: Record) -> None:
     """Writes the files of the store `root` that repeat the commands of a record, each with its study file as it was."""
     files = {mark(each): each for each in record["sources"]}
     newest = {path: text for each in record["sources"] for path, text in each.items()}  # older requests name no file
-    commands = [(command([each]), files.get(each.get("file"), newest)) for each in record["requests"]]
+    named = record.get("name", "")
+    commands = [(command([each], named), files.get(each.get("file"), newest)) for each in record["requests"]]
     write_configs(root, name, commands)
 
 
@@ -150,6 +151,7 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
     known = {"", *(cell["measurement"] for cell in new["cells"]), *(each["on"] for each in new["differences"])}
     differences = [*new["differences"], *(each for each in old["differences"] if each["on"] not in known)]
     requests = _requests(old, new)
+    named = new.get("name") or old.get("name", "")
     looks = [each["sequential"] for each in (old, new) if each.get("sequential")]
     speeds = [each["speeds"] for each in (new, old) if each.get("speeds", {}).get("measured")]
     return {
@@ -159,7 +161,8 @@ def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
         **({"speeds": speeds[0]} if speeds else {}),
         "definition": definition,
         "requests": requests,
-        "command": command(requests),
+        **({"name": named} if named else {}),
+        "command": command(requests, named),
         "differences": sorted(differences, key=lambda each: order["measurements"].get(each["on"], -1)),
         "intermediate_task": {**old["intermediate_task"], **new["intermediate_task"]},
         "sources": [*old["sources"], *(each for each in new["sources"] if each not in old["sources"])],
@@ -184,8 +187,8 @@ def _requests(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, 
     return list(found.values())
 
 
-def command(requests: Sequence[Mapping[str, Any]]) -> str:
-    """The command line that requests a record, or several that each request a part."""
+def command(requests: Sequence[Mapping[str, Any]], name: str = "") -> str:
+    """The command line that requests a record, or several that each request a part, with the name of its setting."""
     commands = []
     for each in requests:
         words = ["bertlab ablate", shlex.quote(each["study"]), *(_quoted(each.get(name, "")) for name in OPTIONS)]
@@ -199,6 +202,7 @@ def command(requests: Sequence[Mapping[str, Any]]) -> str:
         words += [f"--only {shlex.quote(name)}" for name in each["only"]]
         words += [f"--measure {shlex.quote(name)}" for name in each.get("measure", ())]
         words += ["--random-init"] * each["random_init"]
+        words += [f"--name {shlex.quote(name)}"] * bool(name)
         commands.append(" ".join(filter(None, words)))
     return " && ".join(commands)
 

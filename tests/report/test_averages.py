@@ -44,11 +44,11 @@ def test_an_average_is_that_of_each_seed_and_is_compared_by_seed(builder: Any) -
     evidence = filled(builder, VALUES)
     base, other = entries(evidence).values()
     # (50 + 70) / 2 = 60 and (54 + 80) / 2 = 67; (50 + 60) / 2 = 55 and (51 + 75) / 2 = 63
-    assert (base.value, base.sd, base.short, base.published) == ("63.50", "4.95", "63.5 ±4.9", "79.2")
-    assert (other.value, other.sd, other.n) == ("59.00", "5.66", "2")
+    assert (base.value, base.sd, base.short, base.published) == ("63.5", "4.9", "63.5 ±4.9", "79.2")
+    assert (other.value, other.sd, other.n) == ("59.0", "5.7", "2")
     assert (base.difference, base.published_difference) == ("", "")
     # -5 and -4: mean -4.5, sd .7071, t(.975; 1) = 12.706
-    assert (other.difference, other.half, other.published_difference) == ("-4.50", "±6.35", "-0.2")
+    assert (other.difference, other.half, other.published_difference) == ("-4.5", "±6.4", "-0.2")
     lines = tidy.summary([evidence])
     line = lines[(lines.measurement == "Avg") & (lines.variant == "100/0/0")].iloc[0]
     assert (line["mean"], line.effect, float(line.published_effect), line.paired_seeds) == (59.0, -4.5, -0.2, 2)

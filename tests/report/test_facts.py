@@ -9,7 +9,7 @@ from bertlab.recipe import Model, Recipe
 from bertlab.recipe.identity import load
 from bertlab.report import facts, tables
 from bertlab.report.gather import gather_all
-from bertlab.report.pages import notes
+from bertlab.report.pages import chapter, notes
 from bertlab.store.runs import Store
 
 
@@ -110,14 +110,14 @@ def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
 
 
 def test_a_study_without_published_values_speaks_of_none(evidence, builder):
-    text = " ".join(notes("caveats", evidence()))
-    assert "Not the paper's setting: directions compare with the published values, sizes do not. Differences: " in text
+    text = " ".join(notes("deviations", evidence()))
+    assert text == "What differs from the paper's setting: directions compare with the published values, sizes do not."
     for cell in builder.cells:
         cell["published"] = None
     builder.record(summary="median")
     found = gather_all(Store(builder.root))[0]
-    text = " ".join([*notes("legend", found), *notes("caveats", found)])
-    assert "Not the paper's setting. Differences: model.layers 4 (paper: 12)." in text
+    text = " ".join([*notes("deviations", found), *notes("legend", found), *notes("caveats", found)])
+    assert "What differs from the paper's setting." in text
     assert "published" not in text.replace("claims, published values and notes are of that version", "")
 
 
@@ -141,3 +141,62 @@ def test_rows_without_a_label_are_counted(builder):
 
     assert "500 evaluation examples; 785 rows without a label left out" in text(unlabelled=785)
     assert "without a label" not in text()
+
+
+def test_differences_from_the_paper_are_a_table(builder):
+    whats = [
+        ("", "model.layers 4 (paper: 12)"),
+        ("", "objective masked_lm (paper: masked_lm,next_sentence)"),
+        ("", "single tokens are masked (paper: n-grams of up to 3)"),
+        ("", "text: novels and openstax, not Wikipedia and BooksCorpus"),
+        ("MNLI", "finetune.epochs 5 (paper: 3)"),
+        ("NER", "finetune.epochs 5 (paper: 3)"),
+        ("NER", "task: bc5cdr in place of conll2003"),
+        ("NER", "task: microworld, synthetic"),
+        ("NER", "text in lower case"),
+    ]
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    builder.cell("80/10/10", "NER", 60.0)
+    builder.record(differences=[{"on": on, "what": what} for on, what in whats])
+    table = tables.deviations(gather_all(Store(builder.root))[0])
+    assert table.columns == ("field", "here", "paper", "on")
+    assert table.rows == (
+        ("model.layers", "4", "12", ""),
+        ("objective", "masked_lm", "masked_lm,next_sentence", ""),
+        ("", "single tokens are masked", "n-grams of up to 3", ""),
+        ("text", "novels and openstax", "Wikipedia and BooksCorpus", ""),
+        ("finetune.epochs", "5", "3", "MNLI, NER (BC5CDR)"),
+        ("task", "bc5cdr", "conll2003", "NER (BC5CDR)"),
+        ("task", "microworld, synthetic", "", "NER (BC5CDR)"),
+        ("", "text in lower case", "", "NER (BC5CDR)"),
+    )
+
+
+def test_settings_of_a_study_are_told_apart_by_their_names(builder):
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    request = {"study": "masking", "seeds": [0], "finetune_seeds": 0, "only": [], "random_init": False}
+    fields = "--set tasks.mnli.epochs=2 --set tasks.mnli.dropout=0"
+    for name, options in (("one", ""), ("two", fields), ("three", f"{fields} --set model.layers=6")):
+        more = {"name": "more-examples"} if name == "two" else {}
+        builder.record(name, setting=name, requests=[{**request, "options": options}], **more)
+    found = gather_all(Store(builder.root))
+    made = chapter(found, written=False)
+    assert [each.place for each in made.sections] == [
+        "tiny on microworld",
+        "tiny on microworld with 3 fields of its own",
+        "tiny on microworld with more-examples",
+    ]
+    assert [each.stem for each in made.sections][2] == "masking-tiny-more-examples"
+    assert made.sections[2].fields == ("tasks.mnli.epochs=2", "tasks.mnli.dropout=0")
+    assert found[2].full_setting == "on microworld with more-examples, tasks.mnli.epochs=2, tasks.mnli.dropout=0"
+    assert found[2].command.endswith(" --name more-examples")
+
+
+def test_several_fields_without_a_name_are_counted_and_folded(builder):
+    builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
+    request = {"study": "masking", "seeds": [0], "finetune_seeds": 0, "only": [], "random_init": False}
+    for name, options in (("one", ""), ("two", "--set a.b=1 --set a.c=2")):
+        builder.record(name, setting=name, requests=[{**request, "options": options}])
+    section = chapter(gather_all(Store(builder.root)), written=False).sections[1]
+    assert section.place == "tiny on microworld with 2 fields of its own"
+    assert section.fields == ("a.b=1", "a.c=2")

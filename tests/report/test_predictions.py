@@ -313,9 +313,9 @@ def test_a_claim_has_a_second_verdict_by_likelihood(writer: Writer, tmp_path: Pa
         "that the models give to the right answers: of 1 claim, 1 is reproduced, none is contradicted, none "
         "is undecided."
     )
-    assert f"**{said}**" in (tmp_path / "index.md").read_text(encoding="utf-8")
+    assert f"\n{said}" in (tmp_path / "index.md").read_text(encoding="utf-8")
     html = (tmp_path / "index.html").read_text(encoding="utf-8")
-    assert f'{said} <small><a href="#verdicts-masking">' in html
+    assert f'{said} <a href="#verdicts-masking">' in html
     assert '<div class="notes" id="verdicts-masking">' in html
 
 

@@ -24,7 +24,7 @@ def test_the_result_of_a_study_without_claims(builder: Any, capsys: pytest.Captu
     (evidence,) = gather(Store(builder.root), [builder.record()])
     print_result(evidence)
     words = capsys.readouterr().out.split()
-    for expected in ("50.50", "(0.71)", "84.2", "[red]", "pending", "+1.50", "±6.35", "+0.1"):
+    for expected in ("50.5", "(0.7)", "84.2", "[red]", "pending", "+1.5", "±6.4", "+0.1"):
         assert expected in words
 
 

@@ -43,24 +43,24 @@ def test_results_show_mean_spread_n_and_the_published_value(builder: Any) -> Non
     two_variants(builder)
     table = tables.results(gathered(builder))
     assert table.columns == ("variant", "MNLI", "published")
-    assert row(table, "80/10/10") == ("80/10/10 (baseline)", "53.00 (2.83, n = 2x2)", "84.2")
-    assert row(table, "100/0/0") == ("100/0/0", "53.00 (4.24, n = 2x2)", "84.3")
-    assert row(table, "majority")[1] == "33.30"
+    assert row(table, "80/10/10") == ("80/10/10 (baseline)", "53.0 (2.8, n = 2x2)", "84.2")
+    assert row(table, "100/0/0") == ("100/0/0", "53.0 (4.2, n = 2x2)", "84.3")
+    assert row(table, "majority")[1] == "33.3"
 
 
 def test_differences_are_paired_and_beside_the_published_ones(builder: Any) -> None:
     two_variants(builder)
     table = tables.differences(gathered(builder))
     # seeds: -1 and +1; sd sqrt 2, t(.975; 1) = 12.706
-    assert table.rows == (("100/0/0", "+0.00 (-12.71 to +12.71)", "+0.1"),)
+    assert table.rows == (("100/0/0", "+0.0 (-12.7 to 12.7)", "+0.1"),)
 
 
 def test_one_seed_has_no_interval(builder: Any) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
     builder.cell("100/0/0", "MNLI", 51.5, pretrain_id=builder.pretrain("100/0/0"))
     evidence = gathered(builder)
-    assert row(tables.differences(evidence), "100/0/0")[1] == "+1.50 (n = 1)"
-    assert row(tables.results(evidence), "80/10/10")[1] == "50.00 (n = 1x1)"
+    assert row(tables.differences(evidence), "100/0/0")[1] == "+1.5 (n = 1)"
+    assert row(tables.results(evidence), "80/10/10")[1] == "50.0 (n = 1x1)"
 
 
 def test_what_is_missing_is_said(builder: Any) -> None:
@@ -76,7 +76,7 @@ def test_what_is_missing_is_said(builder: Any) -> None:
     evidence = gathered(builder)
     table = tables.results(evidence)
     assert row(table, "80/10/10")[1].endswith("n = 1x2); 1 pending; 1 collapsed")
-    assert row(tables.results(evidence, short=True), "80/10/10")[1] == "41.65 (11.81); 1 pending; 1 collapsed"
+    assert row(tables.results(evidence, short=True), "80/10/10")[1] == "41.6 (11.8); 1 pending; 1 collapsed"
     assert row(table, "100/0/0")[1] == "diverged"
     assert row(table, "0/0/100")[1] == "pending"
     assert row(tables.differences(evidence), "0/0/100")[1] == ""
@@ -115,7 +115,7 @@ def test_both_splits_of_one_run_are_columns_with_their_own_figures(builder: Any)
     evidence = gathered(builder)
     table = tables.results(evidence)
     shown = dict(zip(table.columns, row(table, "80/10/10"), strict=False))
-    assert (shown["NER (BC5CDR)"], shown["NER test (BC5CDR)"]) == ("95.00 (n = 1x1)", "91.00 (n = 1x1)")
+    assert (shown["NER (BC5CDR)"], shown["NER test (BC5CDR)"]) == ("95.0 (n = 1x1)", "91.0 (n = 1x1)")
     assert [evidence.floors(name)["majority guess"] for name in evidence.measurements] == [0.0, 1.0]
     lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.values([evidence])))))
     assert [(line["split"], line["value"]) for line in lines] == [("validation", "95.0"), ("test", "91.0")]
@@ -142,7 +142,7 @@ def test_only_the_last_milestone_enters_the_table(builder: Any) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id)
     builder.cells[0]["milestone"] = 10
     evidence = gathered(builder)
-    assert row(tables.results(evidence), "80/10/10")[1] == "50.00 (n = 1x1)"
+    assert row(tables.results(evidence), "80/10/10")[1] == "50.0 (n = 1x1)"
     assert len(tidy.values([evidence])) == 2
 
 
@@ -152,7 +152,7 @@ def test_variants_that_are_the_same_runs_are_shown_as_equal(builder: Any) -> Non
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id, run_id="ab")
     builder.cell("100/0/0", "MNLI", None, pretrain_id=run_id, run_id="ab")
     evidence = gathered(builder)
-    assert row(tables.results(evidence), "100/0/0")[:2] == ("100/0/0 (same runs as 80/10/10)", "50.00 (n = 1x1)")
+    assert row(tables.results(evidence), "100/0/0")[:2] == ("100/0/0 (same runs as 80/10/10)", "50.0 (n = 1x1)")
 
 
 def test_markdown_keeps_its_columns_whatever_the_names() -> None:
@@ -248,16 +248,16 @@ def test_a_value_that_a_claim_compares_on_the_way_is_shown(builder: Any) -> None
         for at, value in zip((50, 100), values, strict=True):
             builder.cell(variant, "MNLI", value, pretrain_id=run, milestone=at)
     builder.cell("80/10/10", "NER", 60.0)
-    assert [row[0] for row in tables.by_seed(gathered(builder)).rows] == ["MNLI", "NER"]
-    assert [each.value for each in tables.columns(gathered(builder))[0].entries[:2]] == ["50.00", "pending"]
+    assert [row[0] for row in tables.by_seed(gathered(builder)).rows] == ["MNLI", "NER (BC5CDR)"]
+    assert [each.value for each in tables.columns(gathered(builder))[0].entries[:2]] == ["50.0", "pending"]
     builder.cells = [cell for cell in builder.cells if (cell["variant"], cell["milestone"]) != ("100/0/0", 100)]
-    assert [each.value for each in tables.columns(gathered(builder))[0].entries[:2]] == ["50.00", "only at 50 %"]
+    assert [each.value for each in tables.columns(gathered(builder))[0].entries[:2]] == ["50.0", "only at 50 %"]
     claim = {"text": "ahead", "better": "100/0/0", "worse": "80/10/10", "on": "MNLI", "at": 50}
     rows = tables.by_seed(gathered(builder, claims=[claim])).rows
     assert rows[:3] == (
-        ("MNLI at 50 %", "80/10/10", "40.00"),
-        ("MNLI at 50 %", "100/0/0", "42.00"),
-        ("MNLI", "80/10/10", "50.00"),
+        ("MNLI at 50 %", "80/10/10", "40.0"),
+        ("MNLI at 50 %", "100/0/0", "42.0"),
+        ("MNLI", "80/10/10", "50.0"),
     )
 
 
@@ -267,8 +267,8 @@ def test_every_seed_is_shown(builder: Any) -> None:
     table = tables.by_seed(gathered(builder))
     assert table.columns == ("on", "variant", "seed 0", "seed 1", "seed 2")
     assert table.rows == (
-        ("MNLI", "80/10/10", "51.00", "55.00", ""),
-        ("MNLI", "100/0/0", "50.00", "56.00", "40.00 (collapsed)"),
+        ("MNLI", "80/10/10", "51.0", "55.0", ""),
+        ("MNLI", "100/0/0", "50.0", "56.0", "40.0 (collapsed)"),
     )
 
 

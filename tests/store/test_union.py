@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import shlex
+import tomllib
 
 import pytest
 
@@ -115,6 +116,26 @@ def test_the_command_of_a_record_asks_for_all_of_it(store, recorded):
 )
 def test_seeds_are_spelled_as_they_are_read(seeds, text):
     assert union.spelled(seeds) == text
+
+
+def test_a_name_is_kept_changes_no_id_and_is_asked_for_again(store, recorded):
+    plain, named = recorded(), recorded(name="more-examples")
+    assert union.name_of(named) == union.name_of(plain)
+    assert [each["run_id"] for each in named["cells"]] == [each["run_id"] for each in plain["cells"]]
+    union.keep(store, [named])
+    (kept_record,) = union.keep(store, [plain])
+    assert kept_record["name"] == "more-examples"
+    assert kept_record["command"] == f"{plain['command']} --name more-examples"
+    (file,) = (store.root / "studies").glob("*.toml")
+    assert tomllib.loads(file.read_text())["name"] == "more-examples"
+    (renamed,) = union.keep(store, [recorded(name="all of MNLI")])
+    assert renamed["command"].endswith(" --name 'all of MNLI'")
+
+
+@pytest.mark.parametrize("name", ["two\nlines", "x" * 61, " before", "\N{RIGHT-TO-LEFT OVERRIDE}"])
+def test_a_name_is_short_and_on_one_line(recorded, name):
+    with pytest.raises(BadInput, match=r"--name is .*: give at most 60 characters on one line"):
+        recorded(name=name)
 
 
 def test_a_study_may_grow_and_be_told_otherwise(store, recorded):

@@ -35,10 +35,38 @@ class Section:
     evidence: Evidence
     stem: str
     """The name of its figures and of its place on a page: letters, digits, `.`, `_` and `-`."""
-    title: str
     findings: tuple[Finding, ...]
     pictures: tuple[Picture, ...]
     spreads: tuple[Spread, ...]
+
+    @property
+    def place(self) -> str:
+        """Scale, setting, and its name; of several options that set it apart, their number."""
+        about, options = self.evidence, self.evidence.own_options
+        if about.setting_name or len(options) < 2:
+            return about.place
+        return f"{about.scale} {about.setting} with {count(len(options), 'field')} of its own"
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The options that `place` does not list."""
+        about = self.evidence
+        return about.overrides if about.setting_name else about.own_options if len(about.own_options) > 1 else ()
+
+    @property
+    def title(self) -> str:
+        """The heading of its tables."""
+        return f"Scale {self.place}"
+
+    @property
+    def measured(self) -> tuple[Finding, ...]:
+        """The claims that are measured, decided ones first."""
+        return tuple(each for each in self.findings if each.outcome != findings.NOT_MEASURED)
+
+    @property
+    def unmeasured(self) -> tuple[Finding, ...]:
+        """The claims that are not measured."""
+        return self.findings[len(self.measured) :]
 
     @property
     def likely(self) -> bool:
@@ -69,15 +97,32 @@ def chapter(evidences: Sequence[Evidence], *, written: bool) -> Chapter:
         Section(
             evidence=each,
             # the first section has the plain name, so that links to its figures keep working
-            stem=f"{stem}-{filename(each.scale)}-{each.key}" if place else stem,
-            title=f"Scale {each.place}",
-            findings=findings.findings(each),
+            stem=f"{stem}-{filename(each.scale)}-{_mark(each, evidences)}" if place else stem,
+            findings=findings.ordered(findings.findings(each)),
             pictures=tuple(pictures(each)) if written else (),
             spreads=tuple(noise.spreads(each)) if written else (),
         )
         for place, each in enumerate(evidences)
     ]
     return Chapter(evidences[0].study, stem, tuple(sections), written)
+
+
+def _mark(evidence: Evidence, evidences: Sequence[Evidence]) -> str:
+    """What names a section in its chapter: the name of its setting, or its key where another has that name too."""
+    alike = [each for each in evidences if (each.scale, each.setting_name) == (evidence.scale, evidence.setting_name)]
+    return filename(evidence.setting_name) if evidence.setting_name and len(alike) == 1 else evidence.key
+
+
+def decided(chapters: Iterable[Chapter]) -> list[tuple[Chapter, Section, Finding]]:
+    """The claims that the paper's metric decides, then those that the likelihood alone decides."""
+    found = [(each, section, finding) for each in chapters for section in each.sections for finding in section.findings]
+    likely = [each for each in found if each[2].open and each[2].likely_outcome in ("reproduced", "contradicted")]
+    return [each for each in found if not each[2].open] + likely
+
+
+def undecided(chapters: Iterable[Chapter]) -> str:
+    """The most frequent reasons of claims that are measured and undecided; empty if there are none."""
+    return findings.reasons([finding for each in chapters for section in each.sections for finding in section.findings])
 
 
 def summary(chapters: Iterable[Chapter]) -> str:
@@ -136,8 +181,8 @@ def _environment(*, html: bool) -> Any:
     templates.globals |= {"FEW": 6, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
     templates.filters |= {"md": escape.paragraph, "words": escape.markdown, "inline": _inline, "nats": "{:.3f}".format}
     templates.filters |= {"duration": duration, "listed": listed}
-    # a typographic minus before a number
-    templates.filters["minus"] = lambda text: re.sub(r"(?<![\w.])-(?=\d)", "−", text)
+    # a typographic minus before a number and between variants
+    templates.filters["minus"] = lambda text: re.sub(r"(?<![\w.])-(?=\d)|(?<= )-(?= )", "−", text)
     return templates
 
 
@@ -178,7 +223,7 @@ def floors_by_kind(evidence: Evidence) -> dict[str, list[str]]:
     def shown(name: str, kind: str) -> str:
         read, fitted = evidence.lexical_examples(name)
         few = f" ({fitted:,} of {read:,} examples)" if kind == LEXICAL and fitted < read else ""
-        return f"{name} {points[name][kind]:.2f}{few}"
+        return f"{evidence.head(name)} {points[name][kind]:.{tables.digits(evidence, name)}f}{few}"
 
     return {
         kind.capitalize() + meaning: [shown(name, kind) for name, floors in points.items() if kind in floors]

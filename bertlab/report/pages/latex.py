@@ -33,7 +33,7 @@ def study(chapter: Chapter) -> str:
         claims, n_of_claims = _claims(section.findings)
         alone = any(each.difference and not each.half for each in entries)
         compared, single = "differences to the baseline", f"{less} {'One seed has no interval.' * alone}"
-        measured = "Measured: the first variant minus the other, reversed where less is better."
+        measured = "Measured: the difference of the pair, above 0 as claimed."
         every = (
             ("results", tables.results(evidence, n=n), f"{mean}{points}", f"{_n(evidence, n)} {less}"),
             ("differences", tables.differences(evidence, n=False), f"{compared}{intervals}{points}", single),

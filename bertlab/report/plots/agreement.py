@@ -12,12 +12,14 @@ from bertlab.report.predictions import LIKELIHOOD
 from bertlab.wording import count
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
     from matplotlib.ticker import Formatter
 
 _AGREES: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "linestyle": "", "markersize": 5.5, "alpha": 0.8}
 _DIFFERS: dict[str, Any] = {**_AGREES, "color": COLOURS[3], "marker": "X", "markersize": 6}
 _REFERENCE: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
+_DATADECIDE = "80 %: DataDecide, 150M to 1B parameters"
 _ENDPOINTS: dict[str, dict[str, Any]] = {
     METRIC: {"linestyle": "solid", "marker": "o", "markersize": 4},
     LIKELIHOOD: {"linestyle": (0, (5, 1.5)), "marker": "o", "markersize": 4, "markerfacecolor": "none"},
@@ -40,8 +42,8 @@ def _signs(found: Agreement) -> tuple[Figure, str] | None:
     pairs = [each for each in found.on(METRIC) if each.in_points]
     if not pairs:
         return None
-    figure = blank(4.6)
-    axes = figure.subplots()
+    figure = blank(5.4)
+    axes, strip = figure.subplots(2, height_ratios=(5, 1))
     keys: list[Key] = []
     for style, agrees in ((_AGREES, True), (_DIFFERS, False)):
         own = [each for each in pairs if each.agrees is agrees]
@@ -57,8 +59,25 @@ def _signs(found: Agreement) -> tuple[Figure, str] | None:
         axes.set(**{f"{side}ticks": ticks, f"{side}ticklabels": names})
     axes.set_xlabel("published difference (points)")
     axes.set_ylabel("measured difference (points)")
+    keys += _share(strip, found)
     legend(figure, keys)
-    return figure, f"Measured against published differences of {count(len(pairs), 'pair')} of variants, in points."
+    text = f"Measured against published differences of {count(len(pairs), 'pair')} of variants, in points; below, the"
+    return figure, f"{text} share of all pairs with the published sign beside the 80 % of DataDecide."
+
+
+def _share(axes: Axes, found: Agreement) -> list[Key]:
+    """The share of pairs with the published sign on each endpoint, with its interval, and what it is measured by."""
+    names = [each for each in ENDPOINTS if found.overall[each][0].pairs]
+    for place, name in enumerate(names):
+        share, ends = found.overall[name]
+        if ends:
+            axes.plot([100 * ends.low, 100 * ends.high], [place] * 2, color=COLOURS[0], linewidth=2.2, zorder=2)
+        axes.plot(100 * (share.value or 0.0), place, **_AGREES, zorder=3)
+    axes.axvline(50, color=PALE, linewidth=1.2, zorder=1)
+    axes.axvline(80, **_REFERENCE, zorder=1)
+    axes.set(xlim=(0, 100), ylim=(len(names) - 0.4, -0.6), xlabel="signs that agree (%); a coin: 50")
+    axes.set_yticks(range(len(names)), [ENDPOINTS[each] for each in names])
+    return [(_REFERENCE, _DATADECIDE)]
 
 
 def _curve(found: Agreement) -> tuple[Figure, str] | None:
@@ -84,7 +103,7 @@ def _curve(found: Agreement) -> tuple[Figure, str] | None:
             keys.append(({"linewidth": 2, **colour}, label(name, WIDTH / 2)))
     keys += [({**style, "color": INK}, ENDPOINTS[endpoint]) for endpoint, style in _ENDPOINTS.items()]
     axes.axhline(80, **_REFERENCE, zorder=1)
-    keys.append((_REFERENCE, "80 %: DataDecide, 150M to 1B parameters"))
+    keys.append((_REFERENCE, _DATADECIDE))
     axes.set_xscale("log")
     for axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
         axis(_powers())

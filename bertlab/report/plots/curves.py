@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -18,23 +19,26 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_AXES = {"step": "steps", "tokens": "tokens", "seconds": "training time (seconds)"}
+_AXES = {"step": "steps", "tokens": "tokens", "flops": "FLOPs"}
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 POINTS = 20
 """Points of a fine-tuning curve, about."""
+APART = 1.02
+"""The ratio of FLOPs a step from which on curves over FLOPs are others than those over steps."""
 MARKED = 8
 """Points of a line up to which they have markers."""
 _COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
 
 
 def losses(evidence: Evidence) -> Picture | None:
-    """A panel for each held-out loss, the unigram entropy dashed in those over the vocabulary; None without curves."""
+    """A panel for each held-out loss, the unigram entropy dashed in those over the vocabulary; None without curves,
+    and where all variants share one pre-training."""
     runs = [run for variant in evidence.trained for run in evidence.of(variant) if run.curve]
     panels: dict[tuple[tuple[Any, ...], ...], str] = {}
     levels: dict[str, list[float]] = {}
     for name, title in evidence.heldout_metrics.items():
         points = tuple(
-            (run.variant, run.seed, point.losses[name], point.step, point.tokens, _seconds(evidence, run, point.step))
+            (run.variant, run.seed, point.losses[name], point.step, point.tokens, _flops(run, point.step))
             for run in runs
             for point in run.curve
             # leaves out a loss on inputs unlike those of training where the variant has a better one
@@ -47,6 +51,8 @@ def losses(evidence: Evidence) -> Picture | None:
     if not panels:
         return None
     variants = list(dict.fromkeys(run.variant for run in runs))
+    if len(variants) == 1 and evidence.trained[variants[0]]:
+        return None
     dashed = ", the unigram entropy dashed" if any(levels.values()) else ""
     alt = f"Held-out loss of {count(len(variants), 'variant')} during pre-training{dashed}."
     lines = ((name, "loss (nats)", *point) for points, name in panels.items() for point in points)
@@ -76,12 +82,13 @@ def finetuning(evidence: Evidence) -> Picture | None:
 
 
 def convergence(evidence: Evidence) -> Picture | None:
-    """A panel for each measurement, over steps and time; None where only the end of pre-training is measured."""
+    """A panel for each measurement at two milestones or more; None where there is none."""
     variants = [each for each in evidence.variants if each not in evidence.duplicates and not evidence.untrained(each)]
     runs = {(run.variant, run.seed): run for each in variants for run in evidence.of(each)}
     cells = [cell for cell in evidence.cells if cell.value is not None and (cell.variant, cell.pretrain_seed) in runs]
-    early = {cell.measurement for cell in cells if cell.milestone < 100}
-    names = [name for name in evidence.measurements if name in early]
+    milestones = {(cell.measurement, cell.milestone) for cell in cells}
+    measured = Counter(name for name, _ in milestones)
+    names = [name for name in evidence.measurements if measured[name] > 1]
     if not names:
         return None
     lines = []
@@ -90,19 +97,15 @@ def convergence(evidence: Evidence) -> Picture | None:
             name, unit = label(evidence.head(cell.measurement), WIDTH / 2), axis_name(evidence, cell.measurement)
             run = runs[cell.variant, cell.pretrain_seed]
             step = run.steps * cell.milestone / 100
-            at = step, None, _seconds(evidence, run, step)
-            lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, *at))
+            lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, _flops(run, step)))
     variants = _drawn(evidence, lines)
     alt = f"{count(len(names), 'measurement')} of {count(len(variants), 'variant')} during pre-training."
     return Picture(evidence, "convergence", "Convergence", alt, _draw(evidence, variants, lines, {}))
 
 
-def _seconds(evidence: Evidence, run: Pretraining, step: float) -> float | None:
-    """The training time up to a step; None where it was not recorded, or was taken on another kind of machine."""
-    timed = [(0.0, 0.0), *((point.step, point.seconds) for point in run.curve if point.seconds is not None)]
-    if run.id not in evidence.timed or step > timed[-1][0]:
-        return None
-    return float(np.interp(step, *np.array(timed).T))
+def _flops(run: Pretraining, step: float) -> float | None:
+    """The operations up to a step, of which all have as many."""
+    return None if run.flops is None or not run.steps else run.flops * step / run.steps
 
 
 def _drawn(evidence: Evidence, lines: Iterable[tuple[Any, ...]]) -> list[str]:
@@ -124,10 +127,11 @@ def _draw(
     for variant in variants:
         place = len(styles.keys() - {evidence.baseline})
         colour, dashes = COLOURS[place % len(COLOURS)], _DASHES[(place + place // len(COLOURS)) % len(_DASHES)]
-        styles[variant] = {"color": colour, "linestyle": dashes, "linewidth": 1.7}
+        styles[variant] = {"color": colour, "linestyle": dashes, "linewidth": 1.5}
         styles[variant] |= {"marker": "o", "markersize": 2.5} if few else {}
         if variant == evidence.baseline:
-            styles[variant] |= {"color": INK, "linestyle": "solid", "linewidth": 2.2, "zorder": 3}
+            # below the others, which are thinner: equal lines are seen
+            styles[variant] |= {"color": INK, "linestyle": "solid", "linewidth": 3, "zorder": 1.9}
     level = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
     keys: list[Key] = [(each, label(name, 2.6)) for name, each in styles.items()]
     keys += [(level, "unigram entropy")] if any(levels.values()) else []
@@ -137,6 +141,9 @@ def _draw(
     if len(batches) == 1:
         del names["tokens"]
         names["step"] += f" of {batches.pop():,} tokens"
+    operations = (points["flops"] / points["step"]).dropna()
+    if "flops" in names and operations.max() < APART * operations.min():
+        del names["flops"]
     along = list(names)
     panels = list(points.groupby("panel", sort=False))
     # panels of several axes below each other, of one axis in pairs, each with an axis of its own
@@ -158,8 +165,7 @@ def _draw(
         axes.set_xlabel(names[column])
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
-        if column != "seconds":
-            axes.xaxis.set_major_formatter(EngFormatter(sep=""))
+        axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1
     meaning = "Line: mean over the seeds. Band or bar: from the lowest to the highest seed."
     legend(figure, keys, meaning if several else "")
@@ -184,7 +190,7 @@ def _lines(axes: Axes, points: pandas.DataFrame, styles: dict[str, dict[str, Any
         if seeds.empty:
             continue
         along, values = seeds["along"].to_numpy(), seeds["value"].to_numpy()  # (steps, seeds)
-        along = along.mean(1)  # seeds take different times to a step
+        along = along.mean(1)
         axes.plot(along, values.mean(1), **line)
         if np.size(values, 1) > 1 and len(along) == 1:  # no band has a single step
             axes.vlines(along, values.min(1), values.max(1), color=line["color"], linewidth=1.2)

@@ -118,8 +118,11 @@ def blank(height: float) -> Figure:
     return Figure(figsize=(WIDTH, height), layout=ConstrainedLayoutEngine(w_pad=0.09, h_pad=0.05), facecolor="white")
 
 
-def by_variant(evidence: Evidence, names: Sequence[str], variants: Sequence[str]) -> tuple[Figure, list[Axes]]:
-    """A figure with a panel for each measurement; in each panel, the variants are at y = 0, 1, ... from the top."""
+def by_variant(evidence: Evidence, names: Mapping[str, str], variants: Sequence[str]) -> tuple[Figure, list[Axes]]:
+    """A figure with a panel for each measurement; in each panel, the variants are at y = 0, 1, ... from the top.
+
+    `names` are the measurements, each with what its title adds.
+    """
     from matplotlib.ticker import MaxNLocator
 
     across = 2 if len(names) == 4 else min(3, len(names))
@@ -127,8 +130,8 @@ def by_variant(evidence: Evidence, names: Sequence[str], variants: Sequence[str]
     room = (WIDTH - 1.7) / across - 0.2
     figure = blank(down * (0.95 + 0.33 * len(variants)) + 0.2)
     panels = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
-    for name, axes in zip(names, panels, strict=False):
-        axes.set_title(label(evidence.head(name), room, lines=2))
+    for (name, more), axes in zip(names.items(), panels, strict=False):
+        axes.set_title(label(evidence.head(name) + more, room, lines=2))
         axes.set_xlabel(label(axis_name(evidence, name), room, lines=2))
         axes.xaxis.set_major_locator(MaxNLocator(min(6, max(2, int(room / 0.5))), steps=ROUND))
     for axes in panels[len(names) :]:

@@ -1,11 +1,18 @@
 """Figures with a panel for each measurement and a line for each variant: effects, and all points by seed."""
 
-from typing import Any
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from bertlab.report.evidence import Evidence
-from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, SPAN, Key, Picture, by_variant, legend, limit
+from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, SMALL, SPAN, Key, Picture, by_variant, legend, limit
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
+from bertlab.report.tables import digits, signed
 from bertlab.wording import count
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 _SURE: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "markersize": 6.5, "linewidth": 2.2}
 _UNSURE: dict[str, Any] = {"color": PALE, "marker": "o", "markersize": 5.5, "linewidth": 1.4}
@@ -13,8 +20,8 @@ _HOLLOW: dict[str, Any] = {"color": INK, "linestyle": ""}
 _SINGLE: dict[str, Any] = {**_UNSURE, **_HOLLOW, "markerfacecolor": "white", "markeredgewidth": 1.2}
 _PUBLISHED: dict[str, Any] = {**_HOLLOW, "marker": "D", "markersize": 7.5, "markerfacecolor": "none"}
 _KEYS = (
-    (_SURE, "mean, 95 % interval without 0 (each by itself)"),
-    (_UNSURE, f"mean, 95 % interval around 0, or n < {VERDICT_MIN_SEEDS}"),
+    (_SURE, "95 % interval without 0, each by itself"),
+    (_UNSURE, f"95 % interval around 0, or n < {VERDICT_MIN_SEEDS}"),
     (_SINGLE, "mean without an interval"),
     (_PUBLISHED, "published"),
 )
@@ -28,43 +35,27 @@ _HEIGHT = 0.8
 def effects(evidence: Evidence) -> Picture | None:
     """The forest plot: each trained variant minus the baseline, and what the paper has; None without such a difference.
 
-    An axis includes 0, the published differences and all means. It cuts off intervals that reach farther beyond these
-    on either side than the range of these, with an arrowhead at the edge.
+    An axis includes 0, the published differences and all means of variants that learned something. It cuts off
+    intervals that reach farther beyond these on either side than the range of these, with an arrowhead at the edge. A
+    variant that learned nothing and lies beyond the axis is an arrowhead at the edge with its number.
     """
     variants = evidence.others
     found = {}
     for name in evidence.measurements:
-        differences = {each: evidence.difference(each, name) for each in variants}
-        if known := {each: effect for each, effect in differences.items() if effect}:
-            found[name] = known
+        for at in reversed(evidence.milestones(evidence.baseline, name)):
+            differences = {each: evidence.effect(each, evidence.baseline, name, at=(at, at)) for each in variants}
+            if known := {each: effect for each, effect in differences.items() if effect}:
+                found[name, at] = known
+                break
     if not found:
         return None
-    figure, panels = by_variant(evidence, list(found), variants)
+    titles = {name: "" if at == 100 else f", at {at} % of the steps" for name, at in found}
+    figure, panels = by_variant(evidence, titles, variants)
     drawn: list[dict[str, Any]] = []
-    for axes, (name, known) in zip(panels, found.items(), strict=True):
-        theirs = [evidence.published_difference(each, name) for each in variants]
+    for axes, ((name, at), known) in zip(panels, found.items(), strict=True):
+        theirs = [evidence.published_difference(each, name, at=(at, at)) for each in variants]
         published = {place: float(each) for place, each in enumerate(theirs) if each is not None}
-        values = [0.0, *published.values(), *(effect.mean for effect in known.values())]
-        slack = max(SPAN, max(values) - min(values))
-        low, high = min(values) - slack, max(values) + slack
-        intervals = [effect.interval for effect in known.values() if effect.interval]
-        values += [min(max(end, low), high) for each in intervals for end in (each.low, each.high)]
-        limit(axes, evidence, name, values)
-        left, right = axes.get_xlim()
-        axes.axvline(0, color=PALE, linewidth=1, zorder=1)
-        for variant, effect in known.items():
-            place, style = variants.index(variant), _style(effect)
-            if effect.interval:
-                ends = [effect.interval.low, effect.interval.high]
-                axes.plot(ends, [place] * 2, **{**style, "marker": ""}, zorder=3)
-                cut = (("<", left, ends[0] < left), (">", right, ends[1] > right))
-                for marker, edge, beyond in cut:
-                    if beyond:
-                        axes.plot(edge, place, **{**style, "marker": marker}, clip_on=False, zorder=3)
-            axes.plot(effect.mean, place, **{**style, "linestyle": ""}, zorder=4)
-            drawn.append(style)
-        axes.plot(list(published.values()), list(published), **_PUBLISHED, zorder=5)
-        drawn += [_PUBLISHED] if published else []
+        drawn += _forest(axes, evidence, (name, at), known, published)
     seeds = [effect.n for known in found.values() for effect in known.values()]
     few, most = min(seeds), max(seeds)
     n = count(few, evidence.unit) if few == most else f"{few} to {most} {evidence.unit}s"
@@ -74,6 +65,55 @@ def effects(evidence: Evidence) -> Picture | None:
     alt = "Measured and published differences" if compared else "Measured differences"
     alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(found), 'measurement')}."
     return Picture(evidence, "effects", "Effects, measured and published" if compared else "Effects", alt, figure)
+
+
+def _forest(
+    axes: Axes, evidence: Evidence, on: tuple[str, int], known: Mapping[str, Effect], published: Mapping[int, float]
+) -> list[dict[str, Any]]:
+    """A panel of the differences of variants and of the paper, by place, and the styles that it uses."""
+    variants = evidence.others
+    learned = {each: effect for each, effect in known.items() if not _learned_nothing(evidence, each, *on)}
+    shown = learned or known  # the axis is theirs
+    values = [0.0, *published.values(), *(effect.mean for effect in shown.values())]
+    slack = max(SPAN, max(values) - min(values))
+    low, high = min(values) - slack, max(values) + slack
+    intervals = [effect.interval for effect in shown.values() if effect.interval]
+    values += [min(max(end, low), high) for each in intervals for end in (each.low, each.high)]
+    limit(axes, evidence, on[0], values)
+    left, right = axes.get_xlim()
+    axes.axvline(0, color=PALE, linewidth=1, zorder=1)
+    drawn = []
+    for variant, effect in known.items():
+        place, style = variants.index(variant), _style(effect)
+        drawn.append(style)
+        if not left <= effect.mean <= right:
+            _beyond(axes, evidence, on[0], effect.mean, place, style)
+            continue
+        if effect.interval:
+            ends = [effect.interval.low, effect.interval.high]
+            axes.plot(ends, [place] * 2, **{**style, "marker": ""}, zorder=3)
+            cut = (("<", left, ends[0] < left), (">", right, ends[1] > right))
+            for marker, edge, beyond in cut:
+                if beyond:
+                    axes.plot(edge, place, **{**style, "marker": marker}, clip_on=False, zorder=3)
+        axes.plot(effect.mean, place, **{**style, "linestyle": ""}, zorder=4)
+    axes.plot(list(published.values()), list(published), **_PUBLISHED, zorder=5)
+    return drawn + ([_PUBLISHED] if published else [])
+
+
+def _beyond(axes: Axes, evidence: Evidence, on: str, mean: float, place: int, style: Mapping[str, Any]) -> None:
+    """An arrowhead at the edge of an axis, and the mean that lies beyond it."""
+    below = mean < axes.get_xlim()[0]
+    edge, marker, towards, side = (0, "<", 1, "left") if below else (1, ">", -1, "right")
+    across = axes.get_yaxis_transform()  # x by the width of the panel
+    axes.plot(edge, place, **{**style, "marker": marker}, transform=across, clip_on=False, zorder=4)
+    number = signed(mean, digits(evidence, on)).replace("-", "\N{MINUS SIGN}")
+    axes.text(edge + 0.05 * towards, place, number, transform=across, ha=side, va="center", fontsize=SMALL)
+
+
+def _learned_nothing(evidence: Evidence, variant: str, on: str, at: int) -> bool:
+    """Whether a variant learned nothing in pre-training, or one of its runs collapsed on a measurement."""
+    return variant in evidence.unlearned or bool(evidence.collapsed(variant, on, at))
 
 
 def _style(effect: Effect) -> dict[str, Any]:
@@ -96,7 +136,7 @@ def points(evidence: Evidence) -> Picture | None:
     few = len(seeds) <= len(COLOURS)
     colours = {seed: COLOURS[place if few else 0] for place, seed in enumerate(seeds)}
     height = {seed: _HEIGHT * ((place + 0.5) / len(seeds) - 0.5) for place, seed in enumerate(seeds)}
-    figure, panels = by_variant(evidence, names, variants)
+    figure, panels = by_variant(evidence, dict.fromkeys(names, ""), variants)
     for name, axes in zip(names, panels, strict=True):
         shown: list[float] = []
         for seed in seeds:

@@ -80,22 +80,21 @@ def written(claimed: Any, out: Path) -> Elements:
 
 def test_verdicts_come_first(written: Elements) -> None:
     assert written.all("h1", "h2", "h3", "table")[0]["text"] == "What was decided"
-    (studies,) = written.rows("studies")[1:]
-    assert studies[:5] == [
-        "masking",
-        "Does mixing [MASK] with random tokens matter?",
-        "tiny on microworld",
-        "1 reproduced 1 contradicted 1 undecided",
-        "4 of 5",
-    ]
+    assert written.rows("studies") == [], "a single study has no table of all"
     assert "Of 3 claims, 1 is reproduced, 1 is contradicted, 1 is undecided." in written.all("header")[0]["text"]
     texts = [each["text"].replace("−", "-") for each in written.all("li")]
     lines = [text for text in texts if "beats" in text]
-    assert [line.split()[0] for line in lines] == ["reproduced", "undecided", "contradicted"]
+    outcomes = ["reproduced", "contradicted"]
+    assert [line.split()[0] for line in lines] == [*outcomes, *outcomes, "undecided"]
     assert re.fullmatch(
-        r"reproduced 80/10/10 beats 0/0/100 \+\d\.\d\d \(\+\d\.\d\d to \+\d\.\d\d\) published \(\+0\.5\), "
-        r"n = 6, seeds alone p (=|<) \.\d+",
+        r"reproduced 80/10/10 beats 0/0/100 \+\d\.\d ±\d\.\d paper \(\+0\.5\) "
+        r"80/10/10 - 0/0/100, NER \(BC5CDR\); masking, tiny on microworld",
         lines[0],
+    )
+    assert re.fullmatch(
+        r"reproduced 80/10/10 beats 0/0/100 80/10/10 - 0/0/100: \+\d\.\d \(\d\.\d to \d\.\d\) published \(\+0\.5\), "
+        r"n = 6, seeds alone p (=|<) \.\d+",
+        lines[2],
     )
 
 
@@ -112,7 +111,10 @@ def test_the_numbers_are_those_of_the_csv(
             found[name, row[0].removesuffix(" (baseline)")] = (value, paper[4:].strip(" ()"), effect.split(" ")[0])
     known = of_csv(out / "masking.csv")
     assert len(known) == 7
-    rounded = {key: (f"{float(value):.1f}", *others) for key, (value, *others) in known.items()}
+    rounded = {
+        key: (f"{float(value):.1f}", paper, apart and f"{float(apart):+.1f}")
+        for key, (value, paper, apart) in known.items()
+    }
     assert {key: found[key] for key in known} == rounded
     assert found["NER", "no pre-training"] == ("", "", "")
 
@@ -152,7 +154,7 @@ def test_a_reader_of_any_kind_finds_the_way(written: Elements) -> None:
     levels = [int(each["tag"][1]) for each in written.all("h1", "h2", "h3", "h4")]
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    assert len(written.all("caption")) == len(written.all("table")) == 9
+    assert len(written.all("caption")) == len(written.all("table")) == 9, "that of all studies is not there"
     details = written.all("details")
     assert len(details) == len(written.all("summary"))
     assert [each["text"].split()[0] for each in details if "open" in each] == ["Effects,", "Learning"], "figures"
@@ -174,11 +176,21 @@ def test_figures_have_the_ink_of_the_page(out: Path, written: Elements) -> None:
 def test_of_studies_that_were_not_asked_for_claims_are_shown(claimed: Any, tmp_path: Path) -> None:
     other = type(claimed)(claimed.root, study="other")
     other.cells, other.rows = claimed.cells, claimed.rows
-    other.record("other", claims=[{"text": "B", "better": "80/10/10", "worse": "0/0/100", "on": "NER"}])
+    claim = {"text": "B", "better": "80/10/10", "worse": "0/0/100", "on": "NER"}
+    other.record("other", claims=[claim, {**claim, "text": "C", "worse": "none"}])
     page.write(["masking"], claimed.root, tmp_path / "out")
     found = Elements((tmp_path / "out" / "index.html").read_text(encoding="utf-8"))
     assert [each["id"] for each in found.all("article")] == ["study-masking"]
-    assert "Of 4 claims" in found.all("header")[0]["text"]
+    assert "Of 5 claims" in found.all("header")[0]["text"]
+    assert found.rows("studies")[1][:4] == [
+        "masking",
+        "Does mixing [MASK] with random tokens matter?",
+        "tiny on microworld",
+        "1 reproduced 1 contradicted 1 undecided",
+    ]
+    (rest,) = (each for each in found.all("details") if each.get("class") == "rest")
+    assert rest["text"].startswith("1 not measured not measured C")
+    assert "open" not in rest
     assert [each["text"] for each in found.all("a") if "tbody" in each["within"]] == ["masking"]
     assert "other Scale tiny on microworld: claims alone" in found.all("main")[0]["text"]
 

@@ -77,7 +77,7 @@ def test_captions_are_short_and_limits_stand_below(written):
         f"{start}n = 6x2 (pre-training x fine-tuning seeds) where a cell shows no other. {limits}"
     )
     assert differences.startswith(start + limits)
-    assert "reversed where less is better. n = 6. " in claims
+    assert "the difference of the pair, above 0 as claimed. n = 6. " in claims
     shown = [cell for row in cells(written, "masking:results") for cell in row if "n = " in cell]
     assert len(shown) == 1, "one variant has another n"
     assert shown[0].endswith(", n = 6x1)")

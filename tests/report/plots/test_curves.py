@@ -1,4 +1,4 @@
-"""Losses over steps, tokens and time, each kind on axes of its own, and what several seeds make of them."""
+"""Losses over steps, tokens and operations, each kind on axes of its own, and what several seeds make of them."""
 
 from __future__ import annotations
 
@@ -13,9 +13,6 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
 from bertlab.store.runs import Store
-
-from ..conftest import ENVIRONMENT
-from .conftest import timed
 
 Figures = Callable[..., dict[str, Any]]
 
@@ -70,48 +67,48 @@ def test_only_losses_over_the_vocabulary_are_drawn_with_the_unigram_entropy(buil
 def test_left_to_right_has_an_axis_of_its_own(builder: Any, figures: Figures) -> None:
     for variant, causal in (("80/10/10", False), ("left to right", True)):
         builder.pretrain(variant, causal=causal)
-    masked, causal_axes = figures()["curves"].axes
+    masked, _, causal_axes, _ = figures()["curves"].axes
     # a line for the only variant, and the plateau; equal losses have one panel
     assert [len(axes.lines) for axes in (masked, causal_axes)] == [2, 2]
     assert causal_axes.get_title("left") == "Held-out text, left to right"
     assert not masked.get_shared_y_axes().joined(masked, causal_axes), "losses of another kind"
 
 
-def test_losses_are_drawn_over_steps_tokens_and_the_time_of_the_updates(builder: Any, figures: Figures) -> None:
-    for seed, seconds in enumerate((12.0, 24.0)):
-        builder.pretrain("80/10/10", seed, timing=timed(*[seconds] * 10))
-    assert [each.get_xlabel() for each in figures()["curves"].axes] == [
-        "steps of 2,048 tokens",
-        "training time (seconds)",
-    ]
+def test_losses_are_drawn_over_steps_and_tokens(builder: Any, figures: Figures) -> None:
+    builder.pretrain("80/10/10")
+    assert [each.get_xlabel() for each in figures()["curves"].axes] == ["steps of 2,048 tokens"]
     builder.pretrain("100/0/0", batch=4096)
     axes = figures()["curves"].axes
-    assert [each.get_xlabel() for each in axes] == ["steps", "tokens", "training time (seconds)"]
-    # 1,000 steps of 2,048 tokens; 120 and 240 seconds, evaluations not counted
-    assert [float(each.lines[0].get_xdata()[-1]) for each in axes] == [1000, 2_048_000, 180]
+    assert [each.get_xlabel() for each in axes] == ["steps", "tokens"]
+    assert [float(each.lines[0].get_xdata()[-1]) for each in axes] == [1000, 2_048_000]
     losses = [list(each.lines[0].get_ydata()) for each in axes]
-    assert losses[0] == losses[1] == losses[2]
+    assert losses[0] == losses[1]
 
 
-def test_over_time_only_the_kind_of_machine_that_trained_the_most_is_drawn(builder: Any, figures: Figures) -> None:
-    for seed, seconds in enumerate((12.0, 24.0)):
-        builder.pretrain("80/10/10", seed, timing=timed(*[seconds] * 10))
-    slow = {**ENVIRONMENT, "processor": "A Slow Processor"}
-    builder.pretrain("80/10/10", 2, timing=timed(*[120.0] * 10), environment=slow)
-    steps, time = figures()["curves"].axes
-    assert float(time.lines[0].get_xdata()[-1]) == 180, "the mean of 120 and 240 seconds"
-    assert "the kind of machine that trained the most" in notes("times", evidence_of(builder))[0]
-    assert len(steps.collections) == len(time.collections) == 1
+def test_losses_are_drawn_over_operations_where_steps_differ_in_them(builder: Any, figures: Figures) -> None:
+    for variant, causal in (("80/10/10", False), ("left to right", True)):
+        builder.pretrain(variant, causal=causal)
+    evidence = evidence_of(builder)
+    masked = figures(evidence)["curves"].axes[:2]
+    operations = [run.flops for run in evidence.pretrainings]
+    assert operations[1] > 1.02 * operations[0], "each token has a loss"
+    assert [float(each.lines[0].get_xdata()[-1]) for each in masked] == [1000, operations[0]]
 
 
-def test_a_variant_that_alone_is_compiled_is_drawn_over_time(builder: Any, figures: Figures) -> None:
-    builder.pretrain("80/10/10", timing=timed(*[12.0] * 10))
-    compiled = {**ENVIRONMENT, "numerics": {**ENVIRONMENT["numerics"], "compiled": "yes"}}
-    builder.pretrain("100/0/0", timing=timed(*[6.0] * 10), environment=compiled)
-    _, time = figures()["curves"].axes
-    ends = [float(line.get_xdata()[-1]) for line in time.lines]
-    assert ends[:2] == [120.0, 60.0]
-    assert "the most" not in notes("times", evidence_of(builder))[0]
+def test_a_pretraining_that_all_variants_share_has_no_curves(builder: Any, figures: Figures) -> None:
+    run_id = builder.pretrain("80/10/10")
+    assert "curves" in figures()
+    builder.pretrain("100/0/0", run_id=run_id, finished=False)
+    assert "curves" not in figures()
+
+
+def test_a_line_over_the_baseline_leaves_it_in_sight(builder: Any, figures: Figures) -> None:
+    for variant in ("80/10/10", "100/0/0"):
+        builder.pretrain(variant)
+    baseline, other = figures()["curves"].axes[0].lines[:2]
+    assert list(baseline.get_ydata()) == list(other.get_ydata())
+    assert baseline.get_zorder() < other.get_zorder()
+    assert baseline.get_linewidth() > 1.5 * other.get_linewidth()
 
 
 def test_without_own_curves_every_variant_is_drawn_under_the_fixed_masking(builder: Any, figures: Figures) -> None:

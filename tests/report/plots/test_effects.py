@@ -54,7 +54,7 @@ def test_effects_intervals_and_published_differences_stand_on_the_line_of_their_
     assert [line.get_color() for line in intervals(axes)] == [PALE, PALE], "three seeds are too few to be strong"
     (legend,) = figure.legends
     assert legend.get_title().get_text() == "Each variant minus 80/10/10, n = 3 pre-training seeds"
-    assert [text.get_text() for text in legend.get_texts()] == ["mean, 95 % interval around 0, or n < 4", "published"]
+    assert [text.get_text() for text in legend.get_texts()] == ["95 % interval around 0, or n < 4", "published"]
     assert axes.get_xlabel() == "accuracy (points)"
 
 
@@ -65,7 +65,7 @@ def test_an_interval_of_four_seeds_is_strong_if_it_excludes_0(builder: Any) -> N
     (axes,) = drawing.figure.axes
     assert [line.get_color() for line in intervals(axes)] == [COLOURS[0], PALE]
     assert [text.get_text() for text in drawing.figure.legends[0].get_texts()] == [
-        "mean, 95 % interval without 0 (each by itself)", "mean, 95 % interval around 0, or n < 4", "published",
+        "95 % interval without 0, each by itself", "95 % interval around 0, or n < 4", "published",
     ]  # fmt: skip
     assert drawing.alt == "Measured and published differences of 2 variants from the baseline on 1 measurement."
 
@@ -127,3 +127,34 @@ def test_a_variant_of_the_runs_of_the_baseline_has_no_effect(builder: Any, figur
 def test_without_the_baseline_there_is_no_forest(builder: Any, figures: Figures) -> None:
     written(builder, {row: values for row, values in ROWS.items() if row != "80/10/10"})
     assert list(figures()) == ["points", "curves"]
+
+
+def test_a_variant_that_learned_nothing_is_a_number_at_the_edge(builder: Any, figures: Figures) -> None:
+    for variant, value, loss in (("80/10/10", 50.0, 4.4), ("100/0/0", 48.0, 4.4), ("0/0/100", 20.0, 5.9)):
+        builder.cell(variant, "MNLI", value, pretrain_id=builder.pretrain(variant, loss=loss, own=loss))
+    (axes,) = figures()["effects"].axes
+    left, right = axes.get_xlim()
+    assert -5 < left < right < 5, "the axis is that of -2, 0 and the published differences"
+    (edge,) = (line for line in axes.lines if line.get_marker() == "<")
+    assert (list(edge.get_xdata()), list(edge.get_ydata())) == ([0], [1]), "the left edge, in parts of the panel"
+    assert [text.get_text() for text in axes.texts] == ["\N{MINUS SIGN}30.0"]
+
+
+def test_a_collapsed_variant_within_the_axis_is_where_it_is(builder: Any, figures: Figures) -> None:
+    written(builder, {"80/10/10": (50.0,), "100/0/0": (46.0,)})
+    builder.cell("0/0/100", "MNLI", 47.0, pretrain_id=builder.pretrain("0/0/100"), status="collapsed")
+    (axes,) = figures()["effects"].axes
+    assert marks(axes, "o") == [(-4, 0), (-3, 1)]
+    assert not axes.texts
+
+
+def test_what_is_measured_at_one_milestone_alone_is_a_row_of_the_forest(builder: Any, figures: Figures) -> None:
+    for variant, value in (("80/10/10", 50.0), ("100/0/0", 47.0)):
+        run_id = builder.pretrain(variant)
+        builder.cell(variant, "MNLI", value, pretrain_id=run_id, milestone=50)
+        builder.cell(variant, "MNLI", None, pretrain_id=run_id)
+    found = figures()
+    (axes,) = found["effects"].axes
+    assert marks(axes, "o") == [(-3, 0)]
+    assert axes.get_title() == "MNLI, at 50 % of the steps"
+    assert "convergence" not in found

@@ -1,12 +1,12 @@
-// Folds the figures on a small screen; sorts the table of all studies by a click on a heading, and filters it by words.
+// Folds the figures on a small screen; sorts the studies of the table of all by a click on a heading, and filters them by words.
 if (matchMedia("screen and (max-width: 40rem)").matches) {
   document.querySelectorAll(".figures > details").forEach(each => { each.open = false })
 }
 const table = document.querySelector("table.studies")
-const body = table.tBodies[0]
-const key = (row, place) => row.cells[place].dataset.sort ?? row.cells[place].innerText
+const cell = (body, place) => body.querySelector(`[data-place="${place}"]`)
+const key = (body, place) => cell(body, place).dataset.sort ?? cell(body, place).innerText
 const compare = (a, b) => a - b || a.localeCompare(b) // numbers by size, words by letter
-const headings = [...table.tHead.rows[0].cells]
+const headings = [...(table?.tHead.rows[0].cells ?? [])]
 headings.forEach((heading, place) => {
   const button = document.createElement("button")
   button.append(...heading.childNodes)
@@ -15,7 +15,7 @@ headings.forEach((heading, place) => {
     const up = heading.getAttribute("aria-sort") === "ascending" ? -1 : 1
     headings.forEach(each => each.removeAttribute("aria-sort"))
     heading.setAttribute("aria-sort", up === 1 ? "ascending" : "descending")
-    body.append(...[...body.rows].sort((a, b) => up * compare(key(a, place), key(b, place))))
+    table.append(...[...table.tBodies].sort((a, b) => up * compare(key(a, place), key(b, place))))
   }
 })
 const label = document.createElement("label")
@@ -23,7 +23,7 @@ const words = document.createElement("input")
 words.type = "search"
 label.className = "filter"
 label.append("Filter ", words)
-words.oninput = () => [...body.rows].forEach(row => {
-  row.hidden = !words.value.toLowerCase().split(/\s+/).every(word => row.innerText.toLowerCase().includes(word))
+words.oninput = () => [...table.tBodies].forEach(body => {
+  body.hidden = !words.value.toLowerCase().split(/\s+/).every(word => body.innerText.toLowerCase().includes(word))
 })
-if (body.rows.length > 1) table.parentElement.before(label)
+if (table?.tBodies.length > 1) table.parentElement.before(label)
