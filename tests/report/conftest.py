@@ -179,7 +179,7 @@ class Builder:
                 self.cells.append({**self.cells[-1], "measurement": f"{measurement} test", "split": "test"})
             self.run("finetune", run_id, {**result, "rows": {"train": 1000, "evaluation": 500}}, {}, **files)
 
-    def record(self, name: str = "", **changes: Any) -> dict[str, Any]:
+    def record(self, name: str = "", /, **changes: Any) -> dict[str, Any]:
         """The record of the study, written into the store."""
         request = {"study": self.study, "options": "", "seeds": [0], "finetune_seeds": 0}
         request |= {"only": [], "random_init": False}

@@ -80,11 +80,11 @@ def test_trained_parameters_stand_with_their_variants_where_these_differ(builder
 
 def test_where_medians_are_published_medians_are_shown(evidence):
     found = evidence(values=(60.0, 61.0, 70.0), summary="median")
-    assert tables.results(found).rows[0][1].startswith("61.00 (")
+    assert tables.results(found).rows[0][1].startswith("61.0 (")
     assert notes("legend", found)[0].startswith("Values: the median")
     assert any("verdicts are of means" in line for line in notes("legend", found))
     plain = dataclasses.replace(found, medians=False)
-    assert tables.results(plain).rows[0][1].startswith("63.67 (")
+    assert tables.results(plain).rows[0][1].startswith("63.7 (")
 
 
 def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
@@ -111,13 +111,13 @@ def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
 
 def test_a_study_without_published_values_speaks_of_none(evidence, builder):
     text = " ".join(notes("deviations", evidence()))
-    assert text == "What differs from the paper's setting: directions compare with the published values, sizes do not."
+    assert text == "What differs from the paper: directions compare with the published values, sizes do not."
     for cell in builder.cells:
         cell["published"] = None
     builder.record(summary="median")
     found = gather_all(Store(builder.root))[0]
     text = " ".join([*notes("deviations", found), *notes("legend", found), *notes("caveats", found)])
-    assert "What differs from the paper's setting." in text
+    assert "What differs from the paper." in text
     assert "published" not in text.replace("claims, published values and notes are of that version", "")
 
 

@@ -78,7 +78,7 @@ def test_a_deviation_is_explained_only_where_there_is_one(
     (evidence,) = gather(Store(builder.root), [builder.record(pretrained="bert" * imported)])
     print_result(evidence)
     printed = capsys.readouterr().out
-    assert ("(0.71)" in printed) == ("mean (sd" in printed) == (seeds > 1)
+    assert ("(0.7)" in printed) == ("mean (sd" in printed) == (seeds > 1)
     assert ("on one checkpoint" in printed) == imported
 
 

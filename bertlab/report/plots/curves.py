@@ -82,13 +82,16 @@ def finetuning(evidence: Evidence) -> Picture | None:
 
 
 def convergence(evidence: Evidence) -> Picture | None:
-    """A panel for each measurement at two milestones or more; None where there is none."""
+    """A panel for each measurement of which a variant has two milestones or more to draw; None where there is none."""
     variants = [each for each in evidence.variants if each not in evidence.duplicates and not evidence.untrained(each)]
     runs = {(run.variant, run.seed): run for each in variants for run in evidence.of(each)}
     cells = [cell for cell in evidence.cells if cell.value is not None and (cell.variant, cell.pretrain_seed) in runs]
-    milestones = {(cell.measurement, cell.milestone) for cell in cells}
-    measured = Counter(name for name, _ in milestones)
-    names = [name for name in evidence.measurements if measured[name] > 1]
+    places = {(cell.measurement, cell.variant, cell.milestone, cell.pretrain_seed) for cell in cells}
+    at = Counter(place[:3] for place in places)
+    seeds = Counter(place[:2] for place in {(name, variant, seed) for name, variant, _, seed in places})
+    points = Counter(place[:2] for place, number in at.items() if number >= _fewest(seeds[place[:2]]))
+    curved = {name for (name, _), number in points.items() if number > 1}
+    names = [name for name in evidence.measurements if name in curved]
     if not names:
         return None
     lines = []
@@ -101,6 +104,11 @@ def convergence(evidence: Evidence) -> Picture | None:
     variants = _drawn(evidence, lines)
     alt = f"{count(len(names), 'measurement')} of {count(len(variants), 'variant')} during pre-training."
     return Picture(evidence, "convergence", "Convergence", alt, _draw(evidence, variants, lines, {}))
+
+
+def _fewest(seeds: int) -> float:
+    """How many of the seeds of a variant a point of its line has at least."""
+    return max(min(2, seeds), seeds / 2)
 
 
 def _flops(run: Pretraining, step: float) -> float | None:
@@ -185,7 +193,7 @@ def _lines(axes: Axes, points: pandas.DataFrame, styles: dict[str, dict[str, Any
         found = own.pivot_table(index="step", columns="seed", values=["along", "value"])
         number = own["seed"].nunique()
         having = found["value"].notna().to_numpy().sum(-1)
-        seeds = found[having >= max(min(2, number), number / 2)].dropna(axis=1)
+        seeds = found[having >= _fewest(number)].dropna(axis=1)
         seeds = found.dropna() if seeds.empty else seeds
         if seeds.empty:
             continue

@@ -20,7 +20,7 @@ _HOLLOW: dict[str, Any] = {"color": INK, "linestyle": ""}
 _SINGLE: dict[str, Any] = {**_UNSURE, **_HOLLOW, "markerfacecolor": "white", "markeredgewidth": 1.2}
 _PUBLISHED: dict[str, Any] = {**_HOLLOW, "marker": "D", "markersize": 7.5, "markerfacecolor": "none"}
 _KEYS = (
-    (_SURE, "95 % interval without 0, each by itself"),
+    (_SURE, "95 % interval without 0"),
     (_UNSURE, f"95 % interval around 0, or n < {VERDICT_MIN_SEEDS}"),
     (_SINGLE, "mean without an interval"),
     (_PUBLISHED, "published"),
@@ -60,7 +60,7 @@ def effects(evidence: Evidence) -> Picture | None:
     few, most = min(seeds), max(seeds)
     n = count(few, evidence.unit) if few == most else f"{few} to {most} {evidence.unit}s"
     keys = [(style, text) for style, text in _KEYS if style in drawn]
-    legend(figure, keys, f"Each variant minus {evidence.baseline}, n = {n}")
+    legend(figure, keys, f"Each variant minus {evidence.baseline}, n = {n}; each interval by itself")
     compared = _PUBLISHED in drawn
     alt = "Measured and published differences" if compared else "Measured differences"
     alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(found), 'measurement')}."
@@ -106,7 +106,14 @@ def _beyond(axes: Axes, evidence: Evidence, on: str, mean: float, place: int, st
     below = mean < axes.get_xlim()[0]
     edge, marker, towards, side = (0, "<", 1, "left") if below else (1, ">", -1, "right")
     across = axes.get_yaxis_transform()  # x by the width of the panel
-    axes.plot(edge, place, **{**style, "marker": marker}, transform=across, clip_on=False, zorder=4)
+    axes.plot(
+        edge,
+        place,
+        **{**style, "marker": marker, "markerfacecolor": style["color"]},
+        transform=across,
+        clip_on=False,
+        zorder=4,
+    )
     number = signed(mean, digits(evidence, on)).replace("-", "\N{MINUS SIGN}")
     axes.text(edge + 0.05 * towards, place, number, transform=across, ha=side, va="center", fontsize=SMALL)
 

@@ -43,8 +43,9 @@ def test_seeds_make_a_band(builder: Any, figures: Figures) -> None:
 def test_one_milestone_is_no_curve(builder: Any, figures: Figures) -> None:
     for seed, value in enumerate((40.0, 44.0)):
         builder.cell("100/0/0", "MNLI", value, seed, 0, builder.pretrain("100/0/0", seed), milestone=50)
+    builder.cell("100/0/0", "MNLI", 41.0, pretrain_id="2")
     builder.cell("80/10/10", "MNLI", None)
-    assert "convergence" not in figures()
+    assert "convergence" not in figures(), "one of two seeds has the end"
 
 
 def test_a_variant_at_one_milestone_has_a_bar_in_place_of_a_band(builder: Any, figures: Figures) -> None:
@@ -83,13 +84,12 @@ def test_without_milestones_there_is_no_picture_of_them(builder: Any, figures: F
     assert "convergence" not in figures()
 
 
-def test_seeds_without_a_milestone_in_common_have_no_line(builder: Any, figures: Figures) -> None:
+def test_seeds_without_a_milestone_in_common_have_no_curve(builder: Any, figures: Figures) -> None:
     for seed, milestones in enumerate(((25, 50), (75, 100))):
         run_id = builder.pretrain("80/10/10", seed)
         for milestone in milestones:
             builder.cell("80/10/10", "MNLI", 50.0, seed, pretrain_id=run_id, milestone=milestone)
-    (axes,) = figures()["convergence"].axes
-    assert list(axes.lines) == []
+    assert "convergence" not in figures()
 
 
 def test_measurements_whose_pretraining_is_lost_have_no_place(builder: Any, figures: Figures) -> None:

@@ -53,7 +53,10 @@ def test_effects_intervals_and_published_differences_stand_on_the_line_of_their_
     ]
     assert [line.get_color() for line in intervals(axes)] == [PALE, PALE], "three seeds are too few to be strong"
     (legend,) = figure.legends
-    assert legend.get_title().get_text() == "Each variant minus 80/10/10, n = 3 pre-training seeds"
+    assert (
+        legend.get_title().get_text()
+        == "Each variant minus 80/10/10, n = 3 pre-training seeds; each interval by itself"
+    )
     assert [text.get_text() for text in legend.get_texts()] == ["95 % interval around 0, or n < 4", "published"]
     assert axes.get_xlabel() == "accuracy (points)"
 
@@ -65,7 +68,7 @@ def test_an_interval_of_four_seeds_is_strong_if_it_excludes_0(builder: Any) -> N
     (axes,) = drawing.figure.axes
     assert [line.get_color() for line in intervals(axes)] == [COLOURS[0], PALE]
     assert [text.get_text() for text in drawing.figure.legends[0].get_texts()] == [
-        "95 % interval without 0, each by itself", "95 % interval around 0, or n < 4", "published",
+        "95 % interval without 0", "95 % interval around 0, or n < 4", "published",
     ]  # fmt: skip
     assert drawing.alt == "Measured and published differences of 2 variants from the baseline on 1 measurement."
 

@@ -60,4 +60,7 @@ def test_restarts_on_a_checkpoint_are_what_is_counted(builder: Any, figures: Fig
     found = figures(pretrained="bert")
     assert sorted(x for x, _ in marks(found["points"].axes[0])) == [50, 51, 51, 52, 52, 53]
     assert "a fine-tuning seed" in [text.get_text() for text in found["points"].legends[0].get_texts()]
-    assert found["effects"].legends[0].get_title().get_text() == "Each variant minus 80/10/10, n = 3 fine-tuning seeds"
+    assert (
+        found["effects"].legends[0].get_title().get_text()
+        == "Each variant minus 80/10/10, n = 3 fine-tuning seeds; each interval by itself"
+    )
