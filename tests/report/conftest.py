@@ -271,9 +271,9 @@ def of_csv() -> Callable[[Path], dict[tuple[str, str], tuple[str, str, str]]]:
         for (measurement, variant), ours in means.items():
             theirs = means[measurement, "80/10/10"]
             minus = statistics.fmean(ours[seed] - theirs[seed] for seed in ours)
-            difference = "" if variant == "80/10/10" else f"{minus:+.2f}"
+            difference = "" if variant == "80/10/10" else f"{minus:+.1f}"
             found[measurement, variant] = (
-                f"{statistics.fmean(ours.values()):.2f}",
+                f"{statistics.fmean(ours.values()):.1f}",
                 published[measurement, variant],
                 difference,
             )
