@@ -45,8 +45,8 @@ def test_the_examples_that_differ_most_are_shown(builder: Any) -> None:
     found = disagreements.table(evidence)
     assert found.columns == ("on", "variant", "example", "baseline", "variant's", "difference")
     assert found.rows == (
-        ("MNLI", "0/0/100", "1", "50.00", "15.00", "-35.00"),
-        ("MNLI", "0/0/100", "3", "50.00", "75.00", "+25.00"),
+        ("MNLI", "0/0/100", "1", "50.0", "15.0", "-35.0"),
+        ("MNLI", "0/0/100", "3", "50.0", "75.0", "+25.0"),
     )
 
 

@@ -213,7 +213,7 @@ def test_without_pre_training(builder: Any, tmp_path: Path) -> None:
     builder.cell("no pre-training", "MNLI", 40.0, finetune_seed=1, pretrain_id=scratch)
     builder.record()
     text = written(builder, tmp_path / "out")
-    assert "MNLI, no pre-training: 41.00. Pre-training gains +11.00 points." in text
+    assert "MNLI, no pre-training: 41.0. Pre-training gains +11.0 points." in text
     assert "learned next to nothing" not in text
     assert "does not help" not in text
 
@@ -243,7 +243,7 @@ def test_a_collapsed_floor_is_warned_of_and_gives_no_gain(builder: Any, tmp_path
     builder.cell("no pre-training", "MNLI", 33.3, pretrain_id=scratch, status="collapsed")
     builder.record()
     text = written(builder, tmp_path / "out")
-    assert "MNLI, no pre-training: 33.30, collapsed; no gain can be computed." in text
+    assert "MNLI, no pre-training: 33.3, collapsed; no gain can be computed." in text
     assert "MNLI: no pre-training predicts one answer for all examples" in text
 
 

@@ -239,4 +239,4 @@ def test_later_floors_are_preferred_and_their_examples_counted(builder: Any) -> 
     after = gather(Store(builder.root), [builder.record()])[0]
     assert (after.floors("MNLI")[LEXICAL], after.lexical_examples("MNLI")) == (46.9, (1000, 900))
     assert LEXICAL not in after.floors("MNLI test"), "the later floor has none of the test split"
-    assert any("46.90 (900 of 1,000 examples)" in line for line in notes("floors", after))
+    assert any("46.9 (900 of 1,000 examples)" in line for line in notes("floors", after))
