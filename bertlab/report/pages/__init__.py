@@ -41,17 +41,18 @@ class Section:
 
     @property
     def place(self) -> str:
-        """Scale, setting, and its name; of several options that set it apart, their number."""
-        about, options = self.evidence, self.evidence.own_options
-        if about.setting_name or len(options) < 2:
+        """Scale, setting, and its name; of several options that set it apart, their number and its key."""
+        about = self.evidence
+        if about.setting_name or not self.fields:
             return about.place
-        return f"{about.scale} {about.setting} with {count(len(options), 'field')} of its own"
+        return f"{about.scale} {about.setting} with {count(len(self.fields), 'field')} of its own, key {about.key}"
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The options that `place` does not list."""
         about = self.evidence
-        return about.overrides if about.setting_name else about.own_options if len(about.own_options) > 1 else ()
+        options = tuple(each for each in about.own_options if not each.startswith("key "))
+        return about.overrides if about.setting_name else options if len(options) > 1 else ()
 
     @property
     def title(self) -> str:
