@@ -103,7 +103,7 @@ class Features(Adaptation):
         """The activations at the first sub-token of each word, (W, levels x D) on the CPU, in fp32 on every machine."""
         import torch
 
-        from bertlab.model.layers import gather
+        from bertlab.model.attention import gather
 
         levels, encoder = self.levels(model.encoder.num_layers), model.encoder.to(machine.device).eval()
         features = torch.empty(len(part.targets), len(levels) * encoder.hidden_size)

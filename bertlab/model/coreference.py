@@ -14,8 +14,9 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bertlab.model.attention import gather
 from bertlab.model.initial import HEAD_STD, initialise
-from bertlab.model.layers import gather, set_dropout
+from bertlab.model.layers import set_dropout
 from bertlab.model.recurrent import Backbone
 
 LONGEST_SPAN = 30

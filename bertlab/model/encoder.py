@@ -9,22 +9,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
+import torch
 from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.errors import ArmFailed
-from bertlab.model.layers import (
-    Embeddings,
-    Layer,
-    Norm,
-    PreNormLayer,
-    Rotary,
-    Rotation,
-    gather,
-    new_norm,
-    padding_bias,
-    real_tokens,
-)
+from bertlab.model.attention import Attention, gather, padding_bias, real_tokens
+from bertlab.model.layers import MLP, Block, Embeddings, LayerNorm, Norm, PreNormBlock
+from bertlab.model.positions import Rotary, Rotation
+from bertlab.model.power_norm import PowerNorm
 from bertlab.model.sharing import share
 from bertlab.names import shown
 
@@ -139,15 +132,30 @@ class Encoder(Stack):
     def __init__(self, model: recipe.Model, vocabulary: int, positions: int, causal: bool = False) -> None:
         super().__init__(model, positions, causal)
         self.embeddings = Embeddings(model, vocabulary, positions)
-        pre = model.norm_position == "pre"
-        self.layers = nn.ModuleList((PreNormLayer if pre else Layer)(model) for _ in range(model.layers))
+        self.layers = nn.ModuleList(_layer(model) for _ in range(model.layers))
         share(self.layers, model)
-        self.final_norm = new_norm(model) if pre else None
+        self.final_norm = _norm(model) if model.norm_position == "pre" else None
         self.over_tokens = any(norm.over_tokens for norm in self.norms)
-        self.rotary = Rotary(positions, model.hidden // model.heads) if model.positions == "rotary" else None
+        size = model.hidden // model.heads
+        self.rotary = Rotary(frequencies(size), positions) if model.positions == "rotary" else None
 
     def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
         """The same in all layers: the bias of padding, and the rotation."""
-        tokens = x.shape[1]
-        rotation = None if self.rotary is None else (self.rotary.cosine[:tokens], self.rotary.sine[:tokens])
+        rotation = None if self.rotary is None else self.rotary(x.shape[1])
         return [(self.padding(x, lengths), rotation)] * self.num_layers
+
+
+def _layer(model: recipe.Model) -> Block:
+    block = PreNormBlock if model.norm_position == "pre" else Block
+    return block(Attention(model.hidden, model.heads, model.dropout), MLP(model), _norm(model), _norm(model))
+
+
+def _norm(model: recipe.Model) -> Norm:
+    if model.norm == "power":
+        return PowerNorm(model.hidden, model.heads)
+    return LayerNorm(model.hidden, model.layer_norm_eps)
+
+
+def frequencies(size: int) -> Tensor:
+    """10,000^(-2i / d) for pair i of a head of `size` d, (d/2)."""
+    return 10_000.0 ** (-torch.arange(0, size, 2, dtype=torch.float64) / size)

@@ -21,9 +21,10 @@ from torch import Tensor, nn
 from bertlab import recipe
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.keyed import key
+from bertlab.model.attention import eager_on_cpu, gather
 from bertlab.model.encoder import Stack
 from bertlab.model.initial import HEAD_STD, initialise
-from bertlab.model.layers import APPROXIMATE, eager_on_cpu, gather, set_dropout
+from bertlab.model.layers import APPROXIMATE, set_dropout
 from bertlab.model.recurrent import Backbone
 from bertlab.names import shown
 from bertlab.recipe.objective import bert

@@ -9,9 +9,9 @@ import torch
 from torch import Tensor, nn
 
 from bertlab.keyed import key
+from bertlab.model.attention import gather
 from bertlab.model.encoder import Stack
 from bertlab.model.initial import HEAD_STD, initialise
-from bertlab.model.layers import gather
 
 
 class BiLSTM(nn.Module):

@@ -112,7 +112,7 @@ class SpanBoundary(Loss):
         """(B, 2S) the positions on the left of each of S spans, then those on the right."""
         import torch
 
-        from bertlab.model.layers import eager_on_cpu
+        from bertlab.model.attention import eager_on_cpu
 
         # As many spans as masked tokens where the shape must stay, else as many as there are: a third of them.
         spans = int(arrays["spans"].max()) + 1 if eager_on_cpu(arrays["spans"]) else arrays["spans"].shape[1]

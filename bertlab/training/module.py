@@ -15,7 +15,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from bertlab import keyed, recipe
 from bertlab.errors import ArmFailed, RunFailed
 from bertlab.model import power_norm
-from bertlab.model.layers import StackedLinear
+from bertlab.model.attention import StackedLinear
 from bertlab.names import shown
 from bertlab.training import own_trainer
 

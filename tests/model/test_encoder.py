@@ -5,10 +5,10 @@ import torch
 from torch import nn
 
 from bertlab import recipe
+from bertlab.model.attention import gather
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
-from bertlab.model.layers import gather
 
 POSITIONS = ("learned", "rotary")
 
@@ -120,8 +120,9 @@ def test_embeddings_attention_probabilities_and_what_each_sublayer_adds_are_drop
     model.embeddings.dropout.p = layer.attention.dropout.p = 1.0
     assert not model.embeddings(tokens, segments).any()
     assert not layer.attention(x, x, None, None).any(), "its output bias is 0"
-    layer.attention.dropout.p, layer.dropout.p = 0.0, 1.0
+    layer.attention.dropout.p = 0.0
     assert layer.attention(x, x, None, None).any()
+    layer.attention.output_dropout.p = layer.mlp.dropout.p = 1.0
     left = x if position == "pre" else layer.mlp_norm(layer.attention_norm(x))
     torch.testing.assert_close(layer(x, None, None), left)
 

@@ -5,10 +5,12 @@ import torch
 
 from bertlab import recipe
 from bertlab.errors import ArmFailed
+from bertlab.model.attention import Attention, bias_at, gather, padding_bias
 from bertlab.model.encoder import Encoder
 from bertlab.model.initial import initialise
-from bertlab.model.layers import SelfAttention, bias_at, gather, padding_bias
-from bertlab.model.modern_bert import ModernAttention, ModernEncoder, window_bias
+from bertlab.model.layers import MLP, Block, LayerNorm, PreNormBlock
+from bertlab.model.modern_bert import ModernEncoder
+from bertlab.model.positions import window_bias
 
 BATCH, HEADS, TOKENS, WIDTH = 3, 2, 160, 16
 LENGTHS = torch.tensor([TOKENS, 7, 131])
@@ -16,6 +18,7 @@ POSITIONS = torch.tensor([[0, 159, 64, 64], [6, 0, 3, 5], [130, 129, 1, 77]])
 WAYS = pytest.mark.parametrize("short", [1000, 0], ids=["products", "fused"])
 CAUSAL = pytest.mark.parametrize("causal", [False, True], ids=["both ways", "causal"])
 BOTH = pytest.mark.parametrize("modern", [False, True], ids=["BERT", "ModernBERT"])
+TYPES = pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.float64, 1e-10)])
 
 
 def normal(*shape, seed=0):
@@ -49,28 +52,62 @@ def by_hand(attention, x, bias, causal):
                 column = torch.arange(TOKENS)
                 scores[column > column[:, None]] = -torch.inf
             out[row, :, part] = scores.softmax(-1) @ value[row, :, part]
-    return (out @ weights[1].T).float()
+    return out @ weights[1].T
 
 
 @WAYS
 @CAUSAL
-@BOTH
+@TYPES
+@pytest.mark.parametrize("biases", [False, True])
 @pytest.mark.parametrize("name", BIASES)
-def test_a_bias_holds_for_its_sequence_and_head_beside_the_causal_mask(name, modern, causal, short, monkeypatch):
+def test_a_bias_holds_for_its_sequence_and_head_beside_the_causal_mask(
+    name, biases, causal, short, dtype, tolerance, monkeypatch
+):
     """Whole and read at positions. The angles are zero: each token is at position 0."""
     monkeypatch.setattr("bertlab.model.kernels.attention.SHORT", short)
-    shape = {"hidden": WIDTH, "heads": HEADS, "layers": 1}
-    attention = ModernAttention(recipe.ModernBert(**shape)) if modern else SelfAttention(recipe.Model(**shape))
+    attention = Attention(WIDTH, HEADS, 0.1, biases=biases)
     initialise(attention, 0.5, seed=1)
-    attention.eval()
-    x, bias = normal(BATCH, TOKENS, WIDTH, seed=2), BIASES[name]
+    attention = attention.to(dtype).eval()
+    x = normal(BATCH, TOKENS, WIDTH, seed=2).to(dtype)
+    bias = None if BIASES[name] is None else BIASES[name].to(dtype)
     angles = (torch.ones(TOKENS, WIDTH // HEADS // 2), torch.zeros(TOKENS, WIDTH // HEADS // 2))
-    expected = by_hand(attention, x, bias, causal)
-    first = (x,) if modern else (x, x)
-    torch.testing.assert_close(attention(*first, bias, angles, causal=causal), expected, rtol=0, atol=1e-5)
-    first = (x,) if modern else (gather(x, POSITIONS), x)
-    read = attention(*first, bias, angles, POSITIONS, causal=causal)
-    torch.testing.assert_close(read, gather(expected, POSITIONS), rtol=0, atol=1e-5)
+    expected = by_hand(attention, x, bias, causal).to(dtype)
+    whole = attention(x, x, bias, angles, causal=causal)
+    torch.testing.assert_close(whole, expected, rtol=0, atol=tolerance)
+    read = attention(gather(x, POSITIONS), x, bias, angles, POSITIONS, causal=causal)
+    torch.testing.assert_close(read, gather(expected, POSITIONS), rtol=0, atol=tolerance)
+
+
+@pytest.mark.parametrize("pre", [False, True], ids=["post-norm", "pre-norm"])
+def test_a_block_with_cross_attention_is_a_decoder_layer_of_torch(pre):
+    """Causal over its own tokens, and everywhere on a memory of which each sequence has its own length."""
+    model = recipe.Model(hidden=WIDTH, heads=HEADS, dropout=0.1)
+    parts = [Attention(WIDTH, HEADS, 0.1), MLP(model), LayerNorm(WIDTH), LayerNorm(WIDTH)]
+    block = (PreNormBlock if pre else Block)(*parts, cross=(Attention(WIDTH, HEADS, 0.1), LayerNorm(WIDTH)))
+    initialise(block, 0.5, seed=1)
+    theirs = torch.nn.TransformerDecoderLayer(
+        WIDTH, HEADS, 4 * WIDTH, activation="gelu", batch_first=True, norm_first=pre
+    )
+    names = {"self_attn": "attention", "multihead_attn": "cross_attention"}
+    for name, ours in names.items():
+        of_theirs, of_ours = getattr(theirs, name), getattr(block, ours)
+        of_theirs.in_proj_weight.data, of_theirs.in_proj_bias.data = of_ours.qkv_proj.weight, of_ours.qkv_proj.bias
+        of_theirs.out_proj.load_state_dict(of_ours.out_proj.state_dict())
+    theirs.linear1.load_state_dict(block.mlp.fc1.state_dict())
+    theirs.linear2.load_state_dict(block.mlp.fc2.state_dict())
+    for name, norm in (("norm1", block.attention_norm), ("norm2", block.cross_norm), ("norm3", block.mlp_norm)):
+        getattr(theirs, name).load_state_dict(norm.state_dict())
+    block, theirs = block.double().eval(), theirs.double().eval()
+    x, memory = normal(3, 6, WIDTH).double(), normal(3, 9, WIDTH, seed=1).double()
+    lengths = torch.tensor([9, 4, 1])
+    mask = torch.nn.Transformer.generate_square_subsequent_mask(6, dtype=torch.float64)
+    expected = theirs(x, memory, mask, memory_key_padding_mask=torch.arange(9) >= lengths[:, None], tgt_is_causal=True)
+    found = block(x, None, None, None, None, memory, padding_bias(lengths, 9, torch.float64), causal=True)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
+    positions = torch.tensor([[5, 0], [3, 3], [1, 2]])
+    memory_bias = padding_bias(lengths, 9, torch.float64)
+    read = block(x, None, None, positions, None, memory, memory_bias, causal=True)
+    torch.testing.assert_close(read, gather(expected, positions), rtol=0, atol=1e-10)
 
 
 def test_rows_of_a_bias_are_those_of_their_sequence_and_head():

@@ -7,7 +7,8 @@ from bertlab import recipe
 from bertlab.adaptation import Adapters
 from bertlab.model.adapter import add_adapters
 from bertlab.model.initial import initialise
-from bertlab.model.modern_bert import ModernEncoder, window_bias
+from bertlab.model.modern_bert import ModernEncoder
+from bertlab.model.positions import window_bias
 from bertlab.progress import silent
 from bertlab.recipe import Inputs, Recipe, Schedule, cost
 
@@ -95,10 +96,10 @@ def test_attention_probabilities_and_what_each_sublayer_adds_are_dropped():
     layer, rotation = encoder().layers[1].train(), encoder().local_rotary(TOKENS)
     x = torch.randn(2, TOKENS, 32)
     layer.attention.dropout.p = 1.0
-    assert not layer.attention(x, None, rotation).any()
+    assert not layer.attention(x, x, None, rotation).any()
     layer.attention.dropout.p = 0.0
-    layer.dropout.p = layer.mlp.dropout.p = 1.0
-    assert layer.attention(x, None, rotation).any()
+    assert layer.attention(x, x, None, rotation).any()
+    layer.attention.output_dropout.p = layer.mlp.dropout.p = 1.0
     assert torch.equal(layer(x, None, rotation), x)
 
 

@@ -17,9 +17,9 @@ from bertlab import progress as signals
 from bertlab.adaptation import FineTuning
 from bertlab.errors import ArmFailed, RunFailed
 from bertlab.lab import scales
+from bertlab.model.attention import Attention
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
-from bertlab.model.layers import SelfAttention
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.optimizers import LAMB, Adafactor, AdamW
@@ -609,7 +609,7 @@ def test_lamb_is_algorithm_2(corrected):
 
 def test_lamb_is_the_one_of_pytorch_optimizer():
     """Five steps of attention, without bias correction; queries, keys and values are three matrices there."""
-    attention = SelfAttention(Model(hidden=8, heads=2)).double()
+    attention = Attention(8, 2, 0.1).double()
     ours = optimization.build(attention, LAMB(weight_decay=0.1, bias_correction=False))
     fused = attention.qkv_proj.weight
     parts = [*fused.detach().clone().split(8), attention.out_proj.weight.detach().clone()]

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
+from bertlab.model.attention import padding_bias
 from bertlab.model.kernels.attention import SHORT, attention, by_products, fused
-from bertlab.model.layers import padding_bias
 
 BATCH, HEADS, TOKENS, SIZE = 3, 2, 12, 8
 
@@ -15,7 +15,9 @@ def inputs(tokens=TOKENS, dtype=torch.float32):
     return [torch.randn(shape, generator=generator).to(dtype).requires_grad_() for _ in range(3)]
 
 
-@pytest.mark.parametrize(("dtype", "tolerance"), [(torch.float32, 1e-5), (torch.bfloat16, 3e-2)])
+@pytest.mark.parametrize(
+    ("dtype", "tolerance"), [(torch.float64, 1e-10), (torch.float32, 1e-5), (torch.bfloat16, 3e-2)]
+)
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("case", ["whole", "padded", "by head", "by sequence", "some queries"])
 def test_products_equal_the_fused_kernel_in_values_and_gradients(case, causal, dtype, tolerance):
@@ -30,7 +32,7 @@ def test_products_equal_the_fused_kernel_in_values_and_gradients(case, causal, d
     results = []
     for out in (way(query, key, value, bias, causal=causal) for way in (by_products, fused)):
         assert out.dtype == dtype
-        weighted = (out.float() * torch.linspace(-1, 1, out.numel()).view_as(out)).sum()
+        weighted = (out.double() * torch.linspace(-1, 1, out.numel()).view_as(out)).sum()
         results.append((out, *torch.autograd.grad(weighted, (query, key, value))))
     torch.testing.assert_close(results[0], results[1], rtol=tolerance, atol=tolerance)
 

@@ -57,9 +57,10 @@ class RoFormer(Bert):
         """Sines and cosines."""
         import torch
 
-        from bertlab.model.layers import Rotary
+        from bertlab.model.encoder import frequencies
+        from bertlab.model.positions import Rotary
 
-        rotary = Rotary(encoder.max_positions, encoder.hidden_size // encoder.heads)
+        rotary = Rotary(frequencies(encoder.hidden_size // encoder.heads), encoder.max_positions)
         return {ANGLES: torch.cat((rotary.sine, rotary.cosine), 1)}
 
     def published(self, name: str, value: Tensor, heads: int) -> Tensor:
