@@ -48,17 +48,18 @@ def _setting(plan: Plan, study: Study) -> str:
     """The id of all settings that a study's runs share, also with measurements that it gains later.
 
     What a command sets or substitutes for the tasks of other studies is not part of it, and neither are the scale's
-    presets of single tasks.
+    presets of single tasks, but for those that were revised.
     """
     request = plan.request
     names = {catalog.find(each.task).name for each in study.measurements if each.task}
     first = _only(request.intermediate_task, names)
     scale = request.scale.following(study.at_paper)
     given = _only(scale.given, {*names, *first.values(), *SETTINGS})
+    revised = _only(scale.tasks, names.intersection(scale.revised))
+    common = dataclasses.replace(scale, given=given, tasks=revised, revised=(), own_tasks={}, assigned=(), claim_seeds=1)
     return identity(
         "record",
-        # the grid of a search changes no result
-        scale=dataclasses.replace(scale, given=given, tasks={}, grid={}, assigned=(), claim_seeds=1),
+        scale=dataclasses.replace(common, grid={}),  # the grid of a search changes no result
         text=plan.text,
         substitutes=_only(request.substitutes, names),
         intermediate_task=first,
