@@ -216,7 +216,7 @@ def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorde
     union.keep(store, [recorded()])
     union.keep(store, [recorded(sets=("schedule.steps=3",))])
     copy, vocabulary = tmp_path / "world.jsonl", tmp_path / "vocab.txt"
-    vocabulary.write_text("[PAD]\n")
+    vocabulary.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
     copy.write_bytes(text_file.read_bytes())
     for addition in (b"", b'{"text": "One more document. It is short."}\n'):
         copy.write_bytes(copy.read_bytes() + addition)
@@ -235,6 +235,24 @@ def test_what_replaces_or_precedes_a_task_keeps_records_apart_that_measure_other
     parts = [recorded(**each, measure=("MNLI fine-tuned",)) for each in others]
     union.keep(store, [recorded(measure=("NER fine-tuned",)), *parts])
     assert len(store.records(needed=())) == 3
+
+
+def test_a_setting_of_a_task_keeps_records_apart_if_it_was_revised(machine):
+    """Presets of tasks are no part of a record's setting, as studies gain measurements, but for those that changed."""
+    smoke = scales.find("smoke")
+    settings = {}
+    for name, changes in {
+        "as before": {},
+        "own tasks": {"own_tasks": {}},
+        "preset": {"tasks": {"mnli": {"epochs": 9.0}}},
+        "revised": {"tasks": {"mnli": {"epochs": 9.0}}, "revised": ("mnli",)},
+        "revised elsewhere": {"tasks": {"mnli": {"epochs": 9.0}, "rte": {"epochs": 9.0}}, "revised": ("rte",)},
+    }.items():
+        scale = dataclasses.replace(smoke, **changes)
+        (record,) = records(plan.make(plan.Request(studies=(MASKING,), scale=scale), machine), "").values()
+        settings[name] = record["setting"]
+    assert settings.pop("revised") not in settings.values()
+    assert len({*settings.values()}) == 1
 
 
 def test_trials_and_what_comes_first_are_those_of_all_commands(store, recorded):
