@@ -56,10 +56,10 @@ def _setting(plan: Plan, study: Study) -> str:
     scale = request.scale.following(study.at_paper)
     given = _only(scale.given, {*names, *first.values(), *SETTINGS})
     revised = _only(scale.tasks, names.intersection(scale.revised))
-    common = dataclasses.replace(scale, given=given, tasks=revised, revised=(), own_tasks={}, assigned=(), claim_seeds=1)
+    left_out: dict[str, Any] = {"revised": (), "own_tasks": {}, "grid": {}, "assigned": (), "claim_seeds": 1}
     return identity(
         "record",
-        scale=dataclasses.replace(common, grid={}),  # the grid of a search changes no result
+        scale=dataclasses.replace(scale, given=given, tasks=revised, **left_out),
         text=plan.text,
         substitutes=_only(request.substitutes, names),
         intermediate_task=first,
