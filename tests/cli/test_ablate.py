@@ -330,7 +330,7 @@ def test_studies_are_listed_for_machines(call, capsys):
 
 def test_the_curve_has_a_line_a_step_and_no_clock(finished):
     run = next(run for run in Store(finished).runs() if run.kind == "pretrain" and run.result()["steps"])
-    lines = read_lines(run.path / "metrics.jsonl")
+    lines = read_lines((run.path / "metrics.jsonl").read_bytes())
     assert [line["step"] for line in lines if "loss" in line] == list(range(1, 21))
     assert [line["step"] for line in lines if "heldout_masked_lm_loss" in line] == [10, 20]
     assert not any("second" in name and name != "next_sentence_loss" for line in lines for name in line)

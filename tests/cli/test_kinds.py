@@ -65,10 +65,10 @@ def test_every_kind_is_measured_and_its_predictions_kept(call, folder):
     for task, run in runs.items():
         result = run.result()
         assert set(result["majority"]) == set(result["metrics"])
-        assert result["rows"] == {"train": 64, "evaluation": 64}
+        assert result["rows"] == {"train": 70, "evaluation": 70}
         assert ("threshold" in result) is (task == "spans")
         with np.load(run.path / "predictions.npz", allow_pickle=False) as kept:
-            assert {len(values) for values in kept.values()} == {64}
+            assert {len(values) for values in kept.values()} == {70}
             assert ("label" in kept.files) is (task in ("choices", "numbers"))
     assert call("report", "--runs", folder / "runs", "--out", folder / "reports") == 0
     page = (folder / "reports" / "own.md").read_text()

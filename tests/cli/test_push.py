@@ -60,7 +60,7 @@ def test_the_results_on_a_model_card_are_those_that_were_measured(call, finished
     assert len(values) == 3
     for each in values.itertuples():
         assert found[each.task, each.split, each.method, each.metric] == pytest.approx(each.value, abs=1e-4)
-        shown = f"{each.value:.2f}"
+        shown = f"{each.value:.1f}"
         (line,) = (line for line in lines if line[:4] == ["masking", "smoke", "80/10/10", each.measurement])
         assert line[4:] == [each.metric, shown, f"{shown} (n = 1)", f"{each.published}"]
     (run,) = (run for run in Store(finished).runs() if run.label == RUN)

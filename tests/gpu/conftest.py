@@ -63,12 +63,12 @@ def cpu():
 @pytest.fixture
 def card(monkeypatch):
     """Makes the machine with one GPU; to be called after all that runs on the CPU for reference."""
-    from bertlab.model import heads, layers
+    from bertlab.model import attention, heads
 
     def machine(way="no", precision="fp32", **options):
         if not DRY:
             return Machine(gpus=1, threads=1, precision=precision, compile=way, **options)
-        for module in (heads, layers):
+        for module in (attention, heads):
             monkeypatch.setattr(module, "eager_on_cpu", lambda x: False)
         return Machine(threads=1, precision=precision, compile="yes" if way == "graphs" else way, **options)
 

@@ -59,7 +59,7 @@ def test_what_the_paper_does_itself_is_no_difference(differing, tmp_path):
     assert differing(CASED) == {}
     assert differing() == UNCASED
     vocabulary = tmp_path / "vocab.txt"
-    vocabulary.write_text("[PAD]\n")
+    vocabulary.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
     assert differing(CASED, vocabulary=vocabulary, seeds=(0, 1, 2), finetune_seeds=2) == {}
     chosen = [CASED, "tasks.mnli.peak_lr=3e-5", "tasks.mnli.epochs=2"]
     assert differing(*chosen, searched={"mnli": {"peak_lr": 3e-5, "epochs": 2.0}}) == {}

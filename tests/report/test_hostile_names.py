@@ -34,7 +34,7 @@ from bertlab.report import page, tidy
 from bertlab.report.agreement import agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages import Chapter, chapter, latex, render
+from bertlab.report.pages import Chapter, chapter, decided, latex, render, undecided
 from bertlab.store.runs import Store
 
 PLAIN = "plainname"
@@ -123,7 +123,9 @@ def pictured(evidence: Evidence, alt: str) -> Chapter:
 
 def of_html(evidence: Evidence, alt: str) -> str:
     known: dict[str, Any] = {"summary": "Of 1 claim 1 is open.", "changes": None, "agreement": "", "banner": []}
-    return render("index.html.j2", chapters=[pictured(evidence, alt)], agreed=agreement([evidence]), **known)
+    chapters = [pictured(evidence, alt)]
+    known |= {"decided": decided(chapters), "undecided": undecided(chapters)}
+    return render("index.html.j2", chapters=chapters, agreed=agreement([evidence]), **known)
 
 
 def html_tags(page: Page) -> list[tuple[str, list[tuple[str, str | None]]]]:

@@ -359,7 +359,7 @@ def test_a_line_that_was_cut_short_is_left_out(tmp_path):
     path = tmp_path / "metrics.jsonl"
     for rest in ("", "\n{}"):  # of another attempt
         path.write_text('{"step": 1}\n{"step": 2}\n{"st' + rest)
-        assert read_lines(path) == [{"step": 1}, {"step": 2}]
+        assert read_lines(path.read_bytes()) == [{"step": 1}, {"step": 2}]
 
 
 @pytest.mark.parametrize(
@@ -391,7 +391,7 @@ def test_failures_and_lines_keep_any_text(store, hostile_names):
         store.fail({"id": f"{number:016x}", "reason": name})
         append_line(store.root, "metrics.jsonl", {name: name})
     assert [record["reason"] for record in store.failures()] == hostile_names
-    assert read_lines(store.root / "metrics.jsonl") == [{name: name} for name in hostile_names]
+    assert read_lines((store.root / "metrics.jsonl").read_bytes()) == [{name: name} for name in hostile_names]
 
 
 def test_a_record_of_a_long_name_keeps_its_setting_apart(store, record):

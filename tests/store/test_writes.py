@@ -93,6 +93,7 @@ OWN_NAMES = {
     "hub.py": "empty files of a temporary folder, with a check of its own",
     "model/heads.py": "weights in the folder of a run at work",
     "model/interop/huggingface.py": "the files of a checkpoint in a new folder",
+    "store/archive.py": "an archive in memory, which the functions write",
     "store/locks.py": "locks, whose paths a store checks",
     "store/runs.py": "locks and parts in a checked folder",
     "store/writes.py": "the functions themselves",

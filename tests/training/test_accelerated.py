@@ -20,7 +20,7 @@ from bertlab.errors import RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
 from bertlab.machine import Machine, has_compiler
-from bertlab.model import heads, layers
+from bertlab.model import attention, heads
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.layers import set_dropout
 from bertlab.objectives import CausalLM, MaskedLM
@@ -66,7 +66,7 @@ class NoWaiting(TorchDispatchMode):
 @pytest.fixture
 def accelerated(monkeypatch):
     """Everything goes the way of an accelerator, but for the device."""
-    for module in (heads, layers):
+    for module in (heads, attention):
         monkeypatch.setattr(module, "eager_on_cpu", lambda x: False)
     due = property(lambda self: len(self._steps) >= STEPS)
     monkeypatch.setattr(MetricBuffer, "due", due)
