@@ -50,11 +50,6 @@ class Pair:
     than: tuple[str, ...] = ()
     """The two variants whose difference is claimed to be smaller."""
 
-    @property
-    def words(self) -> str:
-        """What it compares: `a over b`, and in a contrast `a over b against c over d`."""
-        return f"{self.better} over {self.worse}" + (" against {} over {}".format(*self.than) if self.than else "")
-
     def as_claimed(self, margin: Margin) -> bool:
         """Whether the measured mean lies on the claim's side."""
         return self.effect is not None and support(self.effect.mean, margin) > 0
