@@ -29,7 +29,7 @@ COMPILE_MIN_STEPS = 5000
 """Compiling takes about a minute, which shorter trainings do not save."""
 
 
-def _place_of_cache() -> Path:
+def _cache_folder() -> Path:
     if chosen := os.environ.get("BERTLAB_CACHE"):
         return expanded(chosen, "BERTLAB_CACHE")
     caches = os.environ.get("XDG_CACHE_HOME", "")  # its specification ignores relative paths
@@ -43,7 +43,7 @@ class Machine:
     runs: Path = Path("runs")
     data: Path | None = None
     """A local copy of tasks and corpora, searched before the Hub."""
-    cache: Path = field(default_factory=_place_of_cache)
+    cache: Path = field(default_factory=_cache_folder)
     """The index of file hashes, which may be deleted. `BERTLAB_CACHE` and `XDG_CACHE_HOME` set the default."""
     precision: str = "auto"
     """`auto` is bf16 if the hardware supports it, else fp32."""
