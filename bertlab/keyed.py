@@ -5,15 +5,13 @@ batches, apply C. Wellons' low-bias 32-bit mix to counters under a 64-bit key fo
 """
 
 import hashlib
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Words = npt.NDArray[np.uint64]
-Numbers = npt.NDArray[np.int64]
-Counter = int | npt.NDArray[np.integer[Any]]
-Key = int | Words
+from bertlab.arrays import Float64, Int64, Integer, UInt32, UInt64
+
+Counter = int | Integer
+Key = int | UInt64
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -27,7 +25,7 @@ def key(*parts: int | str) -> int:
     return int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:8], "little")
 
 
-def bits(key: Key, *counters: Counter) -> Words:
+def bits(key: Key, *counters: Counter) -> UInt64:
     """64 random bits for each key and combination of counters, which broadcast against each other."""
     # At least one axis throughout: NumPy warns of an overflow in scalars, and wraps around silently in arrays.
     state = np.atleast_1d(np.asarray(key, dtype=np.uint64))
@@ -47,19 +45,19 @@ def bits(key: Key, *counters: Counter) -> Words:
     return state.reshape(()) if scalar else state
 
 
-def uniform(key: Key, *counters: Counter) -> npt.NDArray[np.float64]:
+def uniform(key: Key, *counters: Counter) -> Float64:
     """Numbers in [0, 1), multiples of 2^-53."""
     draws = np.asarray((bits(key, *counters) >> np.uint64(11)).astype(np.float64))
     draws *= 2.0**-53
     return draws
 
 
-def integers(bound: int | Numbers, key: Key, *counters: Counter) -> Numbers:
+def integers(bound: int | Int64, key: Key, *counters: Counter) -> Int64:
     """Whole numbers in [0, bound); `bound` (1 to 2^53) broadcasts like a counter."""
     return np.asarray(np.floor(uniform(key, *counters) * bound).astype(np.int64))
 
 
-def permutation(key: int, size: int) -> Numbers:
+def permutation(key: int, size: int) -> Int64:
     """A random order of 0 .. size - 1."""
     # The index in the low bits makes the words distinct, so that any sorting algorithm gives the same order.
     index_bits = np.uint64((1 << max(1, (size - 1).bit_length())) - 1)
@@ -72,7 +70,7 @@ def permutation(key: int, size: int) -> Numbers:
     return words.view(np.int64)
 
 
-def words(keys: Words, counters: npt.NDArray[np.uint32]) -> npt.NDArray[np.uint32]:
+def words(keys: UInt64, counters: UInt32) -> UInt32:
     """32 random bits for each key and counter: keys (B,), counters (N,) or (B, N) -> (B, N).
 
     The keys must be random themselves, as `bits` returns them. Distinct counters of a key give distinct words. Several

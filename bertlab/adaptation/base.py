@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from bertlab import keyed
+from bertlab.arrays import Integer
 from bertlab.errors import ArmFailed
 from bertlab.names import shown
 from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, Range
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Rate
 from bertlab.recipe.transformer import Transformer
-from bertlab.tasks.examples import ExampleBatch, Examples, Integers
+from bertlab.tasks.examples import ExampleBatch, Examples
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import TaskKind
 
@@ -35,9 +36,9 @@ EVALUATION_TOKENS = 4096
 class Inputs:
     """The inputs of a prepared model for some examples."""
 
-    lengths: Integers
+    lengths: Integer
     """(E,) the size of each example: batches contain examples of similar size."""
-    build: Callable[[Integers], dict[str, Tensor]]
+    build: Callable[[Integer], dict[str, Tensor]]
     """Builds the batch of the examples at these indices."""
     batch_tokens: int
     """About the number of examples times their largest size in a batch of evaluation."""

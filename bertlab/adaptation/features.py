@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Literal, Self, cast, get_args
 
 from bertlab import keyed
 from bertlab.adaptation.base import EVALUATION_TOKENS, Adaptation, Inputs, tensors
+from bertlab.arrays import Integer
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import cost
 from bertlab.recipe.ranges import SHARE, Range
 from bertlab.recipe.recipe import Decay, Epochs, Rate
 from bertlab.recipe.transformer import Transformer
-from bertlab.tasks.examples import Examples, Integers, by_length
+from bertlab.tasks.examples import Examples, by_length
 from bertlab.tasks.kinds.base import TaskKind
 
 if TYPE_CHECKING:
@@ -120,7 +121,7 @@ class Features(Adaptation):
                 done += len(indices)
                 progress(done, len(part), "reading features")
 
-        def build(indices: Integers) -> dict[str, Tensor]:
+        def build(indices: Integer) -> dict[str, Tensor]:
             batch = part.batch(indices)
             slots = torch.from_numpy(batch.slots)
             found = features.index_select(0, slots.clamp(min=0).flatten()).view(*slots.shape, features.shape[1])

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from bertlab import keyed
+from bertlab.arrays import Int64
 from bertlab.errors import ArmFailed, BadInput
-from bertlab.inputs.collator import Batch, Collator, Numbers, joined
+from bertlab.inputs.collator import Batch, Collator, joined
 from bertlab.inputs.formats import Layout, segment_pairs, single_segments
 from bertlab.inputs.formats.base import Endless
 from bertlab.names import shown
@@ -154,7 +155,7 @@ class _Phase:
             self._until = step + self._run
             low, high = step * self._weight, self._until * self._weight
             found: list[Batch] = []
-            begins: list[Numbers] = []
+            begins: list[Int64] = []
             while low < high:
                 epoch, within = self._locate(low)
                 copy = epoch % self._copies
@@ -181,7 +182,7 @@ class _Phase:
                 epoch += rounds * self._copies
         return epoch, weight
 
-    def _between(self, epoch: int, low: int, high: int) -> tuple[Numbers, Numbers]:
+    def _between(self, epoch: int, low: int, high: int) -> tuple[Int64, Int64]:
         """The sequences that begin within [low, high) of the weight of an epoch, and where they begin."""
         numbers, begins = self._order(epoch)
         first, last = np.searchsorted(begins, [low, high])
@@ -193,7 +194,7 @@ class _Phase:
         tokens = int(layout.lengths.sum())
         return tokens, tokens if self._matched else len(layout)
 
-    def _draw_order(self, epoch: int) -> tuple[Numbers, Numbers]:
+    def _draw_order(self, epoch: int) -> tuple[Int64, Int64]:
         """The sequences of an epoch in the order of training, and the weight before each, (N,)."""
         layout = self.layout(epoch)
         numbers = keyed.permutation(keyed.key(self._recipe.seed, "order", epoch), len(layout))

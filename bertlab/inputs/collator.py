@@ -8,19 +8,15 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Array, Int32, Int64, UInt8
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.inputs.formats.base import Layout
 from bertlab.names import shown
 from bertlab.recipe import Loss
 from bertlab.recipe.objective import Arrays
-from bertlab.text.annotation import Marks
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
-
-Numbers = npt.NDArray[np.int64]
-Integers = npt.NDArray[np.int32]
 
 _STEP = 8
 """Trimmed widths are multiples of it: for each new shape the matrix library compiles its kernels anew."""
@@ -30,25 +26,25 @@ _STEP = 8
 class Sequences:
     """B sequences of T tokens, from which the losses make their inputs and labels, one after the other."""
 
-    tokens: Integers
+    tokens: Int32
     """(B, T) ids, contiguous; a loss may change them in place."""
-    before: Integers
+    before: Int32
     """(B, N) ordinary tokens before each of the N inner [SEP]."""
-    ordinary: Integers
+    ordinary: Int32
     """(B,) ordinary tokens: all but [CLS], [SEP] and [PAD]."""
-    lengths: Integers
+    lengths: Int32
     """(B,) tokens that are not padding."""
-    random_second: Integers
+    random_second: Int32
     """(B,) 1 if the second segment is from another document, as in the `Batch`."""
-    order: Integers
+    order: Int32
     """(B,) 1 if the two segments are exchanged, as in the `Batch`."""
-    sequence_ids: Numbers
+    sequence_ids: Int64
     """(B,) equal ids mean equal tokens before any loss changes them, as in the `Batch`."""
     epoch: int
     """The one epoch of all B sequences, from 0."""
-    arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]] = field(default_factory=dict)
+    arrays: Mapping[str, Mapping[str, Array]] = field(default_factory=dict)
     """What the losses before have added, by their kind."""
-    marks: Marks = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint8))
+    marks: UInt8 = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint8))
     """(B, T) the linguistic spans that each ordinary token is in, as `text.annotation` marks them; empty if no loss
     reads them."""
 
@@ -57,27 +53,27 @@ class Sequences:
 class Batch:
     """B sequences of T tokens."""
 
-    tokens: Integers
+    tokens: Int32
     """(B, T) input ids; [PAD] beyond a sequence's length."""
-    segments: Integers
+    segments: Int32
     """(B, T) 0 for the first segment with its specials, 1 for the second, 0 for padding."""
-    lengths: Integers
+    lengths: Int32
     """(B,) tokens that are not padding."""
-    random_second: Integers
+    random_second: Int32
     """(B,) 1 if the second segment is from another document, as in BERT; 0 if it is not, or if there is none."""
-    order: Integers
+    order: Int32
     """(B,) 1 if the two segments, which follow each other in the text, are exchanged, 0 if they are not but could be;
     -1 if segments are never exchanged, or if the form of the pair would reveal the order."""
-    sequence_ids: Numbers
+    sequence_ids: Int64
     """(B,) equal ids mean equal tokens before any loss changes them. In the first epoch the id is the offset in the
     text of the first token that the sequence stands for."""
-    epochs: Numbers
+    epochs: Int64
     """(B,) the epoch of each sequence."""
-    arrays: Mapping[str, Mapping[str, npt.NDArray[Any]]]
+    arrays: Mapping[str, Mapping[str, Array]]
     """What each loss adds, by its kind. If a loss adds `weights` (B, K), its arrays of two axes have K slots; the first
     ones are used and have a weight above 0."""
 
-    def map(self, change: Callable[..., npt.NDArray[Any]], *others: Batch) -> Batch:
+    def map(self, change: Callable[..., Array], *others: Batch) -> Batch:
         """The batch with each array changed: `change` maps it, and the same array of each of the `others`, to one."""
         batches = (self, *others)
         own = {name: change(*(getattr(each, name) for each in batches)) for name in vars(self) if name != "arrays"}
@@ -107,7 +103,7 @@ class Batch:
 def joined(parts: Sequence[Batch]) -> Batch:
     """The sequences of several batches as one, padded with zeros to the widest."""
 
-    def join(*arrays: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    def join(*arrays: Array) -> Array:
         if arrays[0].ndim == 2:
             width = max(array.shape[1] for array in arrays)
             arrays = tuple(np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays)
@@ -134,7 +130,7 @@ class Collator:
                 )
             self._marks = _Text(np.asarray(text.marks), length)
 
-    def collate(self, layout: Layout, chosen: Numbers, copy: int, epoch: int) -> Batch:
+    def collate(self, layout: Layout, chosen: Int64, copy: int, epoch: int) -> Batch:
         """The sequences number `chosen` (B,) of `layout`, which is that of `copy`, as they are in `epoch`."""
         begins, before = layout.spans(chosen)
         ordinary = layout.first_length.take(chosen) + layout.second_length.take(chosen)
@@ -154,7 +150,7 @@ class Collator:
 
         ids = layout.starts.take(chosen) + copy * self._size
         random, order = (each.take(chosen).astype(np.int32) for each in (layout.random, layout.order))
-        arrays: dict[str, Mapping[str, npt.NDArray[Any]]] = {}
+        arrays: dict[str, Mapping[str, Array]] = {}
         made = Sequences(tokens, before, ordinary, lengths, random, order, ids, epoch, arrays)
         if self._marks is not None:
             made = dataclasses.replace(made, marks=self._marks.joined(begins, separators)[0])
@@ -181,7 +177,7 @@ def _checked(
     return checked
 
 
-def _problem(loss: Loss, arrays: Any, tokens: Integers, vocabulary: int) -> str:
+def _problem(loss: Loss, arrays: Any, tokens: Int32, vocabulary: int) -> str:
     """What is wrong with the arrays of a loss, and with the `tokens` (B, T) that it leaves; empty if nothing is."""
     if not isinstance(arrays, Mapping):
         return f"makes {shown(arrays)}: let its function return arrays by name"
@@ -222,7 +218,7 @@ def _problem_of_weights(arrays: Arrays) -> str:
 class _Text:
     """An array with a value for each token of a text, from which sequences of T tokens are put together."""
 
-    def __init__(self, values: npt.NDArray[Any], length: int) -> None:
+    def __init__(self, values: Array, length: int) -> None:
         # a text longer than that stays on the disk
         self._values = values if len(values) >= length else np.pad(values, (0, length - len(values)))
         # The T values from each offset on, as one item: NumPy copies items twice as fast as the same bytes of an array.
@@ -232,7 +228,7 @@ class _Text:
         # All bits of the columns behind each one: copying masks is many times as fast as comparing.
         self.behind = np.where(np.tri(length + 1, length, dtype=np.bool_), 0, -1).astype(self._values.dtype)
 
-    def joined(self, begins: Numbers, separators: Integers) -> tuple[npt.NDArray[Any], npt.NDArray[Any]]:
+    def joined(self, begins: Int64, separators: Int32) -> tuple[Array, Array]:
         """The values of sequences, and all bits of the columns behind the last of their separators, (B, T) each.
 
         Span s of a sequence begins at `begins[:, s]` in the text and, but for the first, behind `separators[:, s - 1]`.
@@ -245,10 +241,10 @@ class _Text:
             text ^= (text ^ self._from(begin - separator - 1)) & behind
         return text, behind
 
-    def _from(self, places: Numbers) -> npt.NDArray[Any]:
+    def _from(self, places: Int64) -> Array:
         """The T values from each of `places` (B,) on, (B, T); any values outside of the text."""
         nearest = places.clip(0, self._last)
-        text: npt.NDArray[Any] = self._from_each[nearest].view(self._values.dtype).reshape(len(places), -1)
+        text: Array = self._from_each[nearest].view(self._values.dtype).reshape(len(places), -1)
         for number in np.flatnonzero(nearest != places):
             text[number] = self._values.take(places[number] + np.arange(text.shape[1]), mode="clip")
         return text

@@ -10,14 +10,14 @@ from dataclasses import dataclass, replace
 from typing import Annotated, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.arrays import Array, Bool, Int32, Int64, UInt64
 from bertlab.errors import BadInput
-from bertlab.inputs.audit.checks import Check, Flags, always, share
+from bertlab.inputs.audit.checks import Check, always, share
 from bertlab.inputs.audit.sample import Sample, again
 from bertlab.inputs.batches import Evaluation, heldout
-from bertlab.inputs.collator import Batch, Numbers, Sequences
+from bertlab.inputs.collator import Batch, Sequences
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.objectives.selection import Choice, Selection, Tokens
 from bertlab.recipe import Recipe
@@ -44,16 +44,14 @@ class Corruption(Checked, group="corruption"):
             shares = f"{self.mask}, {self.keep} and {self.random}"
             raise FieldError(self._group, "mask, keep and random", f"are {shares}: give shares that add up to 1")
 
-    def prepare(
-        self, tokenizer: TrainedTokenizer
-    ) -> Callable[[npt.NDArray[Any], keyed.Words, Choice], npt.NDArray[Any]]:
+    def prepare(self, tokenizer: TrainedTokenizer) -> Callable[[Array, UInt64, Choice], Array]:
         """Returns what maps chosen tokens (B, K), keys (B,) and their choice to what is shown for them (B, K)."""
         show = np.uint64(keyed.key("show"))
         ordinary, mask = np.asarray(tokenizer.ordinary), tokenizer.mask
         until_mask = np.uint64(round(self.mask * 2**32))
         until_random = np.uint64(round((self.mask + self.random) * 2**32))
 
-        def shown(there: npt.NDArray[Any], keys: keyed.Words, choice: Choice) -> npt.NDArray[Any]:
+        def shown(there: Array, keys: UInt64, choice: Choice) -> Array:
             # Sums and products in place of choices: the processor could not guess which way each of these goes.
             draws = keyed.bits((keys ^ show)[:, None], choice.numbers)
             share = draws if choice.groups is choice.numbers else keyed.bits((keys ^ show)[:, None], choice.groups)
@@ -61,7 +59,7 @@ class Corruption(Checked, group="corruption"):
             draws &= np.uint64(0xFFFFFFFF)
             draws *= np.uint64(len(ordinary))
             draws >>= np.uint64(32)
-            out: npt.NDArray[np.int32] = ordinary.take(draws.view(np.int64))
+            out: Int32 = ordinary.take(draws.view(np.int64))
             out -= there
             out *= share < until_random
             out += there
@@ -227,7 +225,7 @@ class MaskedLM(LanguageModel):
 
     # Audit.
 
-    def restore(self, tokens: Numbers, arrays: Arrays) -> None:
+    def restore(self, tokens: Int64, arrays: Arrays) -> None:
         """Puts the targets back in their places."""
         numbers, slots, columns = _predictions(tokens, arrays)
         tokens[numbers, columns] = arrays["targets"][numbers, slots]
@@ -249,7 +247,7 @@ class MaskedLM(LanguageModel):
         strange = replaced & ~np.isin(shown, vocabulary)
         apart = self.selection.apart(chosen)
 
-        def shares(figure: str, hits: Flags, probability: float) -> Check:
+        def shares(figure: str, hits: Bool, probability: float) -> Check:
             return share(figure, int((hits & apart).sum()), int(apart.sum()), probability)
 
         # A random token equals the token before it with this probability.
@@ -284,7 +282,7 @@ class MaskedLM(LanguageModel):
         """The epochs after which masks of `duplicated` come again too."""
         return math.lcm(epochs, self.copies)
 
-    def _chosen(self, batch: Batch) -> Flags:
+    def _chosen(self, batch: Batch) -> Bool:
         """(R, T) whether each token is predicted."""
         chosen = np.zeros(batch.tokens.shape, dtype=np.bool_)
         numbers, _, columns = _predictions(batch.tokens, batch.arrays[self.kind])
@@ -292,7 +290,7 @@ class MaskedLM(LanguageModel):
         return chosen
 
 
-def _predictions(tokens: npt.NDArray[Any], arrays: Arrays) -> tuple[Numbers, Numbers, Numbers]:
+def _predictions(tokens: Array, arrays: Arrays) -> tuple[Int64, Int64, Int64]:
     """The sequence, slot and position of each prediction for `tokens` (B, T)."""
     numbers, slots = np.nonzero(arrays["weights"] > 0)
     return numbers, slots, arrays["positions"][numbers, slots].clip(0, tokens.shape[1] - 1)

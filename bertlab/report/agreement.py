@@ -14,10 +14,10 @@ from typing import Any, TypeVar
 import numpy as np
 
 from bertlab import keyed
+from bertlab.arrays import Float, Int64
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, RESAMPLES, VERDICT_MIN_SEEDS, Interval
-from bertlab.tasks.metrics import Floats
 
 METRIC = "metric"
 ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "likelihood"}
@@ -378,14 +378,14 @@ def interval(comparisons: Sequence[Comparison], resamples: int = RESAMPLES) -> I
     return Interval(float(low), float(high))
 
 
-def _agreeing(pairs: Sequence[Comparison], resamples: keyed.Numbers, key: int) -> Floats:
+def _agreeing(pairs: Sequence[Comparison], resamples: Int64, key: int) -> Float:
     """How many pairs with the same seeds agree in each of these resamples: (B,)."""
     seeds = sorted(pairs[0].by_seed)
     differences = np.array([[each.by_seed[seed] for seed in seeds] for each in pairs])  # (P, S)
     draws = keyed.integers(len(seeds), key, resamples[:, None], np.arange(len(seeds))[None])  # (B, S)
     weights = (draws[:, :, None] == np.arange(len(seeds))).sum(1).astype(np.float64)  # (B, S)
     signs = np.sign([each.published for each in pairs])
-    found: Floats = ((weights @ differences.T) * signs > _ROUNDING).sum(1)
+    found: Float = ((weights @ differences.T) * signs > _ROUNDING).sum(1)
     return found
 
 

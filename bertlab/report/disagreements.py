@@ -5,11 +5,11 @@ from collections.abc import Mapping, Sequence
 
 import numpy as np
 
+from bertlab.arrays import Float
 from bertlab.report.cells import Cell
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.tables import Table, signed
-from bertlab.tasks.metrics import Floats
 
 EACH = 3
 """Examples shown for each direction of a disagreement."""
@@ -46,7 +46,7 @@ def table(evidence: Evidence) -> Table:
     return Table(columns[:shown], tuple(row[:shown] for row in rows), ("variant", "text"))
 
 
-def _sides(evidence: Evidence, variant: str, name: str) -> tuple[Floats, Floats] | None:
+def _sides(evidence: Evidence, variant: str, name: str) -> tuple[Float, Float] | None:
     """The mean of each example over the seeds that a variant and the baseline share, (E,) each; None if not known."""
     ours, theirs = (evidence.by_seed(each, name) for each in (variant, evidence.baseline))
     shared = ours.keys() & theirs.keys()
@@ -54,7 +54,7 @@ def _sides(evidence: Evidence, variant: str, name: str) -> tuple[Floats, Floats]
     return (first, second) if first is not None and second is not None and first.shape == second.shape else None
 
 
-def _mean(evidence: Evidence, cells: Mapping[int, Sequence[Cell]]) -> Floats | None:
+def _mean(evidence: Evidence, cells: Mapping[int, Sequence[Cell]]) -> Float | None:
     """The mean over seeds of the mean over fine-tuning seeds, (E,)."""
     means = []
     for own in cells.values():

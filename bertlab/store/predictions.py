@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Array
 from bertlab.errors import BadInput
 from bertlab.store.run import ANSWERS, Run
 
@@ -17,7 +17,7 @@ PREDICTIONS = "predictions.npz"
 """All arrays of a run; in exported results, those that are not in `RIGHT`."""
 
 
-def packed(arrays: Mapping[str, npt.NDArray[Any]], compression: int = zipfile.ZIP_LZMA) -> bytes:
+def packed(arrays: Mapping[str, Array], compression: int = zipfile.ZIP_LZMA) -> bytes:
     """Arrays as .npz without times, so that equal arrays give equal bytes."""
     file = io.BytesIO()
     with zipfile.ZipFile(file, "w") as archive:
@@ -28,9 +28,9 @@ def packed(arrays: Mapping[str, npt.NDArray[Any]], compression: int = zipfile.ZI
     return file.getvalue()
 
 
-def read(run: Run) -> dict[str, npt.NDArray[Any]]:
+def read(run: Run) -> dict[str, Array]:
     """All arrays of a run; none if it has no predictions. Raises `BadInput` for an unreadable file."""
-    arrays: dict[str, npt.NDArray[Any]] = {}
+    arrays: dict[str, Array] = {}
     for file in (*[PREDICTIONS] * run.has(PREDICTIONS), *[ANSWERS] * (ANSWERS in run.manifest())):
         data = io.BytesIO(run.content(file))
         try:
@@ -53,7 +53,7 @@ def equal(one: Run, other: Run) -> bool:
 
 def divided(run: Run) -> dict[str, bytes]:
     """The files of the arrays of a run, those in `RIGHT` apart; not compressed, as an archive compresses them."""
-    parts: dict[str, dict[str, npt.NDArray[Any]]] = {PREDICTIONS: {}, ANSWERS: {}}
+    parts: dict[str, dict[str, Array]] = {PREDICTIONS: {}, ANSWERS: {}}
     for name, values in read(run).items():
         parts[ANSWERS if name.removeprefix("test_") in RIGHT else PREDICTIONS][name] = values
     return {name: packed(part, zipfile.ZIP_STORED) for name, part in parts.items() if part}

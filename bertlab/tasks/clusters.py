@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, S
 
 import numpy as np
 
-from bertlab.tasks.examples import Floats
+from bertlab.arrays import Float
 from bertlab.tasks.metrics import quotient
 
 Cluster = Collection[Hashable]
@@ -58,7 +58,7 @@ METRICS: Mapping[str, Callable[[Sequence[Cluster], Sequence[Cluster]], Counts]] 
 """The three whose mean is the score of CoNLL-2012."""
 
 
-def f1_of_counts(means: Floats) -> Floats:
+def f1_of_counts(means: Float) -> Float:
     """The mean F1 of metrics in points, from the means of their `Counts` (..., 4 M)."""
     counts = means.reshape(*means.shape[:-1], -1, 4)
     precision, recall = (quotient(counts[..., at], counts[..., at + 1]) for at in (0, 2))
@@ -81,7 +81,7 @@ def _numbers(clusters: Sequence[Cluster]) -> dict[Hashable, int]:
     return {mention: number for number, cluster in enumerate(clusters) for mention in cluster}
 
 
-def _common(clusters: Sequence[Cluster], others: Sequence[Cluster]) -> Floats:
+def _common(clusters: Sequence[Cluster], others: Sequence[Cluster]) -> Float:
     """(clusters, others): the mentions that each two have in common."""
     of, found = _numbers(others), np.zeros((len(clusters), len(others)))
     for number, cluster in enumerate(clusters):

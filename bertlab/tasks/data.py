@@ -10,12 +10,12 @@ from typing import Any, cast
 import numpy as np
 
 from bertlab import hub, keyed
+from bertlab.arrays import Integer
 from bertlab.errors import BadInput
 from bertlab.hub import Dataset
 from bertlab.machine import Machine
 from bertlab.names import shown
 from bertlab.tasks import answers, catalog, kinds
-from bertlab.tasks.examples import Integers
 from bertlab.tasks.locate import LocatedTask, advice, content_of, existing, locate, split_file, splits_of
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
 from bertlab.text import rows
@@ -57,7 +57,7 @@ def read(located: LocatedTask, most: int | None = None) -> TaskData:
     )
 
 
-def _numbers(table: Table, column: str) -> Integers:
+def _numbers(table: Table, column: str) -> Integer:
     """The number of the group of each row, by first appearance. Raises `BadInput` for a group without a name."""
     values = table.columns[column] if column in table.columns else table.texts(column)
     for row, value in enumerate(values, start=1):
@@ -197,7 +197,7 @@ def sampled(data: TaskData, count: int) -> TaskData:
     return dataclasses.replace(data, evaluation=sample(data.evaluation), test=test)
 
 
-def _evaluated(rows: int, count: int, questions: Integers | None) -> Integers:
+def _evaluated(rows: int, count: int, questions: Integer | None) -> Integer:
     """The numbers of the examples that `sampled` takes of a split, whose questions are these."""
     if not 0 < count < rows:
         return np.arange(rows)

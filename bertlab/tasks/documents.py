@@ -9,7 +9,8 @@ from functools import cached_property
 
 import numpy as np
 
-from bertlab.tasks.examples import ExampleBatch, Examples, Integers, padded, rounded, sizes
+from bertlab.arrays import Integer
+from bertlab.tasks.examples import ExampleBatch, Examples, padded, rounded, sizes
 
 STRIDE = 2**20
 """More than the tokens of any segment."""
@@ -21,29 +22,29 @@ class Documents(Examples):
     first and the last token of each word, counted from the first segment as if all had `stride` tokens. `targets` are
     not labels: each stands for a row of the output, first the kept spans of a document, then its gold mentions."""
 
-    lasts: list[Integers]
-    sentences: list[Integers]
+    lasts: list[Integer]
+    sentences: list[Integer]
     """For each document the sentence of each word."""
-    mentions: list[Integers]
+    mentions: list[Integer]
     """For each document the gold mentions, (G, 3): first word, last word, cluster."""
-    kept: Integers
+    kept: Integer
     """(E,) the number of spans to keep."""
-    starts: Integers
+    starts: Integer
     """(E,) the first word, in its raw example."""
-    opens: Integers
+    opens: Integer
     """(E + 1,) the first segment of each document, and the end."""
 
     @cached_property
-    def lengths(self) -> Integers:
+    def lengths(self) -> Integer:
         """(E,) tokens of all segments of each document."""
         return np.add.reduceat(sizes(self.sequences), self.opens[:-1])
 
     @cached_property
-    def counts(self) -> Integers:
+    def counts(self) -> Integer:
         """(E,) the number of rows of each document."""
         return self.kept + sizes(self.mentions)
 
-    def batch(self, examples: Integers) -> DocumentBatch:
+    def batch(self, examples: Integer) -> DocumentBatch:
         """The documents at these indices."""
         segments = [np.arange(self.opens[each], self.opens[each + 1]) for each in examples]
         sequences = [self.sequences[row] for row in np.concatenate(segments)]
@@ -51,9 +52,9 @@ class Documents(Examples):
         tokens = padded(sequences, lengths, rounded(lengths, sizes(self.sequences)), self.pad)
         before = np.cumsum([0, *map(len, segments)])
 
-        def places(of_words: list[Integers]) -> Integers:
+        def places(of_words: list[Integer]) -> Integer:
             """Tokens of words, counted over all segments of the batch."""
-            found: list[Integers] = []
+            found: list[Integer] = []
             for begin, each in zip(before[:-1], examples, strict=True):
                 row, column = np.divmod(of_words[each], STRIDE)
                 found.append((begin + row) * tokens.shape[1] + column)
@@ -85,10 +86,10 @@ class DocumentBatch(ExampleBatch):
     """B documents of R segments in all. `positions` and `lasts` (B, N) are the first and the last tokens of words among
     the R x T tokens, `targets` (B, G, 3) the gold mentions, -1 for padding."""
 
-    lasts: Integers
-    sentences: Integers
+    lasts: Integer
+    sentences: Integer
     """(B, N) the sentence of each word, -1 for padding."""
-    kept: Integers
+    kept: Integer
     """(B,) the number of spans to keep."""
 
 
@@ -112,7 +113,7 @@ class DocumentPart:
         self.lasts.append(begin + len(pieces) - 1)
         self.sentences.append(sentence)
 
-    def mentions(self, clusters: Sequence[Sequence[tuple[int, int]]]) -> Integers:
+    def mentions(self, clusters: Sequence[Sequence[tuple[int, int]]]) -> Integer:
         """(G, 3) the mentions of a document that are in this part: first word, last word, cluster."""
         end = self.start + len(self.sentences)
         found = sorted(

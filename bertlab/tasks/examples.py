@@ -6,17 +6,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.arrays import Array, Integer
 from bertlab.names import shown
-
-Integers = npt.NDArray[np.integer[Any]]
-Floats = npt.NDArray[np.floating[Any]]
-Numbers = npt.NDArray[Any]
 
 IGNORED = -100
 """The label of slots without a target."""
@@ -31,33 +26,33 @@ class Examples:
     """E examples with W targets: one per sequence for classification, one per word for tagging. In multiple choice,
     `choices` consecutive sequences form an example with one target; elsewhere every sequence is an example."""
 
-    sequences: list[Integers]
+    sequences: list[Integer]
     """The ids of each of R sequences, special tokens included."""
-    second_starts: Integers
+    second_starts: Integer
     """(R,) the position where the second segment starts; at least the length of the sequence if there is none."""
-    positions: list[Integers]
+    positions: list[Integer]
     """For each of E examples the positions of the tokens that carry its targets, in their sequence."""
-    targets: Numbers
+    targets: Array
     """(W,) labels, or the values of a regression."""
-    owners: Integers
+    owners: Integer
     """(W,) the raw example (a sentence, a question) of the target; a long one becomes several encoded examples."""
     pad: int
     raw_count: int
     choices: int = 1
 
     @cached_property
-    def lengths(self) -> Integers:
+    def lengths(self) -> Integer:
         """(E,) tokens of the longest sequence of each example."""
-        lengths: Integers = sizes(self.sequences).reshape(-1, self.choices).max(1, initial=0)
+        lengths: Integer = sizes(self.sequences).reshape(-1, self.choices).max(1, initial=0)
         return lengths
 
     @cached_property
-    def counts(self) -> Integers:
+    def counts(self) -> Integer:
         """(E,) the number of targets of each example."""
         return sizes(self.positions)
 
     @cached_property
-    def first_targets(self) -> Integers:
+    def first_targets(self) -> Integer:
         """(E,) the index of the first target of each example."""
         return np.cumsum(self.counts) - self.counts
 
@@ -90,7 +85,7 @@ class Examples:
             return f"makes targets from {targets.min()} to {targets.max()}: give labels from 0 to {labels - 1}"
         return ""
 
-    def batch(self, examples: Integers) -> ExampleBatch:
+    def batch(self, examples: Integer) -> ExampleBatch:
         """The examples at these indices as one batch, padded to the longest or up to `WIDTH_STEP` - 1 tokens more."""
         indices = (examples[:, None] * self.choices + np.arange(self.choices)).ravel()
         sequences = [self.sequences[index] for index in indices]
@@ -117,42 +112,42 @@ class Examples:
 class ExampleBatch:
     """B examples of `choices` sequences each, padded to T tokens, with K slots for targets."""
 
-    tokens: Integers
+    tokens: Integer
     """(B choices, T) int32."""
-    segments: Integers
+    segments: Integer
     """(B choices, T) int32, 1 in the second segment."""
-    lengths: Integers
+    lengths: Integer
     """(B choices,) int32 tokens of each sequence."""
-    positions: Integers
+    positions: Integer
     """(B, K) int32 the position of each target in its sequence; 0 in an empty slot."""
-    targets: Numbers
+    targets: Array
     """(B, K) int32 labels or float32 values; `IGNORED` in an empty slot."""
-    slots: Integers
+    slots: Integer
     """(B, K) int64 the index of each target among all W; -1 in an empty slot."""
 
 
-def rounded(counts: Integers, among: Integers) -> int:
+def rounded(counts: Integer, among: Integer) -> int:
     """The largest of `counts`, rounded up to a multiple of `WIDTH_STEP`, at most the largest of `among`."""
     return min(-(-int(counts.max()) // WIDTH_STEP) * WIDTH_STEP, int(among.max()))
 
 
-def sizes(arrays: Sequence[Integers]) -> Integers:
+def sizes(arrays: Sequence[Integer]) -> Integer:
     """The number of entries of each array."""
     return np.array([len(each) for each in arrays], np.int64)
 
 
-def padded(arrays: Sequence[Integers], counts: Integers, width: int, filling: int) -> Integers:
+def padded(arrays: Sequence[Integer], counts: Integer, width: int, filling: int) -> Integer:
     """Arrays of `counts` entries as the beginnings of the rows of one, int32."""
     found = np.full((len(arrays), width), filling, np.int32)
     found[np.arange(width) < counts[:, None]] = np.concatenate(arrays)
     return found
 
 
-def epoch(lengths: Integers, batch_size: int, *key: int | str) -> list[Integers]:
+def epoch(lengths: Integer, batch_size: int, *key: int | str) -> list[Integer]:
     """The batches of one epoch as indices of examples, each once, in an order drawn from `key`: examples are shuffled
     and sorted by length within buckets of `BUCKET` batches; then the batches are shuffled."""
     order = keyed.permutation(keyed.key("rows", *key), len(lengths))
-    batches: list[Integers] = []
+    batches: list[Integer] = []
     for start in range(0, len(order), batch_size * BUCKET):
         bucket = order[start : start + batch_size * BUCKET]
         bucket = bucket[np.argsort(lengths[bucket], kind="stable")]
@@ -160,9 +155,9 @@ def epoch(lengths: Integers, batch_size: int, *key: int | str) -> list[Integers]
     return [batches[at] for at in keyed.permutation(keyed.key("batches", *key), len(batches))]
 
 
-def by_length(lengths: Integers, tokens: int) -> list[Integers]:
+def by_length(lengths: Integer, tokens: int) -> list[Integer]:
     """All examples in batches of about `tokens` tokens, padding included, longest first: for evaluation."""
-    order: Integers = np.argsort(-lengths, kind="stable")
+    order: Integer = np.argsort(-lengths, kind="stable")
     batches, start = [], 0
     while start < len(order):
         count = max(1, tokens // max(1, rounded(lengths[order[start]][None], lengths)))

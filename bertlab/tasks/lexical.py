@@ -12,10 +12,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.tasks.examples import Integers
+from bertlab.arrays import Array, Integer
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
@@ -39,11 +38,11 @@ VISITS = 40_000_000
 """Values of features, times outputs, that a fit reads in all: it makes up to `PASSES` over the examples within this
 number, a few seconds, and one over more. Parts that allow two are kept in memory, 160 MB at most."""
 PASSES = 10
-Answers = npt.NDArray[Any]
+Answers = Array
 """Labels or values."""
 Part = tuple["csr_matrix", Answers]
 """The features of examples, a row each, and their answers."""
-Encoded = Callable[[Integers], Part]
+Encoded = Callable[[Integer], Part]
 """Maps the indices of examples to their features, a row each (or a row for each of their words), and answers."""
 _RUN = re.compile(r"[^\W_]+(?:[-'][^\W_]+)*")
 _WORD = re.compile(r"\w+(?:[-']\w+)*|[^\w\s]")
@@ -65,7 +64,7 @@ def features(text: Sequence[Sequence[str]]) -> csr_matrix:
     from scipy.sparse import csr_matrix
 
     counted = np.arange(COUNTS)
-    columns, starts, values = list[npt.NDArray[Any]](), [0], []
+    columns, starts, values = list[Array](), [0], []
     for texts in zip(*text, strict=True):
         tokens = [words(each) for each in texts]
         hashed = [np.array([*map(_hash, each)], np.int64) for each in tokens]
@@ -91,7 +90,7 @@ def features(text: Sequence[Sequence[str]]) -> csr_matrix:
     return csr_matrix((entries, np.concatenate(columns).astype(np.int32), np.array(starts, np.int32)), shape=shape)
 
 
-def fit(count: int, classes: npt.NDArray[Any] | None, encoded: Encoded) -> Any:
+def fit(count: int, classes: Array | None, encoded: Encoded) -> Any:
     """A linear model of `count` training examples: a logistic regression with an output for each of `classes`, or a
     ridge regression of values if these are None.
 
@@ -118,7 +117,7 @@ def fit(count: int, classes: npt.NDArray[Any] | None, encoded: Encoded) -> Any:
         return _fitted(itertools.chain(begun, others), classes, penalty)
 
 
-def _error(model: Any, inputs: csr_matrix, labels: Answers, classes: npt.NDArray[Any] | None) -> float:
+def _error(model: Any, inputs: csr_matrix, labels: Answers, classes: Array | None) -> float:
     from sklearn.metrics import log_loss, mean_squared_error
 
     if classes is None:
@@ -126,7 +125,7 @@ def _error(model: Any, inputs: csr_matrix, labels: Answers, classes: npt.NDArray
     return float(log_loss(labels, model.predict_proba(inputs), labels=classes))
 
 
-def _fitted(parts: Iterable[Part], classes: npt.NDArray[Any] | None, penalty: float) -> Any:
+def _fitted(parts: Iterable[Part], classes: Array | None, penalty: float) -> Any:
     """A model of all parts, which are read once, and kept for further passes if their examples are few."""
     from scipy.sparse import vstack
     from sklearn.linear_model import Ridge, SGDClassifier

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertlab.tasks.examples import Floats as Floats
-from bertlab.tasks.examples import Integers
+from bertlab.arrays import Float, Integer
 
 
 class Metric(ABC):
@@ -30,14 +29,14 @@ class Metric(ABC):
         return float(self.contributions().mean())
 
     @abstractmethod
-    def weighted(self, weights: Floats) -> Floats:
+    def weighted(self, weights: Float) -> Float:
         """The metric with the examples weighted by (B, E): (B,)."""
 
     @abstractmethod
-    def contributions(self) -> Floats:
+    def contributions(self) -> Float:
         """The contribution of each example, (E,); their mean is the metric."""
 
-    def each(self) -> Floats:
+    def each(self) -> Float:
         """The metric of each example by itself, in the order of the predictions."""
         return self.contributions()
 
@@ -46,14 +45,14 @@ class Metric(ABC):
 class Mean(Metric):
     """A mean of scores: accuracy, exact match and F1 of answers, probability of the right answer."""
 
-    scores: Floats
+    scores: Float
     """(E,) what each of E examples scores."""
 
-    def weighted(self, weights: Floats) -> Floats:
+    def weighted(self, weights: Float) -> Float:
         """The weighted means, (B,)."""
         return np.asarray(weights @ self.scores / weights.sum(-1))
 
-    def contributions(self) -> Floats:
+    def contributions(self) -> Float:
         """The scores."""
         return self.scores
 
@@ -62,9 +61,9 @@ class Mean(Metric):
 class MetricOfMeans(Metric):
     """A smooth function of the means of sufficient statistics: F1 of entities, Matthews and Pearson correlation."""
 
-    statistics: Floats
+    statistics: Float
     """(E, K) what each of E examples adds to each of K statistics."""
-    function: Callable[[Floats], Floats]
+    function: Callable[[Float], Float]
     """From means (..., K) to values (...)."""
 
     @property
@@ -72,11 +71,11 @@ class MetricOfMeans(Metric):
         """The function of the means."""
         return float(self.function(self.statistics.mean(0)))
 
-    def weighted(self, weights: Floats) -> Floats:
+    def weighted(self, weights: Float) -> Float:
         """The function of the weighted means, (B,)."""
         return self.function(weights @ self.statistics / weights.sum(-1, keepdims=True))
 
-    def contributions(self) -> Floats:
+    def contributions(self) -> Float:
         """Jackknife pseudo-values, shifted to have the metric for their mean."""
         total, number = self.statistics.sum(0), len(self.statistics)
         if number == 1:
@@ -84,7 +83,7 @@ class MetricOfMeans(Metric):
         pull = -(number - 1) * self.function((total - self.statistics) / (number - 1))
         return np.asarray(self.function(total / number) + pull - pull.mean())
 
-    def each(self) -> Floats:
+    def each(self) -> Float:
         """The function of the statistics of one example, (E,)."""
         return self.function(self.statistics)
 
@@ -95,39 +94,39 @@ class Grouped(Metric):
     size, one contributes what its examples add beyond the value (the linearised, or cluster-robust, variance)."""
 
     metric: Metric
-    group: Integers
+    group: Integer
     """(E,) the number of the group, 0 to G - 1, of each example."""
 
-    def weighted(self, weights: Floats) -> Floats:
+    def weighted(self, weights: Float) -> Float:
         """The metric with weights (B, G) on the groups: (B,)."""
         return self.metric.weighted(weights[:, self.group])
 
-    def contributions(self) -> Floats:
+    def contributions(self) -> Float:
         """The contribution of each group, (G,)."""
         own = self.metric.contributions()
         value = own.mean()
         return np.asarray(value + np.bincount(self.group, own - value) * (1 + self.group.max()) / len(own))
 
-    def each(self) -> Floats:
+    def each(self) -> Float:
         """The metric of each example, not of each group, (E,)."""
         return self.metric.each()
 
 
-def f1_points(means: Floats) -> Floats:
+def f1_points(means: Float) -> Float:
     """F1 in points from the means of true positives, predicted positives and positives."""
     return 200 * quotient(means[..., 0], means[..., 1] + means[..., 2])
 
 
-def percentage(means: Floats) -> Floats:
+def percentage(means: Float) -> Float:
     """The first of two means divided by the second, in points."""
     return 100 * quotient(means[..., 0], means[..., 1])
 
 
-def quotient(numerator: Floats, denominator: Floats) -> Floats:
+def quotient(numerator: Float, denominator: Float) -> Float:
     """`numerator / denominator`, 0 where the denominator is not positive."""
     return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
 
 
-def root(values: Floats) -> Floats:
+def root(values: Float) -> Float:
     """Square roots; exactly 0 for values that differ from 0 by rounding only."""
     return np.sqrt(np.where(values > 1e-12, values, 0))

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Any
 
+from bertlab.arrays import Integer
 from bertlab.errors import BadInput, suggestion
 from bertlab.names import shown
 from bertlab.recipe.ranges import Checked
 from bertlab.tasks import marks
-from bertlab.tasks.examples import Integers
 
 _BRACES = re.compile(r"\{([^{}]+)\}")
 
@@ -170,24 +170,24 @@ class RawExamples:
     labels: Sequence[Any]
     """The answer of each example: a label, a number, a `span.Answers`; for tagging, an array of tags per word; for
     coreference resolution, an `Annotation`."""
-    groups: Integers | None = None
+    groups: Integer | None = None
     """(E,) the group of each example; None if examples are independent."""
-    questions: Integers | None = None
+    questions: Integer | None = None
     """(E,) the question of each example; None if the task names no column of questions."""
     split: RawExamples | None = None
     """The whole split, which has the neighbours of a sentence; None if these examples are all of it."""
-    indices: Integers | None = None
+    indices: Integer | None = None
     """(E,) the index of each example in `split`."""
 
     def __len__(self) -> int:
         return len(self.labels)
 
     @property
-    def beside(self) -> dict[str, Integers]:
+    def beside(self) -> dict[str, Integer]:
         """The array that metrics of questions read beside predictions, `question`, where the task names them."""
         return {} if self.questions is None else {"question": self.questions}
 
-    def take(self, indices: Integers) -> RawExamples:
+    def take(self, indices: Integer) -> RawExamples:
         """The examples at these indices."""
         return RawExamples(
             text=tuple([column[index] for index in indices] for column in self.text),

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Array
 from bertlab.errors import BadInput, install
 from bertlab.names import shown
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from bertlab.text.sources import Located
     from bertlab.text.tokenizers.base import TrainedTokenizer
 
-Marks = npt.NDArray[np.uint8]
 Span = tuple[int, int, int]
 """A kind, and the characters at which a span of it begins and ends."""
 Annotator = Callable[[Sequence[str]], Iterable[Iterable[Span]]]
@@ -36,9 +35,9 @@ NUMERICAL = ("CARDINAL", "DATE", "MONEY", "ORDINAL", "PERCENT", "QUANTITY", "TIM
 _WORLD = "microworld"
 
 
-def marks_of(kind: int, marks: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def marks_of(kind: int, marks: Array) -> Array:
     """Of marks, those of one kind of span: 0, `CONTINUES` or `BEGINS`."""
-    found: npt.NDArray[Any] = marks >> 2 * kind & 3
+    found: Array = marks >> 2 * kind & 3
     return found
 
 

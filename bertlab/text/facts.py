@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Array
 from bertlab.text import boundaries, rows
 from bertlab.text.sources import Located, documents, is_text
 from bertlab.wording import count
@@ -39,8 +39,6 @@ _NAMED = 3
 """Files that a line names at most."""
 _CHUNK = 1 << 24
 """Tokens that are looked at once."""
-
-Numbers = npt.NDArray[Any]
 
 
 def before(located: Sequence[Located], unit: str) -> dict[str, Any]:
@@ -70,7 +68,7 @@ def names(located: Iterable[Located]) -> str:
     return ", ".join([*read[:_NAMED], *more])
 
 
-def of_text(tokens: Sequence[Numbers], offsets: Sequence[Numbers], unknown: int) -> dict[str, Any]:
+def of_text(tokens: Sequence[Array], offsets: Sequence[Array], unknown: int) -> dict[str, Any]:
     """The facts of a tokenised text in parts, in which the id of [UNK] is `unknown`.
 
     Of each part, `tokens` (T,) and the `offsets` (D + 1,) of its documents in its sentences.

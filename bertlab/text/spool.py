@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Self
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Int32, Int64, UInt64
 from bertlab.errors import BadInput
 from bertlab.progress import Progress, follow_parent, starting_children, stop_if_asked
 from bertlab.recipe import Tokenizer
@@ -33,10 +33,8 @@ BLOCK = 1_000_000
 AHEAD = 4
 """Blocks for each process that are begun before the first is written: a slow disk must not fill the memory."""
 
-Block = npt.NDArray[np.int64]
+Block = Int64
 """D documents, for each its first byte in the spool and its length in bytes; shape (D, 2)."""
-Numbers = npt.NDArray[np.intp]
-Counts = npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True)
@@ -44,11 +42,11 @@ class Spool:
     """Where each of D documents lies, and two hashes of its text. Arrays have shape (D,)."""
 
     path: Path
-    lengths: npt.NDArray[np.int64]
+    lengths: Int64
     """Bytes, in UTF-8. Each document follows the one before it."""
-    sides: npt.NDArray[np.uint64]
+    sides: UInt64
     """The hash that decides whether a document is held out."""
-    order: npt.NDArray[np.uint64]
+    order: UInt64
     """The hash that decides which documents a sample takes."""
     begins: tuple[int, ...] = (0,)
     """The first byte of each source."""
@@ -87,7 +85,7 @@ class Spool:
             )
         return cls(path, np.frombuffer(lengths, dtype=np.int64), sides, order, tuple(begins))
 
-    def split(self, share: float) -> tuple[Numbers, Numbers]:
+    def split(self, share: float) -> tuple[Int64, Int64]:
         """The documents to train on and those held out: the ones whose hash is below `share`.
 
         In any corpus the lowest hash is held out and the highest is not, so that each side has a document.
@@ -96,7 +94,7 @@ class Spool:
         heldout = (self.sides == lowest) | (self.sides < np.uint64(int(share * 2**64))) & (self.sides != highest)
         return np.flatnonzero(~heldout), np.flatnonzero(heldout)
 
-    def sample(self, chosen: Numbers, limit: int) -> Iterator[str]:
+    def sample(self, chosen: Int64, limit: int) -> Iterator[str]:
         """Documents out of `chosen` in the order of a hash of each, until they fill `limit` bytes."""
         in_order = chosen[np.argsort(self.order[chosen], kind="stable")]
         with self.path.open("rb") as stream:
@@ -109,17 +107,17 @@ class Spool:
                 limit -= len(data)
                 yield data.decode("utf-8", "ignore")  # the last one may end within a character
 
-    def blocks(self, chosen: Numbers) -> list[Block]:
+    def blocks(self, chosen: Int64) -> list[Block]:
         """The documents `chosen`, in order, in blocks of about `BLOCK` bytes."""
         places = self._places()[chosen]
         ends = places[:, 1].cumsum() // BLOCK
         return np.split(places, np.flatnonzero(np.diff(ends)) + 1)
 
-    def sources(self, block: Block) -> Numbers:
+    def sources(self, block: Block) -> Int64:
         """The number of the source of each document of a block, shape (D,)."""
         return np.searchsorted(self.begins, block[:, 0], side="right") - 1
 
-    def _places(self) -> npt.NDArray[np.int64]:
+    def _places(self) -> Int64:
         """The first byte and the length in bytes of each document, shape (D, 2)."""
         return np.stack((self.lengths.cumsum() - self.lengths, self.lengths), 1)
 
@@ -138,11 +136,11 @@ class Tokenised:
 
     tokens: bytes
     """Packed ids of all sentences."""
-    sentences: Counts
+    sentences: Int32
     """Tokens of each sentence, shape (S,)."""
-    documents: Counts
+    documents: Int32
     """Sentences of each document, shape (D,)."""
-    numbers: Numbers
+    numbers: Int64
     """The number of each document among those of the block, shape (D,)."""
     marks: bytes = b""
     """The linguistic spans that each token is in, a byte each, if the text is annotated."""

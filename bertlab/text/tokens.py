@@ -24,15 +24,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from bertlab.arrays import Int32, Int64, UInt8
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.names import shown
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.files import digest
 from bertlab.text import facts as text_facts
-from bertlab.text.annotation import Marks
 from bertlab.text.sources import Located
-from bertlab.text.spool import Counts, Spool, tokenise_all
+from bertlab.text.spool import Spool, tokenise_all
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 TEXT_VERSION = 1
@@ -48,8 +48,6 @@ _MARKS = "marks.bin"
 _CHUNK = 1 << 24
 """Tokens that are counted at once."""
 
-Offsets = npt.NDArray[np.int64]
-
 
 @dataclass(frozen=True)
 class Part:
@@ -57,11 +55,11 @@ class Part:
 
     tokens: npt.NDArray[np.uint16 | np.uint32]
     """Ids of all sentences, without special tokens, shape (T,), memory-mapped."""
-    sentences: Offsets
+    sentences: Int64
     """Sentence s is `tokens[sentences[s]:sentences[s + 1]]`; shape (S + 1,), memory-mapped."""
-    documents: Offsets
+    documents: Int64
     """Document d is the sentences from `documents[d]` up to `documents[d + 1]`; shape (D + 1,), memory-mapped."""
-    marks: Marks | None = None
+    marks: UInt8 | None = None
     """The linguistic spans that each token is in, as `text.annotation` marks them, shape (T,), memory-mapped; None in a
     corpus without them."""
     by_source: tuple[int, ...] = ()
@@ -109,7 +107,7 @@ def first_corpora(text: Part, corpora: int) -> Part:
     )
 
 
-def by_hash(text: Part) -> npt.NDArray[np.intp]:
+def by_hash(text: Part) -> Int64:
     """The numbers of the documents in the order of the hashes of their tokens, equal ones in the order of the text."""
     bounds = np.asarray(text.sentences)[text.documents] * text.tokens.itemsize
     data, hashes = np.asarray(text.tokens).view(np.uint8).data, bytearray()
@@ -118,7 +116,7 @@ def by_hash(text: Part) -> npt.NDArray[np.intp]:
     return np.lexsort(np.frombuffer(hashes, dtype=">u8").reshape(-1, 4).T[::-1])
 
 
-def share_of(text: Part, share: float, fewest: int, order: npt.NDArray[np.intp] | None = None) -> Part:
+def share_of(text: Part, share: float, fewest: int, order: Int64 | None = None) -> Part:
     """The `share` of the documents whose hashes are lowest, at least `fewest`, in the order of the text; copied.
 
     `order` is what `by_hash` returns for the text, if that is known.
@@ -249,7 +247,7 @@ def open_corpus(directory: Path, tokenizer: Tokenizer, *, check: bool = True) ->
 
 
 def _trained(
-    tokenizer: Tokenizer, given: Path | None, spool: Spool, train: npt.NDArray[np.intp], progress: Progress
+    tokenizer: Tokenizer, given: Path | None, spool: Spool, train: Int64, progress: Progress
 ) -> TrainedTokenizer:
     trained: TrainedTokenizer
     if given is not None:
@@ -268,7 +266,7 @@ def _trained(
     return trained
 
 
-def _write_offsets(path: Path, counts: Sequence[Counts]) -> None:
+def _write_offsets(path: Path, counts: Sequence[Int32]) -> None:
     """Writes 0 and the running sum of all counts, as `np.save` does, but never holds more sums than those of a part."""
     last = np.zeros(1, dtype=np.int64)
     with path.open("wb") as stream:

@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
 from bertlab import keyed, recipe
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
+from bertlab.arrays import Array, Float, Float32
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
@@ -25,7 +25,7 @@ from bertlab.progress import Progress
 from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
-from bertlab.tasks.examples import Examples, Floats, by_length
+from bertlab.tasks.examples import Examples, by_length
 from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Predicted, TaskKind
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -121,7 +121,7 @@ class EvalResult:
     metrics: dict[str, float]
     majority: dict[str, float]
     """Those of the best constant guess from the training examples. All metrics are in points."""
-    predictions: dict[str, npt.NDArray[Any]]
+    predictions: dict[str, Array]
     """Those of `TaskKind.predict`, in 32 bits; and the `group` of each example, where examples depend on each other."""
     collapsed: bool  # all predictions are the same
     exchanged: dict[str, float] | None = None
@@ -228,7 +228,7 @@ def finetune(
         trained(read, intermediate_task.name, "intermediate", *key, "first")
     module = trained(inputs[id(train)], data.name, "train", *key)
 
-    def scores(part: Examples) -> npt.NDArray[np.float32]:
+    def scores(part: Examples) -> Float32:
         read = inputs.get(id(part)) or adaptation.inputs(opened.model, part, machine, progress)
         return predict(module, part, read, machine)
 
@@ -255,7 +255,7 @@ def finetune(
     )
 
 
-def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Machine) -> npt.NDArray[np.float32]:
+def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Machine) -> Float32:
     """The logits of every target, (W, C), in the order of the targets; minus infinity where an example has fewer.
 
     In fp32 on every machine: bf16 changes some answers.
@@ -315,7 +315,7 @@ def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
 
 
 def evaluate(
-    data: TaskData, rows: RawExamples, train: Examples, evaluated: Examples, scores: Floats, threshold: float | None
+    data: TaskData, rows: RawExamples, train: Examples, evaluated: Examples, scores: Float, threshold: float | None
 ) -> EvalResult:
     """The results of logits (W, C) on a split; a `threshold` that the kind needs and that is None is chosen on it."""
     kind = kinds.find(data.kind)
@@ -336,7 +336,7 @@ def evaluate(
     )
 
 
-def _narrowed(name: str, values: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _narrowed(name: str, values: Array) -> Array:
     """Values in few bytes, since results are kept and shared. Half precision changes log-likelihoods by 0.05 % at most,
     far less than seeds do."""
     if values.dtype.kind == "f":

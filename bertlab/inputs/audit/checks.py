@@ -10,11 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-Numbers = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
-Values = npt.NDArray[Any]
+from bertlab.arrays import Array
 
 UNLIKELY = 1e-6
 """The p-value below which a share fails."""
@@ -69,9 +66,7 @@ def total(
     return Check(figure, f"{found / unit:.2%}", shown, f"p = {p:.2g}, {of}", p >= UNLIKELY)
 
 
-def alike(
-    figure: str, one: Values, other: Values, least: float, names: tuple[str, str], of: str = "sequences"
-) -> Check:
+def alike(figure: str, one: Array, other: Array, least: float, names: tuple[str, str], of: str = "sequences") -> Check:
     """Whether two samples have one distribution: their Kolmogorov-Smirnov distance. Of flags it compares the shares.
 
     The distance may be `least`, and beyond it what is left to chance in samples of these sizes.

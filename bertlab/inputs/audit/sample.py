@@ -8,12 +8,10 @@ import bisect
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
-from bertlab.inputs.audit.checks import Flags, Numbers
+from bertlab.arrays import Array, Bool, Int64, UInt64
 from bertlab.inputs.collator import Batch, joined
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import Recipe
@@ -54,7 +52,7 @@ class Sample:
         return every.map(lambda array: array[every.epochs == self.epoch])
 
     @cached_property
-    def places(self) -> Numbers:
+    def places(self) -> Int64:
         """(R, 3) the step of each sequence, its number in the batch and the width of the batch."""
         every = [
             (step, number, batch.tokens.shape[1])
@@ -68,7 +66,7 @@ class Sample:
         return f"step {self.places[sequence, 0]}, sequence {self.places[sequence, 1]}"
 
     @cached_property
-    def tokens(self) -> Numbers:
+    def tokens(self) -> Int64:
         """(R, T) ids before any loss replaced some."""
         tokens = self.batch.tokens.astype(np.int64)
         for loss in reversed(self.recipe.objective):
@@ -81,46 +79,46 @@ class Sample:
         return trace(self)
 
     @cached_property
-    def inner(self) -> Flags:
+    def inner(self) -> Bool:
         """(R, T) each [SEP] but the last."""
         return np.asarray(self._inside & (self.tokens == self.corpus.tokenizer.sep))
 
     @cached_property
-    def ordinary(self) -> Flags:
+    def ordinary(self) -> Bool:
         """(R, T) all but [CLS], [SEP] and padding."""
         return self._inside & ~self.inner
 
     @cached_property
-    def second(self) -> Flags:
+    def second(self) -> Bool:
         """(R, T) the ordinary tokens behind the first inner [SEP] of a pair."""
         return self.ordinary & (np.cumsum(self.inner, axis=1) > 0) & self.recipe.inputs.format.pairs
 
     @cached_property
-    def later(self) -> Flags:
+    def later(self) -> Bool:
         """(R, T) the ordinary tokens of the segment that comes later in the text, or from another document."""
         return np.asarray(self.ordinary & (self.second != (self.batch.order == 1)[:, None]))
 
     @cached_property
-    def word_starts(self) -> Flags:
+    def word_starts(self) -> Bool:
         """(R, T) the ordinary tokens that begin a word; the first of a segment always does."""
         opens = self.ordinary & ~np.roll(self.ordinary, 1, axis=1)  # in front of the first is [CLS]
         starts = self.corpus.tokenizer.word_starts.take(self.tokens, mode="clip")  # a wrong label may be no id
         return opens | self.ordinary & starts
 
     @cached_property
-    def sizes(self) -> Numbers:
+    def sizes(self) -> Int64:
         """(R,) ordinary tokens of each sequence."""
         return np.asarray(self.ordinary.sum(axis=1))
 
     @cached_property
-    def boundaries(self) -> Flags:
+    def boundaries(self) -> Bool:
         """(N + 1,) the offsets of the text, of N tokens, at which sentences begin or end."""
         flags = np.zeros(len(self.corpus.train.tokens) + 1, dtype=np.bool_)
         flags[np.asarray(self.corpus.train.sentences)] = True
         return flags
 
     @property
-    def _inside(self) -> Flags:
+    def _inside(self) -> Bool:
         positions = np.arange(self.tokens.shape[1])
         return (positions > 0) & (positions < self.batch.lengths[:, None] - 1)
 
@@ -146,7 +144,7 @@ def draw(
     return Sample(recipe, corpus, length, steps[start], batches, epoch) if batches else None
 
 
-def again(sample: Sample, later: Sample) -> tuple[str, Numbers, Numbers]:
+def again(sample: Sample, later: Sample) -> tuple[str, Int64, Int64]:
     """The time between two epochs in words, and the numbers of the sequences that both have: (N,) of each."""
     _, first, second = np.intersect1d(sample.batch.sequence_ids, later.batch.sequence_ids, return_indices=True)
     epochs = later.epoch - sample.epoch
@@ -157,18 +155,18 @@ def again(sample: Sample, later: Sample) -> tuple[str, Numbers, Numbers]:
 class Trace:
     """Where the tokens of R sequences of T positions stand in the text."""
 
-    places: Numbers
+    places: Int64
     """(R, T) offset in the text of each ordinary token; -1 for tokens that were not found, and for all others."""
-    agrees: Flags
+    agrees: Bool
     """(R,) whether the first segment was found at the id of the sequence, and the second, unless it is another
     document's and too short to be searched for."""
-    follows: Flags
+    follows: Bool
     """(R,) whether the later segment was found behind the earlier one."""
-    ends: Numbers
+    ends: Int64
     """(D,) offsets at which the documents of the text end."""
 
     @property
-    def document(self) -> Numbers:
+    def document(self) -> Int64:
         """(R, T) the document of each token; meaningless for one without a place."""
         return np.searchsorted(self.ends, self.places, side="right")
 
@@ -205,7 +203,7 @@ def trace(sample: Sample) -> Trace:
     return Trace(places, agrees, follows, ends)
 
 
-def _find(text: npt.NDArray[Any], segment: Numbers, begin: int, reach: int) -> int | None:
+def _find(text: Array, segment: Int64, begin: int, reach: int) -> int | None:
     """The first offset from `begin` on, at most `reach` behind it, at which `text` has the `segment`."""
     for place in range(begin, min(begin + reach, len(text) - len(segment)) + 1):
         if np.array_equal(text[place : place + len(segment)], segment):
@@ -213,7 +211,7 @@ def _find(text: npt.NDArray[Any], segment: Numbers, begin: int, reach: int) -> i
     return None
 
 
-def elsewhere(text: npt.NDArray[Any], ends: Numbers, segments: list[Numbers], home: Numbers) -> Numbers:
+def elsewhere(text: Array, ends: Int64, segments: list[Int64], home: Int64) -> Int64:
     """An offset of each of Q segments of `PREFIX` tokens or more, (Q,): in a document other than `home` (Q,) if any.
 
     -1 if no document has the segment; `ends` (D,) are the offsets where documents end.
@@ -238,7 +236,7 @@ def elsewhere(text: npt.NDArray[Any], ends: Numbers, segments: list[Numbers], ho
     return places
 
 
-def _hashes(words: npt.NDArray[Any]) -> npt.NDArray[np.uint64]:
+def _hashes(words: Array) -> UInt64:
     """A hash of each row of (N, `PREFIX`) tokens."""
     hashes = np.zeros(len(words), dtype=np.uint64)
     for column in words.T:

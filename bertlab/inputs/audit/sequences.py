@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from bertlab.inputs.audit.checks import Check, Flags, Numbers, alike, always
+from bertlab.arrays import Bool, Int64
+from bertlab.inputs.audit.checks import Check, alike, always
 from bertlab.inputs.audit.sample import PREFIX, Sample, elsewhere
 from bertlab.inputs.targets import HANDFUL
 from bertlab.text.facts import UNKNOWN
@@ -97,7 +98,7 @@ def form(sample: Sample) -> list[Check]:
     # Text of a few tokens stands in many places: where it was taken from is not known.
     placed = sample.traced.agrees & evaluated & (sample.second.sum(axis=1) >= PREFIX)
 
-    def compare(figure: str, values: Numbers | Flags, chosen: Flags) -> Check:
+    def compare(figure: str, values: Int64 | Bool, chosen: Bool) -> Check:
         return alike(figure, values[chosen & ~label], values[chosen & label], _ALIKE, names)
 
     boundary, checks, ends = sample.boundaries, [], []

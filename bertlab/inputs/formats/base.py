@@ -9,16 +9,13 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.arrays import Bool, Int8, Int32, Int64
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.text.tokens import Part
 
-Integers = npt.NDArray[np.int32]
-Offsets = npt.NDArray[np.int64]
-Flags = npt.NDArray[np.bool_]
 Key = Callable[..., int]
 
 _BLOCK = 1 << 19
@@ -31,19 +28,19 @@ _WIDER = (0, 0, 0, 0, 1, 4, 16, 1 << 30)
 class Layout:
     """Where the tokens of N sequences lie: [CLS] first [SEP] second [SEP], or [CLS] first [SEP]."""
 
-    starts: Offsets
+    starts: Int64
     """Offset of the first token that the sequence stands for, its name within an epoch; ascending."""
-    first: Offsets
+    first: Int64
     """Offset of the first segment's first token."""
-    first_length: Integers
-    second: Offsets
-    second_length: Integers
+    first_length: Int32
+    second: Int64
+    second_length: Int32
     """Tokens of the second segment; 0 in a sequence of one segment."""
-    random: Flags
+    random: Bool
     """Whether the second segment comes from another document."""
-    order: npt.NDArray[np.int8]
+    order: Int8
     """1 if the segments are exchanged, 0 if they are not but could be, -1 otherwise."""
-    breaks: Offsets = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
+    breaks: Int64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     """Offsets of tokens, ascending, before which a [SEP] stands within a first segment that crosses them."""
 
     def __len__(self) -> int:
@@ -85,13 +82,13 @@ class Layout:
         return ""
 
     @property
-    def lengths(self) -> Integers:
+    def lengths(self) -> Int32:
         """Tokens of each sequence, specials included, (N,)."""
         inner = self._breaks_until(self.first + self.first_length, "left") - self._breaks_until(self.first, "right")
         specials = 2 + (self.second_length > 0) + inner
         return (self.first_length + self.second_length + specials).astype(np.int32)
 
-    def spans(self, chosen: Offsets) -> tuple[Offsets, Integers]:
+    def spans(self, chosen: Int64) -> tuple[Int64, Int32]:
         """Where each span of the sequences number `chosen` (B,) begins, (B, S), and the ordinary tokens before each
         [SEP] between them, (B, S - 1): in a sequence of fewer spans all of its tokens."""
         first, first_length = self.first.take(chosen), self.first_length.take(chosen)
@@ -105,11 +102,11 @@ class Layout:
         before = np.where(number < high[:, None], begins - first[:, None], first_length[:, None])
         return np.concatenate([first[:, None], begins], axis=1), before.astype(np.int32)
 
-    def _breaks_until(self, offsets: Offsets, side: Any) -> Offsets:
+    def _breaks_until(self, offsets: Int64, side: Any) -> Int64:
         return np.searchsorted(self.breaks, offsets, side=side)
 
 
-def consecutive(sentences: Offsets, after: Callable[[Offsets], Offsets], most: int) -> Layout:
+def consecutive(sentences: Int64, after: Callable[[Int64], Int64], most: int) -> Layout:
     """Sequences of one segment each, as `follow` finds them: up to the next one, but at most `most` tokens."""
     numbers = follow(after, len(sentences) - 1)
     starts = sentences[numbers]
@@ -118,7 +115,7 @@ def consecutive(sentences: Offsets, after: Callable[[Offsets], Offsets], most: i
     return Layout(starts, starts, counts, zeros, zeros.astype(np.int32), zeros.astype(np.bool_), order)
 
 
-def pieces(text: Part, longest: int, piece: int) -> tuple[Offsets, Offsets]:
+def pieces(text: Part, longest: int, piece: int) -> tuple[Int64, Int64]:
     """Sentence and document offsets in which a sentence of more than `longest` tokens is cut into even pieces of at
     most `piece` tokens; all that follows treats these as sentences."""
     sentences, documents = text.sentences, text.documents
@@ -134,14 +131,14 @@ def pieces(text: Part, longest: int, piece: int) -> tuple[Offsets, Offsets]:
     return spans, np.searchsorted(spans, sentences[documents])
 
 
-def natural(text: Part, spans: Offsets) -> Flags:
+def natural(text: Part, spans: Int64) -> Bool:
     """Which of the offsets that `pieces` returns are sentence boundaries, and not cuts within a sentence."""
     flags = np.zeros(len(spans), dtype=np.bool_)
     flags[np.searchsorted(spans, text.sentences)] = True
     return flags
 
 
-def places_of(offsets: Offsets, values: Offsets, side: Literal["left", "right"] = "left") -> Offsets:
+def places_of(offsets: Int64, values: Int64, side: Literal["left", "right"] = "left") -> Int64:
     """`np.searchsorted(offsets, values, side)`, which searches a large array six times as fast for sorted values."""
     order, found = np.argsort(values), np.empty(len(values), dtype=np.int64)
     found[order] = np.searchsorted(offsets, values[order], side)
@@ -152,7 +149,7 @@ class Endless(ValueError):
     """A function of `follow` that does not go on."""
 
 
-def follow(after: Callable[[Offsets], Offsets], size: int) -> Offsets:
+def follow(after: Callable[[Int64], Int64], size: int) -> Int64:
     """The numbers 0, after(0), after(after(0)), ... below `size`. `after` maps many numbers at once to larger ones.
 
     Raises `Endless` if it does not.
@@ -171,7 +168,7 @@ def follow(after: Callable[[Offsets], Offsets], size: int) -> Offsets:
     return np.flatnonzero(np.frombuffer(met, dtype=np.bool_))
 
 
-def by_blocks(make: Callable[[Offsets], Layout], starts: Offsets) -> Layout:
+def by_blocks(make: Callable[[Int64], Layout], starts: Int64) -> Layout:
     """The layout that `make` returns for `starts`, computed in blocks."""
     parts = [vars(make(starts[low : low + _BLOCK])) for low in range(0, len(starts), _BLOCK)]
     return Layout(*(np.concatenate([part.pop(each.name) for part in parts]) for each in fields(Layout)))
@@ -188,7 +185,7 @@ def require_others(text: Part) -> None:
 class FormIndex:
     """Sentences of all documents by their form, a number, to draw one from another document with a form in a range."""
 
-    def __init__(self, forms: Offsets, documents: Offsets) -> None:
+    def __init__(self, forms: Int64, documents: Int64) -> None:
         """`forms` (N,) of the sentences, and the offsets of documents in them (D + 1,)."""
         self._documents = documents
         self._ends = np.append(0, np.cumsum(np.bincount(forms)))
@@ -196,9 +193,7 @@ class FormIndex:
         order = np.argsort(forms.astype(np.min_scalar_type(len(self._ends))), kind="stable")
         self._order = order.astype(np.min_scalar_type(len(order)))  # mostly half as large
 
-    def draw(
-        self, forms: tuple[Offsets, Offsets], bounds: tuple[Any, Any], document: Offsets, key: Key, i: Offsets
-    ) -> Offsets:
+    def draw(self, forms: tuple[Int64, Int64], bounds: tuple[Any, Any], document: Int64, key: Key, i: Int64) -> Int64:
         """For each sequence `i` of `document`, a sentence of another document, uniform over the range of forms. If that
         (inclusive) has none, it grows within `bounds`; if these have none either, the sentence is uniform over another
         document that is uniform over all others."""

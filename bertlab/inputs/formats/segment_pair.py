@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.arrays import Bool, Int8, Int64
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import Flags, FormIndex, Key, Layout, Offsets
+from bertlab.inputs.formats.base import FormIndex, Key, Layout
 from bertlab.recipe import Format, Pairing, Recipe
 from bertlab.text.tokens import Part
 
@@ -91,16 +91,16 @@ def single_segments(text: Part, *, length: int) -> Layout:
 class _Chunk(NamedTuple):
     """The chunk that would start at each of N spans."""
 
-    target: Offsets
+    target: Int64
     """Ordinary tokens of its sequence, if there are enough."""
-    document: Offsets
-    stop: Offsets
+    document: Int64
+    stop: Int64
     """The span behind the chunk."""
-    split: Offsets
+    split: Int64
     """The span at which the second segment starts; meaningless in a chunk that is split at a token."""
-    within: Flags
+    within: Bool
     """Whether it is split at a token: it has one sentence, or two and the second is a lone last token."""
-    random: Flags
+    random: Bool
     """Whether the second segment is replaced."""
 
 
@@ -123,7 +123,7 @@ class _Pairs:
         self._lasts = FormIndex(np.minimum(last, self.whole + 1), np.arange(len(self.documents)))
         self._key: Key = lambda *purpose: keyed.key(seed, "pairs", *purpose, copy)
 
-    def _chunk(self, i: Offsets) -> _Chunk:
+    def _chunk(self, i: Int64) -> _Chunk:
         cut_short = keyed.uniform(self._key("short"), i) < self.short
         target = np.where(cut_short, 2 + keyed.integers(self.whole - 1, self._key("target"), i), self.whole)
         document, stop = _reach(self.sentences, self.documents, i, target)
@@ -135,7 +135,7 @@ class _Pairs:
         random = keyed.uniform(self._key("random"), i) < self.pairing.random
         return _Chunk(target, document, stop, split - lone, within, random)
 
-    def _order(self, i: Offsets, chunk: _Chunk) -> tuple[npt.NDArray[np.int8], Offsets]:
+    def _order(self, i: Int64, chunk: _Chunk) -> tuple[Int8, Int64]:
         """The `Layout.order` of the sequences that start at the spans `i`, and where their second segments start."""
         order, split = np.full(len(i), -1, dtype=np.int8), chunk.split.copy()
         if not self.pairing.exchanged:
@@ -145,18 +145,18 @@ class _Pairs:
         exchanged = keyed.uniform(self._key("exchanged"), i) < self.pairing.exchanged
         for alike in (self._natural, ~self._natural):  # splits of the same form as both ends, equally likely
             before, places = np.cumsum(alike), np.flatnonzero(alike)
-            count: Offsets = before[chunk.stop - 1] - before[i]
+            count: Int64 = before[chunk.stop - 1] - before[i]
             at = np.flatnonzero(free & alike[i] & (count > 0))
             split[at] = places[before[i[at]] + keyed.integers(count[at], self._key("mirrored"), i[at])]
             order[at] = exchanged[at]
         return order, split
 
-    def next(self, i: Offsets) -> Offsets:
+    def next(self, i: Int64) -> Int64:
         """The span at which the sequence after the one that starts at each span `i` starts."""
         chunk = self._chunk(i)
         return np.where(chunk.random & ~chunk.within, chunk.split, chunk.stop)
 
-    def layout(self, i: Offsets) -> Layout:
+    def layout(self, i: Int64) -> Layout:
         """The sequences that start at the spans `i`."""
         chunk = self._chunk(i)
         order, split = self._order(i, chunk)
@@ -183,9 +183,7 @@ class _Pairs:
         first_kept, second_kept = first_kept.astype(np.int32), second_kept.astype(np.int32)
         return Layout(start, first, first_kept, second, second_kept, chunk.random, order)
 
-    def _elsewhere(
-        self, i: Offsets, chunk: _Chunk, first_length: Offsets, total: Offsets, at: Offsets
-    ) -> tuple[Offsets, Offsets]:
+    def _elsewhere(self, i: Int64, chunk: _Chunk, first_length: Int64, total: Int64, at: Int64) -> tuple[Int64, Int64]:
         """Sentences of another document for the sequences `at` of those that start at `i`: offsets and tokens. They
         reach the target; if the sequence's own document ends before it, they have the tokens that are left there."""
         document, target = chunk.document[at], chunk.target[at]
@@ -199,7 +197,7 @@ class _Pairs:
         filled = self.sentences[base.places_of(self.sentences, np.minimum(place + need, end))]
         return place, np.where(fills, filled, end) - place
 
-    def _back(self, i: Offsets, document: Offsets, size: Offsets) -> tuple[Offsets, Offsets]:
+    def _back(self, i: Int64, document: Int64, size: Int64) -> tuple[Int64, Int64]:
         """The last `size` tokens of a longer sentence that ends another document: offsets and tokens."""
         other = self._lasts.draw((size + 1, size * 0 + self.whole + 1), (1, self.whole + 1), document, self._key, i)
         begin, end = (self.sentences[self.documents[other + each]] for each in (0, 1))
@@ -207,7 +205,7 @@ class _Pairs:
         return place, end - place
 
 
-def _heads(cut: Offsets, key: int, i: Offsets) -> Offsets:
+def _heads(cut: Int64, key: int, i: Int64) -> Int64:
     """The number of tokens that each sequence `i` loses at the front, of `cut` in all: each with probability 1/2."""
     front = np.zeros_like(cut)
     for word in range(-(-int(cut.max(initial=0)) // 63)):
@@ -216,13 +214,13 @@ def _heads(cut: Offsets, key: int, i: Offsets) -> Offsets:
     return front
 
 
-def _spans(text: Part, room: int) -> tuple[Offsets, Offsets]:
+def _spans(text: Part, room: int) -> tuple[Int64, Int64]:
     """Sentence and document offsets in which a sentence of more than half the `room` tokens is cut into pieces of at
     most an eighth: a sequence that ends within a sentence loses the rest, most of a text of long ones."""
     return base.pieces(text, max(2, room // 2), max(1, room // 8))
 
 
-def _reach(sentences: Offsets, documents: Offsets, i: Offsets, target: Offsets | int) -> tuple[Offsets, Offsets]:
+def _reach(sentences: Int64, documents: Int64, i: Int64, target: Int64 | int) -> tuple[Int64, Int64]:
     """The document of each span `i`, and the end of the chunk that holds `target` tokens or the document's rest."""
     document = np.searchsorted(documents, i, side="right") - 1
     end = documents[document + 1]

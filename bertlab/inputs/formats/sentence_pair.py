@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from bertlab import keyed
+from bertlab.arrays import Bool, Int64
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import Flags, FormIndex, Key, Layout, Offsets
+from bertlab.inputs.formats.base import FormIndex, Key, Layout
 from bertlab.inputs.formats.segment_pair import SegmentPairs
 from bertlab.recipe import Format, Recipe
 from bertlab.text.tokens import Part
@@ -94,19 +95,19 @@ class _Pairs:
         # Documents whose last sentence is split if it is left alone. A single token cannot be.
         self._splits = (np.diff(self.documents) == 1) | revealing & (np.diff(self.sentences)[last] > 1)
 
-    def _draw(self, i: Offsets) -> tuple[Offsets, Flags, Flags]:
+    def _draw(self, i: Int64) -> tuple[Int64, Bool, Bool]:
         """The document of each sentence, whether it is split, and whether a true pair starts there."""
         document = np.searchsorted(self.documents, i, side="right") - 1
         left, splits = self.documents[document + 1] - i, self._splits[document]
         chance = np.where(splits, 0.5, _TRUE[np.minimum(left, 4)])
         return document, splits & (left == 1), keyed.uniform(self._key("true"), i) < chance
 
-    def next(self, i: Offsets) -> Offsets:
+    def next(self, i: Int64) -> Int64:
         """The sentence at which the sequence after the one that starts at each sentence `i` starts."""
         _, split, true = self._draw(i)
         return np.where(true & ~split, i + 2, i + 1)
 
-    def layout(self, i: Offsets) -> Layout:
+    def layout(self, i: Int64) -> Layout:
         """The sequences that start at the sentences `i`."""
         document, split, true = self._draw(i)
         start, end = self.sentences[i], self.sentences[i + 1]

@@ -9,8 +9,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from bertlab.arrays import Int64
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import Layout, Offsets
+from bertlab.inputs.formats.base import Layout
 from bertlab.recipe import Format, Recipe
 from bertlab.text.tokens import Part
 
@@ -46,7 +47,7 @@ def full_sentences(text: Part, *, length: int) -> Layout:
     # Where each sentence ends if every document but the first has its separator in front.
     ends = sentences + np.searchsorted(documents, number, side="right") - 1
 
-    def after(i: Offsets) -> Offsets:
+    def after(i: Int64) -> Int64:
         begin = sentences[i] + np.searchsorted(documents, i, side="right") - 1
         return np.searchsorted(ends, begin + length - 2, side="right") - 1
 
@@ -58,7 +59,7 @@ def doc_sentences(text: Part, *, length: int) -> Layout:
     """As many sentences of a document as fit into `length` tokens; its last sequence may be short."""
     sentences, documents = base.pieces(text, length - 2, length - 2)
 
-    def after(i: Offsets) -> Offsets:
+    def after(i: Int64) -> Int64:
         end = documents[np.searchsorted(documents, i, side="right")]
         return np.minimum(np.searchsorted(sentences, sentences[i] + length - 2, side="right") - 1, end)
 

@@ -7,11 +7,11 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from bertlab import keyed
+from bertlab.arrays import Bool, Int32, Int64, UInt64
 from bertlab.errors import ArmFailed
-from bertlab.inputs.audit.checks import Check, Flags, Numbers, always
+from bertlab.inputs.audit.checks import Check, always
 from bertlab.inputs.audit.sample import Sample
-from bertlab.inputs.collator import Batch, Integers, Sequences
+from bertlab.inputs.collator import Batch, Sequences
 from bertlab.names import shown
 from bertlab.recipe.ranges import Arm
 from bertlab.text.tokenizers import TrainedTokenizer
@@ -21,15 +21,15 @@ from bertlab.text.tokens import Part
 class Choice(NamedTuple):
     """The chosen tokens of B sequences in K slots each."""
 
-    numbers: Integers
+    numbers: Int32
     """(B, K) their numbers among the ordinary tokens of each sequence; any number in a slot that is not used."""
-    used: Integers
+    used: Int32
     """(B, K) 1 for a slot that is used, 0 for others; the used slots of a sequence come first."""
-    groups: Integers
+    groups: Int32
     """(B, K) the number of the first token of each group: a corruption decides once for all tokens of a group."""
 
 
-Chooser = Callable[[Sequences, keyed.Words], Choice]
+Chooser = Callable[[Sequences, UInt64], Choice]
 """Maps sequences and their keys (B,) to the chosen tokens."""
 
 
@@ -57,7 +57,7 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         if not self._own:
             return choose
 
-        def checked(sequences: Sequences, keys: keyed.Words) -> Choice:
+        def checked(sequences: Sequences, keys: UInt64) -> Choice:
             choice = choose(sequences, keys)
             if problem := _problem(choice, sequences.ordinary):
                 raise ArmFailed.of(self, "prepare", problem)
@@ -79,15 +79,15 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
 
     # Audit: `chosen` (R, T) flags the chosen tokens of a sample.
 
-    def apart(self, chosen: Flags) -> Flags:
+    def apart(self, chosen: Bool) -> Bool:
         """Chosen tokens, one of each group: what is shown for them is drawn independently."""
         return chosen
 
-    def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
+    def audit(self, sample: Sample, chosen: Bool) -> list[Check]:
         """Checks of the choice of tokens."""
         return []
 
-    def audit_again(self, figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags) -> list[Check]:
+    def audit_again(self, figure: str, sample: Sample, which: Int64, chosen: Bool, later: Bool) -> list[Check]:
         """Checks that the sequences `which` (N,) are masked independently in two epochs, (N, T) each; by default, that
         not all are masked alike, where not all tokens are masked."""
         if (chosen == sample.ordinary[which]).all():
@@ -96,7 +96,7 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         return [always(figure, "not all the same", alike, lambda _: sample.name(int(which[0])), of="comparison")]
 
 
-def _problem(choice: Choice, ordinary: Integers) -> str:
+def _problem(choice: Choice, ordinary: Int32) -> str:
     """What is wrong with a choice of the `ordinary` (B,) tokens of sequences; empty if nothing is."""
     if not isinstance(choice, Choice):
         return f"chooses {shown(choice)}: let its function return a Choice"

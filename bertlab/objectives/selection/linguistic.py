@@ -4,14 +4,14 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.inputs.audit.checks import Check, Flags, Numbers
+from bertlab.arrays import Array, Bool, Float64, Int32, Int64, UInt32, UInt64
+from bertlab.inputs.audit.checks import Check
 from bertlab.inputs.audit.sample import Sample
-from bertlab.inputs.collator import Batch, Integers, Sequences
+from bertlab.inputs.collator import Batch, Sequences
 from bertlab.objectives.selection.runs import RunSelection
-from bertlab.objectives.selection.words import Keyed, Words
+from bertlab.objectives.selection.words import Words
 from bertlab.text.annotation import BEGINS, marks_of
 from bertlab.text.tokens import Part
 
@@ -39,9 +39,7 @@ class LinguisticSelection(RunSelection):
     spans: ClassVar[str]
     """Their name in audits."""
 
-    def turns(
-        self, words: Words, ranks: Keyed, keys: keyed.Words, sequences: Sequences, budget: Integers
-    ) -> npt.NDArray[np.uint64]:
+    def turns(self, words: Words, ranks: UInt32, keys: UInt64, sequences: Sequences, budget: Int32) -> UInt64:
         """Ranks, above those of words that are in no span taken."""
         marks = sequences.marks.reshape(-1).take(words.positions)
         owner, first = _spans(marks_of(self.span, marks), np.diff(words.segments, prepend=-1) != 0)
@@ -64,7 +62,7 @@ class LinguisticSelection(RunSelection):
         pieces = [text.marks[low:high] for low, high in zip(begins, ends, strict=True)]
         return {f"of the sequences have {self.spans}": [bool(marks_of(self.span, each).any()) for each in pieces]}
 
-    def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
+    def audit(self, sample: Sample, chosen: Bool) -> list[Check]:
         """Where there are spans enough, half of the chosen tokens or more are of spans chosen whole."""
         # Spans are known where the place in the text is: not of another document's segments.
         traced, marks = sample.traced, sample.corpus.train.marks
@@ -91,7 +89,7 @@ class LinguisticSelection(RunSelection):
         return [*super().audit(sample, chosen), Check(figure, f"{share:.2%}", expected, drawn, holds)]
 
 
-def _spans(marks: npt.NDArray[Any], opens: Flags) -> tuple[Numbers, Numbers]:
+def _spans(marks: Array, opens: Bool) -> tuple[Int64, Int64]:
     """The span of each of W words, -1 for none, and the first word of each span, by the marks of the words (W,).
 
     `opens` (W,) are the words that begin a segment, and so another span.
@@ -101,7 +99,7 @@ def _spans(marks: npt.NDArray[Any], opens: Flags) -> tuple[Numbers, Numbers]:
     return np.where(inside, np.cumsum(begins) - 1, -1), np.flatnonzero(begins)
 
 
-def _up_to_half(sizes: npt.NDArray[np.float64], draws: npt.NDArray[np.float64], budget: Integers) -> Flags:
+def _up_to_half(sizes: Float64, draws: Float64, budget: Int32) -> Bool:
     """Which spans of `sizes` (B, S), 0 for none, are taken in their order, with a draw from [0, 1) for each."""
     taken = np.zeros(sizes.shape, dtype=np.bool_)
     spent, going = np.zeros(len(budget)), np.ones(len(budget), dtype=np.bool_)

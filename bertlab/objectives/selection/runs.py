@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from bertlab.inputs.audit.checks import Check, Flags, always
+from bertlab.arrays import Bool, Int32
+from bertlab.inputs.audit.checks import Check, always
 from bertlab.inputs.audit.sample import Sample
-from bertlab.inputs.collator import Integers, Sequences
+from bertlab.inputs.collator import Sequences
 from bertlab.objectives.selection.base import Choice
 from bertlab.objectives.selection.words import WordSelection
 
@@ -12,7 +13,7 @@ from bertlab.objectives.selection.words import WordSelection
 class RunSelection(WordSelection):
     """Spans that overlap or touch become one, as in the released code; all its tokens are shown as [MASK], or none."""
 
-    def choice(self, sequences: Sequences, numbers: Integers, used: Integers) -> Choice:
+    def choice(self, sequences: Sequences, numbers: Int32, used: Int32) -> Choice:
         """The runs of consecutive tokens are the groups."""
         numbers[used == 0] = sequences.tokens.shape[1]
         numbers.sort(axis=1)
@@ -21,11 +22,11 @@ class RunSelection(WordSelection):
             begins |= numbers == column[:, None]
         return Choice(numbers, used, np.maximum.accumulate(numbers * begins, axis=1))
 
-    def apart(self, chosen: Flags) -> Flags:
+    def apart(self, chosen: Bool) -> Bool:
         """The first token of each span."""
         return chosen & ~np.pad(chosen, ((0, 0), (1, 0)))[:, :-1]
 
-    def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
+    def audit(self, sample: Sample, chosen: Bool) -> list[Check]:
         """Words stay whole, and all tokens of a span are shown as [MASK], or none."""
         hidden = sample.batch.tokens == sample.corpus.tokenizer.mask
         wrong = chosen[:, 1:] & chosen[:, :-1] & (hidden[:, 1:] != hidden[:, :-1])

@@ -6,11 +6,11 @@ from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.inputs.collator import Integers, Sequences
-from bertlab.objectives.selection.words import Keyed, Words, WordSelection
+from bertlab.arrays import Int32, UInt32, UInt64
+from bertlab.inputs.collator import Sequences
+from bertlab.objectives.selection.words import Words, WordSelection
 
 _NEVER = np.uint32(0xFFFFFFFF)
 _SAMPLE = 2**18
@@ -27,9 +27,7 @@ class SpanSelection(WordSelection):
     def at_most(self, words: int) -> float:
         """The probability that a span has at most this many words."""
 
-    def turns(
-        self, words: Words, ranks: Keyed, keys: keyed.Words, sequences: Sequences, budget: Integers
-    ) -> npt.NDArray[np.uint64]:
+    def turns(self, words: Words, ranks: UInt32, keys: UInt64, sequences: Sequences, budget: Int32) -> UInt64:
         """The lowest rank of the words whose spans cover a word, above its number."""
         sizes, segments, turns = words.bits(keys ^ np.uint64(keyed.key("span length"))), words.segments, ranks.copy()
         for ahead in range(1, self.longest):

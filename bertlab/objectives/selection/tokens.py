@@ -6,7 +6,8 @@ from typing import ClassVar
 import numpy as np
 
 from bertlab import keyed
-from bertlab.inputs.audit.checks import Check, Flags, Numbers, total
+from bertlab.arrays import Bool, Int64, UInt64
+from bertlab.inputs.audit.checks import Check, total
 from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.collator import Sequences
 from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
@@ -30,7 +31,7 @@ class Tokens(Selection):
         low_bits = np.where(beyond, np.uint32(0xFFFFFFFF), counters)
         used = (np.arange(count) < counts[:, None]).astype(np.int32)
 
-        def choose(sequences: Sequences, keys: keyed.Words) -> Choice:
+        def choose(sequences: Sequences, keys: UInt64) -> Choice:
             words = keyed.words(keys, counters)  # the low bits of each become its token's number
             words &= ~number_bits
             words |= low_bits.take(sequences.ordinary, axis=0)
@@ -40,7 +41,7 @@ class Tokens(Selection):
 
         return choose
 
-    def audit_again(self, figure: str, sample: Sample, which: Numbers, chosen: Flags, later: Flags) -> list[Check]:
+    def audit_again(self, figure: str, sample: Sample, which: Int64, chosen: Bool, later: Bool) -> list[Check]:
         """As many tokens are chosen twice as expected of two independent draws: hypergeometric."""
         sizes, counts, others = sample.sizes[which], chosen.sum(axis=1), later.sum(axis=1)
         expected = counts * others / sizes

@@ -7,16 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import keyed
-from bertlab.inputs.audit.checks import Check, Flags, always
+from bertlab.arrays import Array, Bool, Int32, Int64, UInt32, UInt64
+from bertlab.inputs.audit.checks import Check, always
 from bertlab.inputs.audit.sample import Sample
-from bertlab.inputs.collator import Integers, Numbers, Sequences
+from bertlab.inputs.collator import Sequences
 from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
 from bertlab.text.tokenizers import TrainedTokenizer
-
-Keyed = npt.NDArray[np.uint32]
 
 _CONTINUES, _BEGINS, _SPECIAL = range(3)
 
@@ -25,28 +23,28 @@ _CONTINUES, _BEGINS, _SPECIAL = range(3)
 class Words:
     """The W words of B sequences, in their order."""
 
-    counts: Numbers
+    counts: Int64
     """(B,) words of each sequence."""
-    numbers: Keyed
+    numbers: UInt32
     """(W,) the number of the first token of each in its sequence."""
-    segments: Integers
+    segments: Int32
     """(W,) the segment of each, numbered over all sequences."""
-    places: Numbers
+    places: Int64
     """(W,) the place of each in a flat array (B, T): in its sequence, at its number."""
-    positions: Numbers
+    positions: Int64
     """(W,) the place of the first token of each in the flat tokens (B, T) of the sequences."""
-    sizes: Integers
+    sizes: Int32
     """(B, T) tokens of each word at its place, 0 elsewhere."""
 
-    def bits(self, keys: keyed.Words) -> Keyed:
+    def bits(self, keys: UInt64) -> UInt32:
         """32 random bits for each word, (W,), of the keys (B,) of the sequences."""
         return keyed.words(np.repeat(keys, self.counts), self.numbers[:, None])[:, 0]
 
-    def ranks(self, keys: keyed.Words) -> Keyed:
+    def ranks(self, keys: UInt64) -> UInt32:
         """A random rank for each word, (W,), no two the same in a sequence; the low bits are its number."""
         return self.bits(keys) & ~self._number_bits | self.numbers
 
-    def ordered(self, values: npt.NDArray[Any], chosen: Any, most: int) -> Numbers:
+    def ordered(self, values: Array, chosen: Any, most: int) -> Int64:
         """The numbers of the first `most` words of the sequences `chosen`, (N, `most`), in the order of `values` (W,).
 
         The low bits of `values` are those numbers. The number behind the last word is T - 1, at which none begins.
@@ -55,7 +53,7 @@ class Words:
         out.reshape(-1)[self.places] = values
         out = out[chosen]
         out.sort(axis=1)
-        numbers: Numbers = (out[:, :most] & self._number_bits).astype(np.int64).clip(max=self.sizes.shape[1] - 1)
+        numbers: Int64 = (out[:, :most] & self._number_bits).astype(np.int64).clip(max=self.sizes.shape[1] - 1)
         return numbers
 
     @property
@@ -90,13 +88,11 @@ class TokenBudget:
         numbers = (places - np.repeat(first, counts)).astype(np.uint32)
         return Words(counts, numbers, np.cumsum(opens.take(flat), dtype=np.int32), places, flat, sizes)
 
-    def tokens(self, sequences: Sequences) -> Integers:
+    def tokens(self, sequences: Sequences) -> Int32:
         """The tokens to choose of each sequence, (B,)."""
         return self._counts.take(sequences.ordinary)
 
-    def spend(
-        self, sequences: Sequences, words: Words, turns: npt.NDArray[Any], ranks: Keyed
-    ) -> tuple[Integers, Integers]:
+    def spend(self, sequences: Sequences, words: Words, turns: Array, ranks: UInt32) -> tuple[Int32, Int32]:
         """The numbers of the chosen tokens, 0 in empty slots, and the used slots, (B, K) each, as in a `Choice`.
 
         Words are taken in the order of their `turns` (W,), whose low bits are their numbers, up to the first that would
@@ -126,7 +122,7 @@ class WordSelection(Selection):
         """Chooses the words with the smallest turns."""
         budget = TokenBudget(mask_prob, tokenizer, length)
 
-        def choose(sequences: Sequences, keys: keyed.Words) -> Choice:
+        def choose(sequences: Sequences, keys: UInt64) -> Choice:
             words = budget.words(sequences)
             ranks = words.ranks(keys)
             turns = self.turns(words, ranks, keys, sequences, budget.tokens(sequences))
@@ -134,20 +130,18 @@ class WordSelection(Selection):
 
         return choose
 
-    def turns(
-        self, words: Words, ranks: Keyed, keys: keyed.Words, sequences: Sequences, budget: Integers
-    ) -> npt.NDArray[Any]:
+    def turns(self, words: Words, ranks: UInt32, keys: UInt64, sequences: Sequences, budget: Int32) -> Array:
         """When each word is chosen, (W,): numbers to sort by, whose low bits are the number of the word.
 
         `budget` (B,) is the number of tokens to choose of each sequence.
         """
         return ranks
 
-    def choice(self, sequences: Sequences, numbers: Integers, used: Integers) -> Choice:
+    def choice(self, sequences: Sequences, numbers: Int32, used: Int32) -> Choice:
         """The chosen tokens with their groups; by default each token is a group."""
         return Choice(numbers, used, numbers)
 
-    def audit(self, sample: Sample, chosen: Flags) -> list[Check]:
+    def audit(self, sample: Sample, chosen: Bool) -> list[Check]:
         """Words are chosen whole, but for at most one of each sequence, whose first pieces are chosen."""
         same_word = sample.ordinary[:, 1:] & ~sample.word_starts[:, 1:]  # as the token before
         cut = same_word & chosen[:, :-1] & ~chosen[:, 1:]
@@ -157,13 +151,13 @@ class WordSelection(Selection):
         return [always("chosen words", "whole, but for one a sequence", wrong, sample.name, found)]
 
 
-def _until_full(sizes: Integers, budget: Integers) -> Integers:
+def _until_full(sizes: Int32, budget: Int32) -> Int32:
     """The `sizes` (B, N) of the first words that fit into `budget` (B,) tokens together; 0 for the others."""
-    taken: Integers = sizes * (np.cumsum(sizes, axis=1, dtype=np.int32) <= budget[:, None])
+    taken: Int32 = sizes * (np.cumsum(sizes, axis=1, dtype=np.int32) <= budget[:, None])
     return taken
 
 
-def _singly(sizes: Integers, budget: Integers) -> Integers:
+def _singly(sizes: Int32, budget: Int32) -> Int32:
     """The tokens taken of words of `sizes` (B, N), in order, each word that fits: `budget` (B,) in all."""
     taken = np.zeros_like(sizes)
     while True:  # a few times: each time the budget left is smaller than a word that does not fit
@@ -178,7 +172,7 @@ def _singly(sizes: Integers, budget: Integers) -> Integers:
     return taken
 
 
-def _write(numbers: Integers, sequences: Numbers, spent: Integers, order: Numbers, taken: Integers) -> None:
+def _write(numbers: Int32, sequences: Int64, spent: Int32, order: Int64, taken: Int32) -> None:
     """Writes the numbers of the first `taken` (N, W) tokens of the words `order` (N, W) behind `spent` (N,) slots."""
     number, column = np.nonzero(taken)
     sizes = taken[number, column]

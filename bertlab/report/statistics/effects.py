@@ -15,11 +15,11 @@ from functools import cached_property, lru_cache, partial
 from statistics import fmean, median, stdev
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.arrays import Float, UInt8
 from bertlab.report.statistics.variance import Confidence, Percentiles, Typical, VarianceComponents, measured
-from bertlab.tasks.metrics import Floats, Mean, Metric
+from bertlab.tasks.metrics import Mean, Metric
 
 LEVEL = 0.95
 """The confidence of every interval in a report."""
@@ -89,7 +89,7 @@ class Effect:
     """The difference at each of these seeds."""
     spread: VarianceComponents | None
     """None with one seed, and where nothing varies, which is no evidence of certainty; there is no interval then."""
-    resample: Callable[[], Floats] | None = field(default=None, repr=False)
+    resample: Callable[[], Float] | None = field(default=None, repr=False)
     """The draws of the multi-bootstrap, (B,)."""
 
     def moderated(self, typical: Typical | None, alike: Iterable[Effect | None] = ()) -> Effect:
@@ -171,19 +171,19 @@ def effect(variant: Runs, other: Runs, *than: Runs, key: int = 0, resamples: int
     return Effect(mean=mean, n=len(seeds), examples=examples, by_seed=by_seed, spread=spread, resample=resample)
 
 
-def _contributions(seeds: Sequence[Seed]) -> Floats:
+def _contributions(seeds: Sequence[Seed]) -> Float:
     """The contribution of each example to the difference at each seed, (S, E)."""
     sides = [[np.mean([run.contributions() for run in side], axis=0) for side in seed] for seed in seeds]
     return np.stack([*map(_apart, sides)])
 
 
-def _apart(sides: Sequence[Floats]) -> Floats:
+def _apart(sides: Sequence[Float]) -> Float:
     """The first minus the second; of four, minus the difference of the others."""
     one, other, *than = sides
     return one - other - (than[0] - than[1]) if than else one - other
 
 
-def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -> Floats:
+def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -> Float:
     """The difference or contrast in each resample of the paired multi-bootstrap (Sellam et al. 2022), (B,).
 
     A resample draws as many seeds as there are, and as many examples, with replacement, and measures all variants on
@@ -204,7 +204,7 @@ def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -
 
 
 @lru_cache(maxsize=4)
-def drawn(resamples: int, size: int, key: int) -> npt.NDArray[np.uint8]:
+def drawn(resamples: int, size: int, key: int) -> UInt8:
     """How often each resample draws each of `size` items, (B, size): `size` draws with replacement."""
     purpose = keyed.key("multi-bootstrap", key)
     numbers = np.arange(resamples)[:, None]

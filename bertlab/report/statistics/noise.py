@@ -16,9 +16,9 @@ from statistics import fmean
 
 import numpy as np
 
-from bertlab.tasks.metrics import Floats
+from bertlab.arrays import Float
 
-Contributions = Mapping[int, Mapping[int, Floats]]
+Contributions = Mapping[int, Mapping[int, Float]]
 """Of one variant, or of a difference of two: by pre-training seed, by fine-tuning seed, of each example, (E,)."""
 
 
@@ -106,7 +106,7 @@ def components(variants: Iterable[Contributions]) -> Components | None:
     )
 
 
-def _mean_squares(variants: Sequence[Sequence[Floats]]) -> tuple[float, float, float]:
+def _mean_squares(variants: Sequence[Sequence[Float]]) -> tuple[float, float, float]:
     """Of values (R, K) by variant and seed: the variance of the seeds' means and that within seeds, sums over K.
 
     Each is pooled by its degrees of freedom. Then the mean of 1 / R with the weights of the first.

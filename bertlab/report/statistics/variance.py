@@ -11,7 +11,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from bertlab.tasks.metrics import Floats
+from bertlab.arrays import Float
 
 NOISY = 1.5
 """How much more the seeds of a variant may vary than those of the others, in variance, if it is to borrow from them."""
@@ -167,7 +167,7 @@ def _within(variants: Iterable[Sequence[VarianceComponents]]) -> float:
     return min(1.0, max(SHARED, float(np.mean(squares)))) if squares else SHARED
 
 
-def measured(differences: Floats) -> VarianceComponents | None:
+def measured(differences: Float) -> VarianceComponents | None:
     """The spread of differences (S, E); None for one seed, and for equal differences."""
     n, examples = differences.shape
     if n < 2:
@@ -236,7 +236,7 @@ class BehrensFisher:
         return two
 
     @cached_property
-    def _mixture(self) -> tuple[Floats, Floats]:
+    def _mixture(self) -> tuple[Float, Float]:
         """The standard deviations and weights of the normal distributions that it mixes."""
         (one, shares), (two, others) = (
             _scales(each.freedom if each.variance else math.inf) for each in (self.seeds, self.examples)
@@ -246,7 +246,7 @@ class BehrensFisher:
 
 
 @lru_cache(maxsize=256)
-def _scales(freedom: float) -> tuple[Floats, Floats]:
+def _scales(freedom: float) -> tuple[Float, Float]:
     """Possible variances in units of their estimate, nu / chi-square, (K,), and their probabilities, (K,).
 
     The trapezoid rule in the logarithm of the chi-square; a step of a third gives 8 digits. With a thousand degrees
@@ -273,7 +273,7 @@ class Percentiles:
     errors. The interval is the published multi-bootstrap's, rescaled: 13 to 15 % narrower.
     """
 
-    draws: Floats = field(repr=False)
+    draws: Float = field(repr=False)
     """(B,), ascending"""
     error: float
     """Standard error of the mean by the design."""

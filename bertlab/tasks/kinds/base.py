@@ -8,14 +8,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
 from bertlab import keyed
+from bertlab.arrays import Array, Float, Integer
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.names import shown
 from bertlab.recipe.ranges import Range, check_returns
 from bertlab.tasks import lexical
-from bertlab.tasks.examples import IGNORED, Examples, Floats, Integers
+from bertlab.tasks.examples import IGNORED, Examples
 from bertlab.tasks.metrics import Grouped, Mean, Metric
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
@@ -39,7 +39,7 @@ PIECES_PER_WORD = 1.3
 SETTINGS = ("finetune", "tagging", "span")
 """The groups of a scale's fields that set the fine-tuning of a kind."""
 
-Arrays = Mapping[str, npt.NDArray[Any]]
+Arrays = Mapping[str, Array]
 """Predictions for E examples (or their words) with the right answers, as `predictions.npz` keeps them."""
 Options = Collection[str]
 """The names in `TaskKind.options` that the adaptation switches on."""
@@ -68,7 +68,7 @@ _floors: dict[tuple[str, ...], list[dict[str, float]]] = {}
 class Predicted:
     """Predictions from logits."""
 
-    arrays: dict[str, npt.NDArray[Any]]
+    arrays: dict[str, Array]
     collapsed: bool
     """Whether all predictions are the same."""
     threshold: float | None = None
@@ -167,7 +167,7 @@ class TaskKind(ABC):
         """Encodes raw examples as word pieces, at most `length` tokens per sequence: by default as [CLS] A [SEP] or
         [CLS] A [SEP] B [SEP] (BERT section 4.1) with the target at [CLS]."""
         first, *second = (tokenizer.encode(column) for column in raw.text)
-        sequences: list[Integers] = []
+        sequences: list[Integer] = []
         second_starts = np.empty(len(raw), np.int32)
         for number, one in enumerate(first):
             two = [*second[0][number], tokenizer.sep] if second else []
@@ -206,7 +206,7 @@ class TaskKind(ABC):
         return cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED)
 
     def predict(
-        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Float, threshold: float | None = None
     ) -> Predicted:
         """Predictions from the logits (W, C) of `examples`: by default the most probable label. Kinds with a threshold
         choose the best one for these examples if `threshold` is None."""
@@ -228,7 +228,7 @@ class TaskKind(ABC):
         """A linear model of `lexical.features`, fitted to `train`: gives predictions for other examples."""
         labels = np.array(train.labels)
 
-        def encoded(rows: Integers) -> tuple[Any, Any]:
+        def encoded(rows: Integer) -> tuple[Any, Any]:
             return lexical.features(train.take(rows).text), labels[rows]
 
         classes = None if np.issubdtype(labels.dtype, np.floating) else np.unique(labels)
@@ -254,7 +254,7 @@ class TaskKind(ABC):
             raise ValueError(f"{len(group)} group numbers do not fit {found.examples} examples")
         return Grouped(found, np.unique(group, return_inverse=True)[1])
 
-    def contributions(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, npt.NDArray[Any]]:
+    def contributions(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, Array]:
         """What each example contributes to each metric of a kind of a study file, `metric_<name>`; for reports.
 
         Raises `BadInput` for a metric that is no number, or is of other examples.
@@ -330,7 +330,7 @@ SAMPLED = 2_000
 """The texts at the beginning of a column by which its tokens are estimated."""
 
 
-def token_counts(column: Sequence[str | Sequence[str]]) -> Floats:
+def token_counts(column: Sequence[str | Sequence[str]]) -> Float:
     """About the tokens of each of the first `SAMPLED` texts of a column, by their words."""
     return np.array(
         [PIECES_PER_WORD * (text.count(" ") + 1 if isinstance(text, str) else len(text)) for text in column[:SAMPLED]]

@@ -4,12 +4,11 @@ from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Bool, Float, Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import answers
-from bertlab.tasks.examples import Floats, Integers
 from bertlab.tasks.kinds.base import Arrays, TaskKind
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, percentage, quotient, root
 from bertlab.tasks.task import Table, Task
@@ -65,12 +64,12 @@ class Classification(TaskKind):
         return MetricOfMeans(counts, partial(_matthews, classes))
 
 
-def accuracy(prediction: Integers, label: Integers) -> Mean:
+def accuracy(prediction: Integer, label: Integer) -> Mean:
     """Accuracy in points."""
     return Mean(100.0 * (prediction == label))
 
 
-def exact(right: npt.NDArray[np.bool_], question: Integers) -> MetricOfMeans:
+def exact(right: Bool, question: Integer) -> MetricOfMeans:
     """The percentage of questions whose examples are all right. The first example of a question counts for it."""
     _, first, number = np.unique(question, return_index=True, return_inverse=True)
     statistics = np.zeros((len(right), 2))
@@ -79,7 +78,7 @@ def exact(right: npt.NDArray[np.bool_], question: Integers) -> MetricOfMeans:
     return MetricOfMeans(statistics, percentage)
 
 
-def _macro_f1(means: Floats) -> Floats:
+def _macro_f1(means: Float) -> Float:
     """The mean F1 of classes in points, from the means of true positives, predicted positives and positives (..., 3 C).
     As in scikit-learn, a class that is neither predicted nor present does not count."""
     both, predicted, true = np.split(means, 3, axis=-1)
@@ -87,7 +86,7 @@ def _macro_f1(means: Floats) -> Floats:
     return 200 * quotient(quotient(both, predicted + true).sum(-1), counted)
 
 
-def _matthews(classes: int, means: Floats) -> Floats:
+def _matthews(classes: int, means: Float) -> Float:
     """Gorodkin's R of a confusion matrix (label, prediction), in points; for two classes, Matthews correlation. 0 if
     all predictions or all labels are the same."""
     table = means.reshape(*means.shape[:-1], classes, classes)

@@ -7,15 +7,15 @@ names and for `neither`. The pronoun is marked in the context, `[ she ]`, as a t
 import dataclasses
 import re
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Array, Float
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import marks
-from bertlab.tasks.examples import Examples, Floats
+from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds.base import Arrays, Options, Predicted
 from bertlab.tasks.kinds.multiple_choice import MultipleChoice
 from bertlab.tasks.metrics import Metric, MetricOfMeans, f1_points, percentage
@@ -94,7 +94,7 @@ class Coreference(MultipleChoice):
         return super().encode(dataclasses.replace(raw, text=(cut, *endings)), tokenizer, length)
 
     def predict(
-        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Float, threshold: float | None = None
     ) -> Predicted:
         """The most probable answer, and the gender of the pronoun."""
         found = super().predict(data, raw, examples, scores)
@@ -125,11 +125,11 @@ class Coreference(MultipleChoice):
         return MetricOfMeans(np.concatenate([*by_gender.values()], -1), _bias)
 
 
-def _bias(means: Floats) -> Floats:
+def _bias(means: Float) -> Float:
     """Feminine over masculine F1 in points, from the means that `f1_points` takes, feminine first; 0 if either is 0."""
     return percentage(np.stack([f1_points(means[..., :3]), f1_points(means[..., 3:])], -1))
 
 
-def _feminine(raw: RawExamples) -> npt.NDArray[Any]:
+def _feminine(raw: RawExamples) -> Array:
     """(E,) whether the pronoun is feminine."""
     return np.array([FEMININE[text.partition(" ")[0].lower()] for text in raw.text[-1]], np.bool_)

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 import numpy as np
 
+from bertlab.arrays import Float, Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks.clusters import METRICS, clusters_of, f1_of_counts
 from bertlab.tasks.documents import DocumentPart, Documents, by_word, divided
-from bertlab.tasks.examples import Examples, Floats, Integers, sizes
+from bertlab.tasks.examples import Examples, sizes
 from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.metrics import Metric, MetricOfMeans, percentage
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
@@ -115,7 +116,7 @@ class CoreferenceResolution(TaskKind):
         mentions = [part.mentions(raw.labels[part.document].clusters) for part in parts]
         kept = np.array([max(1, int(SPAN_SHARE * len(part.sentences))) for part in parts])
         counts = kept + sizes(mentions)
-        sequences: list[Integers] = [
+        sequences: list[Integer] = [
             np.array([tokenizer.cls, *segment, tokenizer.sep], np.int32) for part in parts for segment in part.segments
         ]
         return Documents(
@@ -158,7 +159,7 @@ class CoreferenceResolution(TaskKind):
         return -(log_likelihoods(logits, targets) * (logits[..., 0] == KEPT)).sum() / len(targets)
 
     def predict(
-        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Float, threshold: float | None = None
     ) -> Predicted:
         """The clusters that the best antecedents of kept spans give, and the log-likelihood of the right antecedents of
         the gold mentions of each document, among gold mentions."""
@@ -293,7 +294,7 @@ def _spans(annotation: Annotation) -> Iterator[Mention]:
         start += count
 
 
-def _scores(predicted: Sequence[Sequence[Any]], raw: RawExamples) -> dict[str, Floats]:
+def _scores(predicted: Sequence[Sequence[Any]], raw: RawExamples) -> dict[str, Float]:
     """The counts of each metric, (E, 4) each."""
     pairs = [(clusters, annotation.clusters) for clusters, annotation in zip(predicted, raw.labels, strict=True)]
     return {name: np.array([metric(*pair) for pair in pairs], np.float64) for name, metric in METRICS.items()}

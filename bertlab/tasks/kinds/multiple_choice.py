@@ -8,11 +8,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bertlab.arrays import Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.answers import integers, places, reader
-from bertlab.tasks.examples import Examples, Integers
+from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds import classification
 from bertlab.tasks.kinds.base import Arrays, Options, TaskKind, token_counts
 from bertlab.tasks.metrics import Metric
@@ -105,7 +106,7 @@ class MultipleChoice(TaskKind):
         """A logistic regression on `lexical.features` of the context with each ending: right or not."""
         choices = len(train.text) - 1
 
-        def encoded(rows: Integers) -> tuple[Any, Any]:
+        def encoded(rows: Integer) -> tuple[Any, Any]:
             some = train.take(rows)
             right = np.array(some.labels)[:, None] == np.arange(choices)
             return lexical.features(_pairs(some.text)), right.ravel().astype(int)

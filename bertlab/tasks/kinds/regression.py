@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from bertlab.arrays import Float
 from bertlab.errors import BadInput
 from bertlab.names import shown
-from bertlab.tasks.examples import Examples, Floats
+from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds.base import Arrays, Predicted, TaskKind
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, quotient, root
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
@@ -49,7 +50,7 @@ class Regression(TaskKind):
         return mse_loss(logits.flatten().float(), targets.flatten())
 
     def predict(
-        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Float, threshold: float | None = None
     ) -> Predicted:
         """The outputs themselves."""
         prediction, label = scores[:, 0].astype(np.float64), examples.targets
@@ -82,14 +83,14 @@ class Regression(TaskKind):
         return Spearman(prediction, label)
 
 
-def pearson(prediction: Floats, label: Floats) -> MetricOfMeans:
+def pearson(prediction: Float, label: Float) -> MetricOfMeans:
     """Linear correlation in points; 0 if either is constant."""
     # Standardise first: the products of means far from zero would cancel.
     one, other = ((each - each.mean()) / (each.std() or 1.0) for each in (prediction, label))
     return MetricOfMeans(np.stack([one, other, one * one, other * other, one * other], -1), _pearson)
 
 
-def _pearson(means: Floats) -> Floats:
+def _pearson(means: Float) -> Float:
     """From the means of x, y, x^2, y^2 and xy."""
     one, other, one_2, other_2, product = np.moveaxis(means, -1, 0)
     return 100 * quotient(product - one * other, root((one_2 - one * one) * (other_2 - other * other)))
@@ -99,15 +100,15 @@ def _pearson(means: Floats) -> Floats:
 class Spearman(Metric):
     """Rank correlation of two (E,) in points; 0 if either is constant. Ranks are those of each resample."""
 
-    prediction: Floats
-    label: Floats
+    prediction: Float
+    label: Float
 
     @property
     def value(self) -> float:
         """The correlation of all examples."""
         return float(self.weighted(np.ones((1, len(self.label))))[0])
 
-    def weighted(self, weights: Floats) -> Floats:
+    def weighted(self, weights: Float) -> Float:
         """The correlation of the weighted mid-ranks, (B,)."""
         shares = weights / weights.sum(-1, keepdims=True)
         one, other = _ranks(self.prediction, shares), _ranks(self.label, shares)
@@ -115,7 +116,7 @@ class Spearman(Metric):
         middle = np.full(len(weights), 0.5)  # the mean of mid-ranks
         return _pearson(np.stack([middle, middle, *squares], -1))
 
-    def contributions(self) -> Floats:
+    def contributions(self) -> Float:
         """The influence function: an example contributes by its own rank and by shifting all other ranks."""
         count = len(self.label)
         same = np.full((1, count), 1 / count)
@@ -131,7 +132,7 @@ class Spearman(Metric):
         return np.asarray(value + 100 * (pull - pull.mean()))
 
 
-def _ranks(values: Floats, weights: Floats) -> Floats:
+def _ranks(values: Float, weights: Float) -> Float:
     """The weight below each of `values` (E,) plus half of the weight of equal values: (B, E) -> mid-ranks (B, E)."""
     _, place = np.unique(values, return_inverse=True)
     order = np.argsort(place, kind="stable")

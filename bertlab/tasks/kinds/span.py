@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from bertlab import keyed
+from bertlab.arrays import Float, Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
-from bertlab.tasks.examples import Examples, Floats, Integers
+from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.metrics import Mean, Metric
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
@@ -111,7 +112,7 @@ class Span(TaskKind):
             context: (pieces, np.array(places, np.int32).reshape(-1, 2))
             for context, (pieces, places) in zip(distinct, tokenizer.offsets(distinct), strict=True)
         }
-        sequences: list[Integers] = []
+        sequences: list[Integer] = []
         spans, targets, owners = [], [], []
         for number, (query, context, answer) in enumerate(zip(queries, contexts, raw.labels, strict=True)):
             pieces, places = encoded[context]
@@ -119,8 +120,8 @@ class Span(TaskKind):
             room = length - first - 1
             found = []
             for start in range(0, max(1, len(pieces) - room + stride), stride):
-                inside: Integers = places[start : start + room]
-                span: Integers = np.pad(inside, ((first, length - first - len(inside)), (0, 0)), constant_values=-1)
+                inside: Integer = places[start : start + room]
+                span: Integer = np.pad(inside, ((first, length - first - len(inside)), (0, 0)), constant_values=-1)
                 found.append((start, span, tokens_of(answer, span)[0]))
             if training:
                 spare = [at for at, (*_, target) in enumerate(found) if not target[0]]
@@ -159,7 +160,7 @@ class Span(TaskKind):
         return error if targets.shape[1] == 2 else error + super().loss(logits[:, 2:], targets[:, 2:])
 
     def predict(
-        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Float, threshold: float | None = None
     ) -> Predicted:
         """The best span of each question; no answer if its score is not above the threshold."""
         from scipy.special import log_softmax
@@ -191,7 +192,7 @@ class Span(TaskKind):
         def nearest(raw: RawExamples) -> list[tuple[str, float]]:
             return [lexical.nearest(*pair) for pair in zip(*raw.text, strict=True)]
 
-        def scores(found: list[tuple[str, float]], raw: RawExamples, threshold: float) -> dict[str, Floats]:
+        def scores(found: list[tuple[str, float]], raw: RawExamples, threshold: float) -> dict[str, Float]:
             return _scores([text if share >= threshold else "" for text, share in found], raw.labels)
 
         threshold = 0.0
@@ -210,12 +211,12 @@ class Span(TaskKind):
         return Mean(100 * arrays[name].astype(np.float64))
 
 
-def _cut(contexts: Sequence[str], places: Integers) -> list[str]:
+def _cut(contexts: Sequence[str], places: Integer) -> list[str]:
     """The spans of contexts at `places` (Q, 2), in characters."""
     return [context[begin:end] for context, (begin, end) in zip(contexts, places, strict=True)]
 
 
-def _scores(predicted: Sequence[str], right: Sequence[Answers]) -> dict[str, Floats]:
+def _scores(predicted: Sequence[str], right: Sequence[Answers]) -> dict[str, Float]:
     """Exact match and F1 of each question, (Q,) each, 0 to 1."""
     pairs = [(text, each.accepted or each.texts) for text, each in zip(predicted, right, strict=True)]
     return {name: np.array([metric(*pair) for pair in pairs]) for name, metric in (("exact", exact), ("f1", f1))}
@@ -271,7 +272,7 @@ class Windows(Examples):
     """R windows as examples. Each has two targets, the positions of the answer's first and last token; with
     answerability a third, 1 if the window contains the answer, else 0."""
 
-    spans: Integers
+    spans: Integer
     """(R, T, 2) the start and end of each token in its context, in characters; -1 for tokens outside of the context."""
 
     @property
@@ -280,12 +281,12 @@ class Windows(Examples):
         return len(self.owners) // len(self)
 
     @property
-    def questions(self) -> Integers:
+    def questions(self) -> Integer:
         """(R,) the index of the question of each window."""
         return self.owners[:: self.targets_per_window]
 
 
-def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:
+def tokens_of(answer: Answers, span: Integer) -> list[tuple[int, int]]:
     """The first and last token of each answer that lies wholly inside a window, whose tokens start and end in the
     context at `span` (T, 2), -1 outside of it; [CLS] twice if none does."""
     context = np.flatnonzero(span[:, 0] >= 0)
@@ -300,7 +301,7 @@ def tokens_of(answer: Answers, span: Integers) -> list[tuple[int, int]]:
     return found or [(0, 0)]
 
 
-def best(windows: Windows, scores: Floats) -> tuple[Integers, Floats]:
+def best(windows: Windows, scores: Float) -> tuple[Integer, Float]:
     """The best spans of at most `LONGEST_ANSWER` tokens of Q questions, (Q, 2) in characters, and their margins, (Q,).
 
     A margin is the score of the span, S.T_i + E.T_j, minus the lowest score of no answer in any window, S.C + E.C.
@@ -334,7 +335,7 @@ def best(windows: Windows, scores: Floats) -> tuple[Integers, Floats]:
     return np.where(nothing[chosen, None], 0, places), margins
 
 
-def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilities: Floats) -> Floats:
+def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilities: Float) -> Float:
     """(Q,) the log-likelihood (nats) of the most probable right span of each question, over all windows; if none
     contains an answer, that of [CLS] in the window that gives it the lowest probability. `log_probabilities` (N R, T)
     are those of the N targets of each window; the answerability classifier has no influence."""
@@ -374,7 +375,7 @@ def _right(answers: Sequence[str]) -> list[str]:
     return [answer for answer in map(normalised, answers) if answer] or [""]
 
 
-def best_threshold(margins: Floats, answered: Floats, unanswered: Floats) -> float:
+def best_threshold(margins: Float, answered: Float, unanswered: Float) -> float:
     """The best threshold tau: a question is answered if its margin is above tau.
 
     `margins` (Q,) are those of `best`; `answered` and `unanswered` (Q,) have each question's points in either case.

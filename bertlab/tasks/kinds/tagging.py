@@ -9,11 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from bertlab.arrays import Array, Bool, Float, Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.answers import reader
-from bertlab.tasks.examples import Examples, Floats, Integers, sizes
+from bertlab.tasks.examples import Examples, sizes
 from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, percentage
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
@@ -52,7 +53,7 @@ class Tagging(TaskKind):
         """Lists of words."""
         return (sentences(table, task.text[0]),)
 
-    def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Integers]:
+    def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Integer]:
         """The tag of each word."""
         number = {name: number for number, name in enumerate(names)}
         return [np.array([number[tag] for tag in tags], np.int64) for tags in named(task, table, names)]
@@ -82,8 +83,8 @@ class Tagging(TaskKind):
         of_document = np.cumsum(np.diff(groups, prepend=groups[:1]) != 0) if context else np.arange(len(split))
         first, last = (np.searchsorted(of_document, of_document[indices], side) for side in ("left", "right"))
         budget = length - 2
-        sequences: list[Integers] = []
-        positions: list[Integers] = []
+        sequences: list[Integer] = []
+        positions: list[Integer] = []
         owners: list[int] = []
         for number, index in enumerate(indices):
             at = bounds[index]
@@ -129,7 +130,7 @@ class Tagging(TaskKind):
         return found
 
     def predict(
-        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Floats, threshold: float | None = None
+        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Float, threshold: float | None = None
     ) -> Predicted:
         """The most probable tag of each word, and the log-likelihood of the tags of each sentence."""
         found = super().predict(data, raw, examples, scores)
@@ -144,7 +145,7 @@ class Tagging(TaskKind):
     def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """A logistic regression on `lexical.windows`."""
 
-        def encoded(rows: Integers) -> tuple[Any, Any]:
+        def encoded(rows: Integer) -> tuple[Any, Any]:
             some = train.take(rows)
             return lexical.windows(some.text[0]), np.concatenate(some.labels)
 
@@ -187,9 +188,7 @@ class Tagging(TaskKind):
         return Mean(100 * np.exp(scores))
 
 
-def _spans(
-    letter: npt.NDArray[np.str_], of_type: Integers, opens: npt.NDArray[np.bool_]
-) -> tuple[npt.NDArray[np.bool_], Integers]:
+def _spans(letter: npt.NDArray[np.str_], of_type: Integer, opens: Bool) -> tuple[Bool, Integer]:
     """Whether an entity starts at each word, (W,), and its end and type, (2, W); `opens`: whether a sentence starts."""
     inside = letter != "O"
     before = np.roll(inside, 1) & (np.roll(of_type, 1) == of_type) & ~opens  # the previous word has the same type
@@ -199,7 +198,7 @@ def _spans(
     return starts, np.stack([ends, of_type])
 
 
-def _by_sentence(sentence: Integers, *counts: npt.NDArray[Any]) -> Floats:
+def _by_sentence(sentence: Integer, *counts: Array) -> Float:
     """Sums over the words of each sentence: K times (W,) -> (E, K)."""
     _, owner = np.unique(sentence, return_inverse=True)
     return np.stack([np.bincount(owner, each) for each in counts], -1)

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Bool, Int32
 from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.recipe.ranges import arms
@@ -83,13 +83,13 @@ class TrainedTokenizer:
         return len(self.vocabulary)
 
     @cached_property
-    def ordinary(self) -> npt.NDArray[np.int32]:
+    def ordinary(self) -> Int32:
         """Ids of all entries except the five special tokens, ascending, shape (size - 5,)."""
         specials = [self.pad, self.unk, self.cls, self.sep, self.mask]
         return np.setdiff1d(np.arange(self.size, dtype=np.int32), np.array(specials, dtype=np.int32))
 
     @cached_property
-    def word_starts(self) -> npt.NDArray[np.bool_]:
+    def word_starts(self) -> Bool:
         """Which entries can begin a word, shape (size,): here all of them."""
         return np.ones(self.size, dtype=np.bool_)
 

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Bool
 from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.recipe.ranges import Range
@@ -178,7 +178,7 @@ class TrainedByteLevelBPE(TrainedTokenizer):
         super().__init__(settings, sorted(entries, key=entries.__getitem__), settings._around(model), added)
 
     @cached_property
-    def word_starts(self) -> npt.NDArray[np.bool_]:
+    def word_starts(self) -> Bool:
         """Which entries can begin a word, shape (size,): those with white space in front.
 
         Punctuation without a space is a part of its word, as in RoBERTa's released code.

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Bool
 from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.text.sentences import cut
@@ -175,7 +175,7 @@ class TrainedUnigram(TrainedTokenizer):
         add(self._file, added)
 
     @cached_property
-    def word_starts(self) -> npt.NDArray[np.bool_]:
+    def word_starts(self) -> Bool:
         """Which entries can begin a word, shape (size,): those with a space in front.
 
         Punctuation without a space is a part of its word, as it is for SentencePiece.

@@ -15,8 +15,8 @@ from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Bool, Float64, Int32
 from bertlab.text.tokenizers.alphabet import alphabet
 
 SPACE = "▁"
@@ -35,10 +35,6 @@ _RAREST = 0.5
 """A piece expected less often goes, as in SentencePiece."""
 _DECIMALS = 4
 """Of scores: the last bits of logarithms depend on the processor."""
-
-Flags = npt.NDArray[np.bool_]
-Floats = npt.NDArray[np.float64]
-Edges = npt.NDArray[np.int32]
 
 
 def estimated(words: Mapping[str, int], size: int) -> list[list[Any]]:
@@ -141,17 +137,17 @@ class Lattice:
         found = np.array(edges, dtype=np.int32).reshape(-1, 4)
         self._edges = found[np.argsort(found[:, 0], kind="stable")].T.copy()
 
-    def keep(self, alive: Flags) -> None:
+    def keep(self, alive: Bool) -> None:
         """Only the edges of these pieces."""
         self._edges = self._edges[:, alive[self._edges[3]]]
 
-    def best(self, scores: Floats) -> Floats:
+    def best(self, scores: Float64) -> Float64:
         """The score of the best way to split each text; minus infinity if there is none."""
         forward = self._forward(scores, summed=False)
-        found: Floats = forward[self._leaves]
+        found: Float64 = forward[self._leaves]
         return found
 
-    def expected(self, scores: Floats, occurrences: Floats) -> Floats:
+    def expected(self, scores: Float64, occurrences: Float64) -> Float64:
         """How often each piece is expected in all texts, if these occur so often."""
         forward, flow = self._forward(scores, summed=True), np.zeros(self._leaves[-1] + 1)
         flow[self._leaves] = occurrences
@@ -162,7 +158,7 @@ class Lattice:
             np.add.at(found, pieces, share)
         return found
 
-    def _forward(self, scores: Floats, summed: bool) -> Floats:
+    def _forward(self, scores: Float64, summed: bool) -> Float64:
         """The score of the ways to each node: of the best one, or of all."""
         forward = np.full(self._leaves[-1] + 1, -np.inf)
         forward[self._roots] = 0
@@ -175,7 +171,7 @@ class Lattice:
             forward[ends[first]] = found
         return forward
 
-    def _levels(self) -> list[Edges]:
+    def _levels(self) -> list[Int32]:
         """The start, end and piece of the edges, those that end behind one character first."""
         levels, *edges = self._edges
         return np.split(np.stack(edges), np.flatnonzero(np.diff(levels)) + 1, axis=1)

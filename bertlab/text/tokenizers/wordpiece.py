@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
-import numpy.typing as npt
 
+from bertlab.arrays import Bool
 from bertlab.errors import BadInput, warn
 from bertlab.names import shown
 from bertlab.recipe import Tokenizer
@@ -284,7 +284,7 @@ class TrainedWordPiece(TrainedTokenizer):
         self._ids = functools.lru_cache(_MEMORY)(lambda word: super(TrainedWordPiece, self).pack([word])[0])
 
     @cached_property
-    def word_starts(self) -> npt.NDArray[np.bool_]:
+    def word_starts(self) -> Bool:
         """Which entries can begin a word, shape (size,): all except the continuation pieces (`##`)."""
         return np.array([not piece.startswith("##") for piece in self.vocabulary])
 
