@@ -48,6 +48,12 @@ from bertlab.recipe import Optimizer as Optimizer
 from bertlab.recipe import Recipe as Recipe
 from bertlab.recipe import Schedule as Schedule
 from bertlab.recipe import Tokenizer as Tokenizer
+from bertlab.recipe.schedules import Constant as Constant
+from bertlab.recipe.schedules import Cosine as Cosine
+from bertlab.recipe.schedules import Curve as Curve
+from bertlab.recipe.schedules import InverseSquareRoot as InverseSquareRoot
+from bertlab.recipe.schedules import LinearDecay as LinearDecay
+from bertlab.recipe.schedules import WarmupStableDecay as WarmupStableDecay
 from bertlab.report.ablation import Ablation as Ablation
 from bertlab.tasks.task import Task as Task
 from bertlab.text.tokenizers import ByteLevelBPE as ByteLevelBPE

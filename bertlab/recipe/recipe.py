@@ -16,6 +16,7 @@ from bertlab.names import shown
 from bertlab.recipe.bert import Model
 from bertlab.recipe.objective import Loss, Pairing, bert, pairing
 from bertlab.recipe.ranges import CLIP, SHARE, Arm, Checked, FieldError, Range, arm, arms
+from bertlab.recipe.schedules import Curve, LinearDecay
 from bertlab.recipe.transformer import Transformer
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
@@ -216,18 +217,20 @@ class Schedule(Checked, group="schedule"):
     peak_lr: Rate = 1e-4
     """Learning rate at the end of the warm-up."""
     warmup: Annotated[float, SHARE] = 0.01
-    """Share of the steps in which the rate rises linearly; afterwards it falls linearly to 0."""
+    """Share of the steps in which the rate rises linearly."""
+    curve: Curve = field(default_factory=LinearDecay)
+    """How the rate goes on after that; in BERT it falls linearly to 0."""
 
     def milestone(self, percent: int) -> int:
         """Updates after `percent` per cent of the steps, rounded."""
         return round(self.steps * percent / 100)
 
     def learning_rate(self, step: int) -> float:
-        """Learning rate of update number `step` (from 0): linear warm-up to `peak_lr`, then linear decay to 0."""
+        """Learning rate of update number `step` (from 0): linear warm-up to `peak_lr`, then the curve."""
         warm = round(self.warmup * self.steps)
         if step < warm:
             return self.peak_lr * (step + 1) / warm
-        return self.peak_lr * max(0.0, (self.steps - step) / max(1, self.steps - warm))
+        return self.peak_lr * self.curve.share(step, warm, self.steps)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -21,7 +21,8 @@ from bertlab.recipe import Recipe, Schedule
 from bertlab.recipe import identity as ids
 from bertlab.recipe.identity import canonical, field_paths, identity, leaves, leaves_of, load, science, set_fields
 from bertlab.recipe.objective import pairing
-from bertlab.recipe.ranges import hints
+from bertlab.recipe.ranges import arms, hints
+from bertlab.recipe.schedules import Curve
 from bertlab.text.tokenizers import ByteLevelBPE, Unigram, WordPiece
 
 OTHER = {
@@ -37,7 +38,7 @@ MODERN = {f"model.{name}" for name in hints(recipe.ModernBert).keys() - hints(re
 
 
 def base(path: str) -> Recipe:
-    """The default recipe, with the model, tokenizer, selection, loss or optimiser that has the field."""
+    """The default recipe, with the model, tokenizer, selection, loss, optimiser or curve that has the field."""
     if path == "tokenizer.add_prefix_space":
         return Recipe(tokenizer=ByteLevelBPE())
     if path == "tokenizer.keep_accents":
@@ -46,6 +47,9 @@ def base(path: str) -> Recipe:
         return Recipe(model=recipe.ModernBert())
     if path in ("optimizer.decay", "optimizer.min_scale"):
         return Recipe(optimizer=Adafactor())
+    if path.startswith("schedule.curve."):
+        curve = next(curve for curve in arms(Curve).values() if path.rpartition(".")[2] in hints(curve))
+        return Recipe(schedule=Schedule(curve=curve()))
     if path.startswith("masked_lm.selection."):
         return Recipe(objective=(MaskedLM(selection=selection.GeometricSpans()),))
     return Recipe(objective=(MaskedLM(), SpanBoundary())) if path.startswith("span_boundary.") else Recipe()
@@ -78,6 +82,8 @@ def changed(path: str) -> Recipe:
         return set_fields(Recipe(), {path: "sentence-pair"})
     if path == "masked_lm.selection":
         return set_fields(Recipe(), {path: "whole_words"})
+    if path == "schedule.curve":
+        return set_fields(Recipe(), {path: "cosine"})
     value = base(path)
     *groups, name = path.split(".")
     for group in groups:

@@ -1,0 +1,24 @@
+"""The protocol of a learning-rate curve: one file a curve in this package."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Any, ClassVar
+
+from bertlab.recipe.ranges import Arm, Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curve(Arm, ABC, home="bertlab.recipe.schedules"):
+    """The learning rate after the warm-up, as a share of its peak."""
+
+    plain: ClassVar[bool] = True
+    _returns: ClassVar[Mapping[str, Any]] = {"share": Annotated[float, Range(0, 1000)]}
+
+    def __init_subclass__(cls, home: str = "") -> None:
+        super().__init_subclass__(home)
+        cls._group = "schedule.curve."  # as `--set` names its fields
+
+    @abstractmethod
+    def share(self, step: int, warm: int, steps: int) -> float:
+        """The share of the peak rate at update number `step` of `steps`, from 0; the first `warm` are the warm-up."""
