@@ -213,7 +213,7 @@ def sample(tokenizer: Tokenizer, directory: Path, *, given: Path | None = None, 
         stream.writelines(json.dumps({"text": text}) + "\n" for text in microworld.documents(DOCUMENTS))
     located = sources.resolve(str(path), machine=Machine(cache=directory / "cache"))
     corpus = Corpus(sources=(located.source,), heldout=HELD_OUT, annotator=annotator)
-    tokens.prepare(corpus, tokenizer, (located,), built, given=given, progress=silent)
+    tokens.prepare(corpus, tokenizer, (located,), built, vocabulary_file=given, progress=silent)
     opened = tokens.open_corpus(built, tokenizer, check=False)
     if given is None:
         opened.tokenizer.extend(tokenizer.vocabulary)

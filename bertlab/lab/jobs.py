@@ -98,7 +98,7 @@ class PrepareCorpus:
         """Tokenises the corpus into `work`."""
         workers = 1 if self.code else machine.num_threads  # child processes do not run the study file
         source = self.corpus, self.tokenizer, self.located
-        facts = tokens.prepare(*source, work, given=self.given, workers=workers, progress=progress)
+        facts = tokens.prepare(*source, work, vocabulary_file=self.given, workers=workers, progress=progress)
         commits = {each.source.name: each.dataset.commit for each in self.located if each.dataset is not None}
         return {"status": "done", **facts, **_given(commits=commits or None)}
 

@@ -37,18 +37,18 @@ _WORLD = "microworld"
 
 def marks_of(kind: int, marks: Array) -> Array:
     """Of marks, those of one kind of span: 0, `CONTINUES` or `BEGINS`."""
-    found: Array = marks >> 2 * kind & 3
-    return found
+    marks_of_kind: Array = marks >> 2 * kind & 3
+    return marks_of_kind
 
 
-def resolve(given: str, located: Sequence[Located]) -> str:
-    """The annotator of a text with its version, as recipes hold it: the one `given`, or that of the synthetic text.
+def resolve(annotator: str, located: Sequence[Located]) -> str:
+    """The annotator of a text with its version, as recipes hold it: `annotator`, or that of the synthetic text.
 
     Raises `BadInput` if other text has none, or if the one given cannot be used.
     """
-    name, _, version = given.partition("@")
+    name, _, version = annotator.partition("@")
     if not name:
-        other = next((each.source.name for each in located if each.origin != _WORLD), None)
+        other = next((corpus.source.name for corpus in located if corpus.origin != _WORLD), None)
         if other is not None:
             raise BadInput(
                 f"corpus '{other}' has no linguistic spans: name a spaCy pipeline that marks them, as in --set "
@@ -57,7 +57,7 @@ def resolve(given: str, located: Sequence[Located]) -> str:
         name = _WORLD
     current = _version(name)
     if version not in ("", current):
-        raise BadInput(f"corpus.annotator is {given}, and version {current} is installed: install {version}")
+        raise BadInput(f"corpus.annotator is {annotator}, and version {current} is installed: install {version}")
     return f"{name}@{current}"
 
 
@@ -76,7 +76,7 @@ def marks(texts: Sequence[str], tokenizer: TrainedTokenizer, annotate: Annotator
     """The marks of the tokens of each text, a byte each. A token is in a span if any of its characters is."""
     from bertlab.text.tokenizers.base import valid
 
-    found = []
+    packed = []
     for (ids, offsets), spans in zip(tokenizer.offsets(texts), annotate([*map(valid, texts)]), strict=True):
         marked = np.zeros(len(ids), dtype=np.uint8)
         begins, ends = np.array(offsets, dtype=np.int64).reshape(-1, 2).T
@@ -88,8 +88,8 @@ def marks(texts: Sequence[str], tokenizer: TrainedTokenizer, annotate: Annotator
                 marked[first:last] |= CONTINUES << 2 * kind
                 marked[first] ^= CONTINUES << 2 * kind
                 marked[first] |= BEGINS << 2 * kind
-        found.append(marked.tobytes())
-    return found
+        packed.append(marked.tobytes())
+    return packed
 
 
 def _version(name: str) -> str:
@@ -102,8 +102,8 @@ def _version(name: str) -> str:
 
 def _annotate(pipeline: Any, texts: Sequence[str]) -> Iterator[list[Span]]:
     for text in pipeline.pipe(texts):
-        entities = [(ENTITIES, each.start_char, each.end_char) for each in text.ents if each.label_ not in NUMERICAL]
-        yield [*entities, *((NOUN_PHRASES, each.start_char, each.end_char) for each in text.noun_chunks)]
+        entities = [(ENTITIES, span.start_char, span.end_char) for span in text.ents if span.label_ not in NUMERICAL]
+        yield [*entities, *((NOUN_PHRASES, chunk.start_char, chunk.end_char) for chunk in text.noun_chunks)]
 
 
 @functools.lru_cache(maxsize=1)

@@ -85,8 +85,8 @@ def _from(lines: Iterable[str], begins: Callable[[str, bool], bool]) -> Iterator
     before is blank, or where a document would be longer than `LONGEST`."""
     document: list[str] = []
     size, blank = 0, True
-    for each in lines:
-        line = each.strip()
+    for raw_line in lines:
+        line = raw_line.strip()
         size += len(line) + 1
         if document and (size > LONGEST or begins(line, blank)):
             yield "\n".join(document)

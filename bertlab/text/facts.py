@@ -43,27 +43,27 @@ _CHUNK = 1 << 24
 
 def before(located: Sequence[Located], unit: str) -> dict[str, Any]:
     """The facts of sources that are known before they are prepared: the files, and of small ones the documents."""
-    found = files(located)
-    sizes = [path.stat().st_size for each in located for path in each.files]
-    if not any(each.dataset for each in located) and sum(sizes) <= SMALL:
+    facts = files(located)
+    sizes = [path.stat().st_size for corpus in located for path in corpus.files]
+    if not any(corpus.dataset for corpus in located) and sum(sizes) <= SMALL:
         # synthetic documents have a known number, and take a second to write
-        found["documents"] = sum(each.count or sum(1 for _ in documents(each, unit)) for each in located)
-    return found
+        facts["documents"] = sum(corpus.count or sum(1 for _ in documents(corpus, unit)) for corpus in located)
+    return facts
 
 
 def files(located: Sequence[Located]) -> dict[str, Any]:
     """How many files of the sources are read, and how many could be."""
-    read = sum(len(each.files) for each in located)
-    held = [each.dataset for each in located if each.dataset is not None]
-    read += sum(len(each.files("train")) for each in held)
-    every = read + sum(len(each.left) for each in located)
-    every += sum(len({*path} - {*each.files("train")}) for each in held for path in each.splits.values())
+    read = sum(len(corpus.files) for corpus in located)
+    held = [corpus.dataset for corpus in located if corpus.dataset is not None]
+    read += sum(len(dataset.files("train")) for dataset in held)
+    every = read + sum(len(corpus.left) for corpus in located)
+    every += sum(len({*path} - {*dataset.files("train")}) for dataset in held for path in dataset.splits.values())
     return {"files": [read, every]} if read else {}
 
 
 def names(located: Iterable[Located]) -> str:
     """The names of the files that are read, where others of a folder are not; empty if there are no others."""
-    read = [path.relative_to(each.folder).as_posix() for each in located if each.left for path in each.files]
+    read = [path.relative_to(corpus.folder).as_posix() for corpus in located if corpus.left for path in corpus.files]
     more = [f"{len(read) - _NAMED} more"] if len(read) > _NAMED else []
     return ", ".join([*read[:_NAMED], *more])
 
@@ -75,9 +75,9 @@ def of_text(tokens: Sequence[Array], offsets: Sequence[Array], unknown: int) -> 
     """
     sentences = np.concatenate([*map(np.diff, offsets)])
     missed = sum(
-        int(np.count_nonzero(each[start : start + _CHUNK] == unknown))
-        for each in tokens
-        for start in range(0, len(each), _CHUNK)
+        int(np.count_nonzero(ids[start : start + _CHUNK] == unknown))
+        for ids in tokens
+        for start in range(0, len(ids), _CHUNK)
     )
     return {
         "documents": len(sentences),
@@ -106,37 +106,40 @@ def sentence(facts: Mapping[str, Any], files_read: str = "") -> str:
 
 def merged(texts: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
     """The distinct facts of texts, each with the lowest share of the `targets` of the recipes that read it."""
-    found: list[tuple[dict[str, Any], dict[str, float]]] = []
+    distinct: list[tuple[dict[str, Any], dict[str, float]]] = []
     for text in texts:
-        own = {name: value for name, value in text.items() if name != "targets"}
-        lowest = next((shares for facts, shares in found if facts == own), None)
+        shared_facts = {name: value for name, value in text.items() if name != "targets"}
+        lowest = next((shares for facts, shares in distinct if facts == shared_facts), None)
         if lowest is None:
-            found.append((own, lowest := {}))
+            distinct.append((shared_facts, lowest := {}))
         for words, share in text.get("targets", {}).items():
             lowest[words] = min(share, lowest.get(words, share))
-    return [{**facts, **({"targets": shares} if shares else {})} for facts, shares in found]
+    return [{**facts, **({"targets": shares} if shares else {})} for facts, shares in distinct]
 
 
 def doubts(facts: Mapping[str, Any]) -> list[str]:
     """What a user should know of a text that is perhaps not what it is taken for, a sentence each."""
-    found = []
+    warnings = []
     if facts.get("unknown", 0) > UNKNOWN:
-        found.append(
+        warnings.append(
             f"{facts['unknown']:.1%} of the tokens are unknown ([UNK]), and models learn to predict them: take a "
             "larger tokenizer.vocabulary, one of bytes (tokenizer=byte_level_bpe), or another --vocab"
         )
     if facts.get("single", 0) >= SINGLE:
-        found.append(
+        warnings.append(
             f"{facts['single']:.0%} of the documents have one sentence: if they are sentences or lines of longer "
             "ones, say where these end, as with --set corpus.documents=blank-line (or article)"
         )
-    return found
+    return warnings
 
 
 def layout_doubts(located: Iterable[Located], unit: str) -> list[str]:
     """A sentence about the first file that looks like one of other documents than its type has."""
     first = [
-        (path, each.source.column) for each in located if not each.source.lines for path in each.files[:_LOOKED_AT]
+        (path, corpus.source.column)
+        for corpus in located
+        if not corpus.source.lines
+        for path in corpus.files[:_LOOKED_AT]
     ]
     for path, column in first if unit in ("by-type", "file", "record") else ():
         lines = [line.strip() for line in _beginning(path, column)]

@@ -28,7 +28,7 @@ def sentences(document: str) -> Iterator[str]:
     for piece in cut(document, PIECE):
         for segment in sentencex.segment("en", piece):
             if sentence := segment.strip():
-                yield from (_WITHIN.sub(" ", part) for each in cut(sentence, LONGEST) if (part := each.strip()))
+                yield from (_WITHIN.sub(" ", part) for piece in cut(sentence, LONGEST) if (part := piece.strip()))
 
 
 def cut(text: str, longest: int) -> Iterator[str]:
@@ -37,9 +37,9 @@ def cut(text: str, longest: int) -> Iterator[str]:
     while len(text) - start > longest:
         end = start + longest
         for mark in ("\n\n", "\n", " "):
-            found = text.rfind(mark, start, end)
-            if found > start:
-                end = found + len(mark)
+            begin = text.rfind(mark, start, end)
+            if begin > start:
+                end = begin + len(mark)
                 break
         yield text[start:end]
         start = end

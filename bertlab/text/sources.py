@@ -62,10 +62,10 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
     the Hub, where `name@revision` is an earlier state. Raises `BadInput` if there is no such source, or if it has no
     usable file.
     """
-    if made := _MICROWORLD.fullmatch(name):
+    if match := _MICROWORLD.fullmatch(name):
         from bertlab import synthetic as microworld
 
-        count = int(made[1] or microworld.DOCUMENTS)
+        count = int(match[1] or microworld.DOCUMENTS)
         source = Source(name="microworld", content=f"microworld:{microworld.VERSION}")
         if count != microworld.DOCUMENTS:
             source = Source(name=name, content=f"{source.content}/{count}")
@@ -77,10 +77,10 @@ def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
     alias, at, revision = name.partition("@")
     reference = Reference.parse(f"{ALIASES.get(alias, alias)}{at}{revision}")
     if reference is not None and not reference.repository.endswith(SUFFIXES):
-        found = hub.dataset(reference, machine.cache, f"corpus '{name}'", LOCAL).as_text()
+        dataset = hub.dataset(reference, machine.cache, f"corpus '{name}'", LOCAL).as_text()
         lines = reference.repository in _OF_LINES
-        source = Source(name=reference.name, content=found.content(["train"]), column=column, lines=lines)
-        return Located(source=source, origin="hub", dataset=found)
+        source = Source(name=reference.name, content=dataset.content(["train"]), column=column, lines=lines)
+        return Located(source=source, origin="hub", dataset=dataset)
     if "/" in name or name.endswith(SUFFIXES):
         raise BadInput(f"corpus '{name}' does not exist: give a file, a folder or a name")
     mirror = [path.name for path in machine.data.iterdir()] if machine.data else []
@@ -101,7 +101,7 @@ def _local(path: Path, name: str, column: str, machine: Machine) -> Located | No
             return None
     files, left = _files(path, configuration)
     stem = path.resolve().name
-    lines = any(ALIASES.get(each, "").partition(":")[0] in _OF_LINES for each in (name, stem))
+    lines = any(ALIASES.get(suffix, "").partition(":")[0] in _OF_LINES for suffix in (name, stem))
     called = f"{stem}:{configuration}" if configuration else stem
     source = Source(name=called, content=content(files, machine), column=column, lines=lines)
     folder = path.parent if path in files else path
@@ -192,7 +192,7 @@ def _files(path: Path, configuration: str = "") -> tuple[tuple[Path, ...], tuple
             raise BadInput(f"corpus {path} is of no supported kind: give {supported}")
         return (path,), ()
     try:
-        usable = {each.relative_to(path).as_posix(): each for each in sorted(_below(path)) if _usable(each)}
+        usable = {file.relative_to(path).as_posix(): file for file in sorted(_below(path)) if _usable(file)}
     except OSError as error:
         raise unusable(error, "corpus") from None
     if not usable:
@@ -202,20 +202,20 @@ def _files(path: Path, configuration: str = "") -> tuple[tuple[Path, ...], tuple
         chosen = set(splits.training([*usable], _ENDS) if of_card is None else of_card)
     except BadInput as error:
         raise BadInput(f"corpus {path} {error}") from None
-    files = tuple(each for name, each in usable.items() if name in chosen)
+    files = tuple(file for name, file in usable.items() if name in chosen)
     if not files:
         advice = f"add files that end in {supported}"
         raise BadInput(f"corpus {path} has a card whose training files cannot be read: {advice}")
-    return files, tuple(each for name, each in usable.items() if name not in chosen)
+    return files, tuple(file for name, file in usable.items() if name not in chosen)
 
 
 def _below(folder: Path) -> Iterator[Path]:
     """All below a folder, without hidden folders. Raises `OSError` for a folder that cannot be listed, which `rglob`
     leaves out."""
-    for each in folder.iterdir():
-        yield each
-        if each.is_dir() and not each.is_symlink() and not each.name.startswith("."):
-            yield from _below(each)
+    for entry in folder.iterdir():
+        yield entry
+        if entry.is_dir() and not entry.is_symlink() and not entry.name.startswith("."):
+            yield from _below(entry)
 
 
 def _usable(path: Path) -> bool:

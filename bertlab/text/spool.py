@@ -60,10 +60,10 @@ class Spool:
         lengths, hashes, begins = array.array("q"), bytearray(), []
         written = shown = 0
         with path.open("wb", buffering=BLOCK) as stream:
-            for each in located:
+            for corpus in located:
                 before = len(lengths)
                 begins.append(written)
-                for text in documents(each, unit):
+                for text in documents(corpus, unit):
                     encoded = text.encode("utf-8", "replace")  # JSON can hold halves of surrogate pairs
                     stream.write(encoded)
                     lengths.append(len(encoded))
@@ -73,12 +73,12 @@ class Spool:
                         progress(written, 0, "reading text")
                         shown = written
                 if len(lengths) == before:
-                    raise BadInput(f"corpus '{each.source.name}' is empty: give one with text")
-                if not unchanged(each):
-                    raise BadInput(f"corpus '{each.source.name}' has changed: give the same command again")
+                    raise BadInput(f"corpus '{corpus.source.name}' is empty: give one with text")
+                if not unchanged(corpus):
+                    raise BadInput(f"corpus '{corpus.source.name}' has changed: give the same command again")
         sides, order = np.frombuffer(hashes, dtype="<u8").reshape(-1, 2).T
         if sides.min() == sides.max():
-            names = ", ".join(f"'{each.source.name}'" for each in located)
+            names = ", ".join(f"'{corpus.source.name}'" for corpus in located)
             raise BadInput(
                 f"corpus {names} is a single document: give two or more, for some are held out; or say where one ends "
                 "in a file of several, as with --set corpus.documents=blank-line (or line, article, babylm)"
@@ -160,13 +160,13 @@ def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer, annotate: An
     def add() -> None:
         packed.extend(tokenizer.pack(texts))
         if annotate is not None:
-            found = annotation.marks(texts, tokenizer, annotate)
-            tokens = [len(each) // tokenizer.dtype.itemsize for each in packed[len(packed) - len(texts) :]]
-            if tokens != [*map(len, found)]:
+            sentence_marks = annotation.marks(texts, tokenizer, annotate)
+            tokens = [len(ids) // tokenizer.dtype.itemsize for ids in packed[len(packed) - len(texts) :]]
+            if tokens != [*map(len, sentence_marks)]:
                 raise BadInput(
                     f"tokenizer {tokenizer.settings.kind}: pack and offsets give other tokens: make them agree"
                 )
-            marked.extend(found)
+            marked.extend(sentence_marks)
 
     for number, document in enumerate(documents):
         for sentence in sentences(document):
@@ -181,14 +181,14 @@ def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer, annotate: An
     owner = np.array(owners, dtype=np.intp)
     lengths = np.fromiter(map(len, packed), dtype=np.int64, count=len(packed)) // tokenizer.dtype.itemsize
     enough = np.bincount(owner, weights=lengths) >= 2
-    kept = (lengths > 0) & enough[owner]
-    counts = np.bincount(owner[kept])
+    in_text = (lengths > 0) & enough[owner]
+    counts = np.bincount(owner[in_text])
     return Tokenised(
-        tokens=b"".join(itertools.compress(packed, kept.tolist())),
-        sentences=lengths[kept].astype(np.int32),
+        tokens=b"".join(itertools.compress(packed, in_text.tolist())),
+        sentences=lengths[in_text].astype(np.int32),
         documents=counts[counts > 0].astype(np.int32),
         numbers=np.flatnonzero(counts),
-        marks=b"".join(itertools.compress(marked, kept.tolist())),
+        marks=b"".join(itertools.compress(marked, in_text.tolist())),
     )
 
 

@@ -71,19 +71,19 @@ def first_documents(by_source: Sequence[int], corpora: int) -> int:
 
     Raises `BadInput` if there are fewer sources, or no document in these.
     """
-    given = f"inputs.corpora is {corpora}"
+    setting = f"inputs.corpora is {corpora}"
     if not by_source:
         raise BadInput(
-            f"{given}, and an earlier version prepared the corpus, without the sources of its documents: remove it "
+            f"{setting}, and an earlier version prepared the corpus, without the sources of its documents: remove it "
             "(bertlab runs --remove) and run again"
         )
     if corpora > len(by_source):
-        raise BadInput(f"{given}, and the number of corpora is {len(by_source)}: give more, or set it to 0 for all")
+        raise BadInput(f"{setting}, and the number of corpora is {len(by_source)}: give more, or set it to 0 for all")
     if not (documents := sum(by_source[:corpora])):
         raise BadInput(
-            f"{given}: all documents of {'the first corpus' if corpora == 1 else 'these corpora'} are held out or have "
-            "less than two tokens: give more (corpus.documents says what a document is), or the corpora in another "
-            "order"
+            f"{setting}: all documents of {'the first corpus' if corpora == 1 else 'these corpora'} are held out or "
+            "have less than two tokens: give more (corpus.documents says what a document is), or the corpora in "
+            "another order"
         )
     return documents
 
@@ -127,19 +127,20 @@ def share_of(text: Part, share: float, fewest: int, order: Int64 | None = None) 
     order = by_hash(text) if order is None else order
     chosen = np.sort(order[: max(fewest, round(share * len(order)))])
     sizes = np.diff(documents)
-    kept = np.zeros(len(sizes), dtype=np.bool_)
-    kept[chosen] = True
+    is_chosen = np.zeros(len(sizes), dtype=np.bool_)
+    is_chosen[chosen] = True
     # Documents that follow each other are copied together.
     first = chosen[np.flatnonzero(np.diff(chosen, prepend=-2) > 1)]
     behind = chosen[np.flatnonzero(np.diff(chosen, append=len(order) + 1) > 1)] + 1
-    places = [
-        slice(*each) for each in zip(*(sentences[documents[each]].tolist() for each in (first, behind)), strict=True)
+    runs = [
+        slice(*span)
+        for span in zip(*(sentences[documents[bounds]].tolist() for bounds in (first, behind)), strict=True)
     ]
     return Part(
-        np.concatenate([text.tokens[place] for place in places]),
-        np.concatenate(([0], np.diff(sentences)[np.repeat(kept, sizes)])).cumsum(),
+        np.concatenate([text.tokens[run] for run in runs]),
+        np.concatenate(([0], np.diff(sentences)[np.repeat(is_chosen, sizes)])).cumsum(),
         np.concatenate(([0], sizes[chosen])).cumsum(),
-        None if text.marks is None else np.concatenate([text.marks[place] for place in places]),
+        None if text.marks is None else np.concatenate([text.marks[run] for run in runs]),
     )
 
 
@@ -160,14 +161,14 @@ def prepare(
     located: Sequence[Located],
     directory: Path,
     *,
-    given: Path | None = None,
+    vocabulary_file: Path | None = None,
     workers: int = 1,
     progress: Progress,
 ) -> dict[str, Any]:
     """Builds the tokenised corpus of the sources `located` in `directory`, which exists and is the caller's own.
 
-    `given` is the vocabulary file to use, None to train one; `workers` is the number of processes that tokenise a large
-    corpus. Progress is in bytes of text; their total is unknown, and given as 0, while sources are read.
+    `vocabulary_file` is the vocabulary to use, None to train one; `workers` is the number of processes that tokenise a
+    large corpus. Progress is in bytes of text; their total is unknown, and given as 0, while sources are read.
 
     Returns facts, ready for JSON, which it also writes to `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of
     text), of each part `documents`, `sentences`, `tokens` and `bytes`, `documents_by_source` (lists by part),
@@ -179,7 +180,7 @@ def prepare(
     try:
         spool = Spool.write(path, located, progress, corpus.documents)
         train, heldout = spool.split(corpus.heldout)
-        trained = _trained(tokenizer, given, spool, train, progress)
+        trained = _trained(tokenizer, vocabulary_file, spool, train, progress)
         trained.save(vocabulary)
         size = int(spool.lengths.sum())
         done, by_source = 0, {part: np.zeros(len(located), dtype=np.int64) for part in PARTS}
@@ -189,9 +190,13 @@ def prepare(
             tokens, *offsets = (directory / part / name for name in _FILES)
             marks = directory / part / _MARKS if corpus.annotator else None
             blocks, counts = spool.blocks(chosen), []
-            made = tokenise_all(path, blocks, tokenizer, vocabulary, processes, corpus.annotator)
-            with closing(made), tokens.open("wb") as stream, marks.open("wb") if marks else nullcontext() as marked:
-                for block, tokenised in zip(blocks, made, strict=True):
+            blocks_of_tokens = tokenise_all(path, blocks, tokenizer, vocabulary, processes, corpus.annotator)
+            with (
+                closing(blocks_of_tokens),
+                tokens.open("wb") as stream,
+                marks.open("wb") if marks else nullcontext() as marked,
+            ):
+                for block, tokenised in zip(blocks, blocks_of_tokens, strict=True):
                     stream.write(tokenised.tokens)
                     if marked is not None:
                         marked.write(tokenised.marks)
@@ -213,7 +218,7 @@ def prepare(
             "tokens": len(opened.tokens),
             "bytes": int(spool.lengths[chosen].sum()),
         }
-    facts["documents_by_source"] = {part: each.tolist() for part, each in by_source.items()}
+    facts["documents_by_source"] = {part: counts.tolist() for part, counts in by_source.items()}
     facts["unigram_entropy"] = _unigram_entropy(parts[-1], trained.size)
     of_text = text_facts.of_text([part.tokens for part in parts], [part.documents for part in parts], trained.unk)
     facts["text"] = text_facts.files(located) | of_text
@@ -239,21 +244,21 @@ def open_corpus(directory: Path, tokenizer: Tokenizer, *, check: bool = True) ->
         if check and _fingerprint(directory, tokenizer) != facts["fingerprint"]:
             raise ValueError("its fingerprint has changed")
         trained = tokenizer.load(directory / tokenizer.file)
-        known = facts.get("documents_by_source", {})  # an earlier version did not record them
-        train, heldout = (_open_part(directory / part, trained.dtype, known.get(part, ())) for part in PARTS)
+        by_source = facts.get("documents_by_source", {})  # an earlier version did not record them
+        train, heldout = (_open_part(directory / part, trained.dtype, by_source.get(part, ())) for part in PARTS)
     except (OSError, ValueError, KeyError) as error:
         raise BadInput(f"the tokenised corpus {directory} is damaged ({error}): remove it and run again") from None
     return TokenisedCorpus(tokenizer=trained, train=train, heldout=heldout, facts=facts)
 
 
 def _trained(
-    tokenizer: Tokenizer, given: Path | None, spool: Spool, train: Int64, progress: Progress
+    tokenizer: Tokenizer, vocabulary_file: Path | None, spool: Spool, train: Int64, progress: Progress
 ) -> TrainedTokenizer:
     trained: TrainedTokenizer
-    if given is not None:
-        trained = tokenizer.load(given)
-        if tokenizer.given not in ("", f"sha256:{digest(given)}"):
-            raise BadInput(f"vocabulary {given} has changed since the run was planned: run again")
+    if vocabulary_file is not None:
+        trained = tokenizer.load(vocabulary_file)
+        if tokenizer.given not in ("", f"sha256:{digest(vocabulary_file)}"):
+            raise BadInput(f"vocabulary {vocabulary_file} has changed since the run was planned: run again")
         return trained
     progress(0, 1, "training the vocabulary")
     trained = tokenizer.train(spool.sample(train, SAMPLE))

@@ -133,7 +133,7 @@ def test_a_corpus_has_the_spans_of_a_pipeline(monkeypatch, tmp_path):
         directory = tmp_path / f"corpus{each}"
         directory.mkdir()
         corpus = Corpus(sources=(located.source,), annotator=each)
-        tokens.prepare(corpus, settings, [located], directory, given=vocabulary, progress=silent)
+        tokens.prepare(corpus, settings, [located], directory, vocabulary_file=vocabulary, progress=silent)
         built[each] = tokens.open_corpus(directory, settings)
     marked, plain = built[annotator], built[""]
     assert plain.train.marks is None

@@ -171,7 +171,7 @@ def test_the_documents_of_each_source_are_known(build, monkeypatch, tmp_path, wo
     TrainedWordPiece([*SPECIALS, *WORDS, "number", ".", *map(str, range(200))]).save(path)
     every = world(150)
     sources_of = [[*every[:40], *SHORT], [*SHORT, *every[40:60]], [*SHORT, *every[60:]]]
-    corpus = opened(build(sources_of, given=path, workers=workers))
+    corpus = opened(build(sources_of, vocabulary_file=path, workers=workers))
     last = [{text.split()[-1].removesuffix(".") for text in texts} for texts in (every[:40], every[40:60], every[60:])]
     for part in (corpus.train, corpus.heldout):
         ends = np.cumsum(part.by_source)
@@ -329,12 +329,12 @@ def test_a_given_vocabulary_is_used_as_it_is(build, tmp_path):
     entries = ["cat", *SPECIALS, *WORDS[1:], ".", *(f"[unused{number}]" for number in range(70_000))]
     TrainedWordPiece(entries).save(path)
     content = sources.content([path], Machine(cache=tmp_path / "cache"))
-    corpus = opened(build(world(30), given=path, tokenizer=WordPiece(given=content)))
+    corpus = opened(build(world(30), vocabulary_file=path, tokenizer=WordPiece(given=content)))
     assert corpus.tokenizer.vocabulary == entries
     assert corpus.train.tokens.dtype == np.uint32
     assert corpus.tokenizer.unk in corpus.train.tokens
     with pytest.raises(BadInput, match="has changed"):
-        build(world(30), name="changed", given=path, tokenizer=WordPiece(given=f"sha256:{0:064}"))
+        build(world(30), name="changed", vocabulary_file=path, tokenizer=WordPiece(given=f"sha256:{0:064}"))
 
 
 @pytest.mark.parametrize(

@@ -57,28 +57,28 @@ def tokens(
     """
     if not isinstance(listed, list) or not all(map(_is_token, listed)):
         return None
-    named = [("tokenizer.json", each) for each in listed]
+    named = [("tokenizer.json", token) for token in listed]
     if directory is not None:
-        named += [(str(directory / name), each) for name, each in _beside(directory, specials)]
-    found: dict[str, Token] = {}
-    places: dict[str, str] = {}
-    for place, token in named:
+        named += [(str(directory / name), token) for name, token in _beside(directory, specials)]
+    by_text: dict[str, Token] = {}
+    files: dict[str, str] = {}
+    for file, token in named:
         text = token["content"]
-        first = found.setdefault(text, {"id": None, "normalized": True, "special": False, **token})
-        places.setdefault(text, place)
+        first = by_text.setdefault(text, {"id": None, "normalized": True, "special": False, **token})
+        files.setdefault(text, file)
         if token.get("id") not in (None, first["id"]):
             if first["id"] is not None:
-                raise _misplaced(place, token, f"{places[text]} {first['id']}")
+                raise _misplaced(file, token, f"{files[text]} {first['id']}")
             first["id"] = token["id"]
-    for text, token in found.items():
+    for text, token in by_text.items():
         if text in entries and token["id"] not in (None, entries[text]):
-            raise _misplaced(places[text], token, f"the vocabulary {entries[text]}")
+            raise _misplaced(files[text], token, f"the vocabulary {entries[text]}")
         token["id"] = entries.get(text, token["id"])
-    ordered = sorted(found.values(), key=lambda token: (token["id"] is None, token["id"] or 0))
+    ordered = sorted(by_text.values(), key=lambda token: (token["id"] is None, token["id"] or 0))
     beyond = [token for token in ordered if token["content"] not in entries]
     for number, token in enumerate(beyond, start=len(entries)):
         if token["id"] not in (None, number):
-            raise _misplaced(places[token["content"]], token, f"the next one is {number}")
+            raise _misplaced(files[token["content"]], token, f"the next one is {number}")
         token["id"] = number
     return [token for token in ordered if token["content"] not in specials]
 
@@ -148,6 +148,6 @@ def _is_token(value: Any) -> bool:
     return type(value.get("id")) is int and all(isinstance(value.get(flag, False), bool) for flag in _FLAGS)
 
 
-def _misplaced(place: str, token: Token, other: str) -> BadInput:
-    wrong = f"{place} gives the added token {shown(token['content'])} the id {token['id']}, and {other}"
+def _misplaced(file: str, token: Token, other: str) -> BadInput:
+    wrong = f"{file} gives the added token {shown(token['content'])} the id {token['id']}, and {other}"
     return BadInput(f"{wrong}: only tokenizers whose added tokens follow their vocabulary can be read")

@@ -25,9 +25,9 @@ def alphabet(frequency: Mapping[str, int], entries: int, cost: Callable[[str], i
     if covered >= enough:
         return in_order[:usual]
     used = sum(map(cost, in_order[:usual]))
-    for place, character in enumerate(in_order[usual:], start=usual):
+    for rank, character in enumerate(in_order[usual:], start=usual):
         used += cost(character)
         if used > ROOM * entries or (covered >= enough and frequency[character] <= FEW):
-            return in_order[:place]
+            return in_order[:rank]
         covered += frequency[character]
     return in_order

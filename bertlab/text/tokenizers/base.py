@@ -168,8 +168,8 @@ class TrainedTokenizer:
             pair=f"{cls} $A {sep} $B:1 {sep}:1",
             special_tokens=[(cls, self.cls), (sep, self.sep)],
         )
-        own = backend.post_processor
-        backend.post_processor = template if own is None else processors.Sequence([own, template])
+        existing = backend.post_processor
+        backend.post_processor = template if existing is None else processors.Sequence([existing, template])
         inputs = ["input_ids", *["token_type_ids"] * (segments > 1), "attention_mask"]
         config = {**self.config, "model_max_length": length, "model_input_names": inputs}
         config |= dict(zip(ROLES, self.specials, strict=True))
@@ -183,21 +183,21 @@ class TrainedTokenizer:
 
 def tells(directory: Path) -> bool:
     """Whether the special_tokens_map.json of a checkpoint directory says more than which tokens its kind has."""
-    known = {token for each in arms(Tokenizer).values() for token in getattr(each, "specials", SPECIALS)}
-    return (directory / MAP).is_file() and is_telling(directory / MAP, known)
+    specials = {token for tokenizer in arms(Tokenizer).values() for token in getattr(tokenizer, "specials", SPECIALS)}
+    return (directory / MAP).is_file() and is_telling(directory / MAP, specials)
 
 
 def read(directory: Path) -> TrainedTokenizer:
     """The tokenizer of a checkpoint directory of `transformers`. Raises `BadInput` if it has none that can be read."""
     for settings in arms(Tokenizer).values():
-        found: TrainedTokenizer | None = settings.read(directory)
-        if found is not None:
-            return found
+        tokenizer: TrainedTokenizer | None = settings.read(directory)
+        if tokenizer is not None:
+            return tokenizer
     path = directory / "tokenizer.json"
     if path.is_file():
-        known = ", ".join(name for name, each in arms(Tokenizer).items() if not each._own)
+        kinds = ", ".join(name for name, tokenizer_class in arms(Tokenizer).items() if not tokenizer_class._own)
         models = "BERT, RoBERTa, ALBERT and ModernBERT"
-        raise BadInput(f"{path} is of another kind: only {known} as in {models} can be read")
+        raise BadInput(f"{path} is of another kind: only {kinds} as in {models} can be read")
     raise BadInput(
         f"{directory} has neither tokenizer.json nor vocab.txt, nor vocab.json and merges.txt: add the tokenizer that "
         "the checkpoint was trained with (AutoTokenizer of transformers, with sentencepiece and protobuf, saves a "

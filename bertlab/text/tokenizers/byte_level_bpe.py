@@ -72,27 +72,27 @@ class ByteLevelBPE(Tokenizer):
 
     def load(self, path: Path) -> TrainedByteLevelBPE:
         """Reads a `tokenizer.json`. Raises `BadInput` if it is of another kind, or does not go with the settings."""
-        found = self._from_json(load_object(path))
-        if found is None:
+        tokenizer = self._from_json(load_object(path))
+        if tokenizer is None:
             raise BadInput(
                 f"vocabulary {path} is not the tokenizer.json of a byte-level BPE as {self.model}'s: give one"
             )
-        theirs = found.settings.add_prefix_space
+        theirs = tokenizer.settings.add_prefix_space
         if theirs != self.add_prefix_space:
             raise BadInput(f"vocabulary {path} is of tokenizer.add_prefix_space={str(theirs).lower()}: set it")
-        found.settings = self
-        return found
+        tokenizer.settings = self
+        return tokenizer
 
     @classmethod
     def read(cls, directory: Path) -> TrainedByteLevelBPE | None:
         """From tokenizer.json, or from vocab.json and merges.txt, which older checkpoints have."""
         whole, entries, merges = (directory / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
         if whole.is_file():
-            found = cls._from_json(load_object(whole), directory)
-            theirs = None if found is None else optional_object(directory / CONFIG).get("add_prefix_space")
-            if found is not None and theirs not in (None, found.settings.add_prefix_space):
+            tokenizer = cls._from_json(load_object(whole), directory)
+            theirs = None if tokenizer is None else optional_object(directory / CONFIG).get("add_prefix_space")
+            if tokenizer is not None and theirs not in (None, tokenizer.settings.add_prefix_space):
                 raise BadInput(f"{whole} and {CONFIG} differ in add_prefix_space: correct one")
-            return found
+            return tokenizer
         if not entries.is_file() or not merges.is_file():
             return None
         lines = content(merges, "checkpoint file").decode(errors="replace").replace("\r", "").split("\n")
@@ -117,7 +117,7 @@ class ByteLevelBPE(Tokenizer):
         if not isinstance(merges, list) or not isinstance(entries, dict):
             return None
         added = tokens(data.get("added_tokens") or [], entries, cls.specials, directory)
-        pairs = [each.split(" ") if isinstance(each, str) else each for each in merges]  # old files join the two
+        pairs = [merge.split(" ") if isinstance(merge, str) else merge for merge in merges]  # old files join the two
         return None if added is None else cls._of(entries, pairs, splitting.get("add_prefix_space", True), added)
 
     @classmethod

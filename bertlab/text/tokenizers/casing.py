@@ -21,7 +21,7 @@ _MARKER = re.compile(r"\[.*\]")
 
 def reading(vocabulary: Sequence[str]) -> dict[str, Any]:
     """The first of `READINGS` in which text can have every entry."""
-    return next(each for each in READINGS if not lost(vocabulary, **each))
+    return next(case for case in READINGS if not lost(vocabulary, **case))
 
 
 def disagrees(vocabulary: Sequence[str], lowercase: bool, strip_accents: bool | None) -> tuple[str, bool]:

@@ -47,9 +47,9 @@ class ModernBPE(ByteLevelBPE):
         if data.get("normalizer") != _NFC or not isinstance(model, dict) or not isinstance(added, list):
             return None
         entries = model.get("vocab")
-        if not isinstance(entries, dict) or not all(isinstance(each, dict) for each in added):
+        if not isinstance(entries, dict) or not all(isinstance(token, dict) for token in added):
             return None
-        entries = {**entries, **{str(each.get("content")): each.get("id") for each in added}}
+        entries = {**entries, **{str(token.get("content")): token.get("id") for token in added}}
         if not entries.keys() >= {*SPECIALS}:
             return None
         return super()._from_json({**data, "normalizer": None, "model": {**model, "vocab": entries}}, directory)

@@ -104,10 +104,10 @@ class WordPiece(Tokenizer):
     def load(self, path: Path) -> TrainedWordPiece:
         """Reads a `vocab.txt`, or a `tokenizer.json` if it is `whole`. Raises `BadInput` if it is of another kind, if
         it lacks one of the special tokens, and if its vocabulary is of another case."""
-        found = self._whole(path) if self.whole else self._plain(path)
+        tokenizer = self._whole(path) if self.whole else self._plain(path)
         if self.given:  # one that was not trained on text of this case
-            self._require_case(found, f"vocabulary {path}", "tokenizer.lowercase={}", "tokenizer.accents=keep")
-        return found
+            self._require_case(tokenizer, f"vocabulary {path}", "tokenizer.lowercase={}", "tokenizer.accents=keep")
+        return tokenizer
 
     def _plain(self, path: Path, added: Sequence[Token] = ()) -> TrainedWordPiece:
         data = content(path, "vocabulary")
@@ -117,14 +117,14 @@ class WordPiece(Tokenizer):
             return TrainedWordPiece(_entries(path, data), self, added)
 
     def _whole(self, path: Path) -> TrainedWordPiece:
-        found = self._from_json(load_object(path))
-        if found is None:
+        tokenizer = self._from_json(load_object(path))
+        if tokenizer is None:
             raise BadInput(f"vocabulary {path} is not the tokenizer.json of a WordPiece as BERT's: give one")
         for name in ("lowercase", "accents"):
-            if (theirs := getattr(found.settings, name)) != getattr(self, name):
+            if (theirs := getattr(tokenizer.settings, name)) != getattr(self, name):
                 raise BadInput(f"vocabulary {path} is of tokenizer.{name}={str(theirs).lower()}: set it")
-        found.settings = self
-        return found
+        tokenizer.settings = self
+        return tokenizer
 
     @classmethod
     def read(cls, directory: Path) -> TrainedWordPiece | None:
@@ -132,32 +132,36 @@ class WordPiece(Tokenizer):
         whole, plain, config = (directory / n for n in ("tokenizer.json", "vocab.txt", CONFIG))
         if whole.is_file():
             with _about(whole):
-                found = cls._from_json(load_object(whole), directory)
+                tokenizer = cls._from_json(load_object(whole), directory)
         else:
-            found = cls._from_text(directory) if plain.is_file() else None
-        if found is None:
+            tokenizer = cls._from_text(directory) if plain.is_file() else None
+        if tokenizer is None:
             return None
         described = optional_object(config)
         _require_berts(described, config, alone=not whole.is_file())
-        settings, lowercase = found.settings, described.get("do_lower_case")
+        settings, lowercase = tokenizer.settings, described.get("do_lower_case")
         alike = lowercase in (None, settings.lowercase)
         if not alike or (
             "strip_accents" in described and cls._like(settings.lowercase, described["strip_accents"]) != settings
         ):
             differ = "accents" if alike else "lower-casing"
             raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in {differ}: correct one")
-        if found.added:
+        if tokenizer.added:
             if described.get("split_special_tokens"):
-                token = shown(found.added[0]["content"])
+                token = shown(tokenizer.added[0]["content"])
                 raise BadInput(
                     f"{config} has split_special_tokens true: only tokenizers that leave {token} whole can be read"
                 )
-            found.settings = dataclasses.replace(settings, whole=True)
-        place = f"the vocabulary of {directory}"
+            tokenizer.settings = dataclasses.replace(settings, whole=True)
+        source = f"the vocabulary of {directory}"
         cls._require_case(
-            found.settings, found, place, f"do_lower_case to {{}} in {CONFIG}", f"strip_accents to false in {CONFIG}"
+            tokenizer.settings,
+            tokenizer,
+            source,
+            f"do_lower_case to {{}} in {CONFIG}",
+            f"strip_accents to false in {CONFIG}",
         )
-        return found
+        return tokenizer
 
     @classmethod
     def _from_text(cls, directory: Path) -> TrainedWordPiece:
@@ -177,15 +181,15 @@ class WordPiece(Tokenizer):
         with _about(plain):
             return TrainedWordPiece(entries, settings, tokens([], numbers, SPECIALS, directory) or [])
 
-    def _require_case(self, found: TrainedWordPiece, place: str, case: str, accents: str) -> None:
+    def _require_case(self, tokenizer: TrainedWordPiece, source: str, case: str, accents: str) -> None:
         """Raises `BadInput` for a vocabulary of text of another case, or of text with accents if it strips them; `case`
         and `accents` are what to set."""
-        added = {token["content"] for token in found.added}
-        entries = [piece for piece in found.vocabulary if piece not in added]
+        added = {token["content"] for token in tokenizer.added}
+        entries = [piece for piece in tokenizer.vocabulary if piece not in added]
         why, of_accents = casing.disagrees(entries, self.lowercase, self.strip_accents)
         if why:
             raise BadInput(
-                f"{place} {why}: set {accents if of_accents else case.format(str(not self.lowercase).lower())}"
+                f"{source} {why}: set {accents if of_accents else case.format(str(not self.lowercase).lower())}"
             )
 
     @classmethod
@@ -214,14 +218,14 @@ class WordPiece(Tokenizer):
         if (model["type"], normalizer.get("type")) != ("WordPiece", "BertNormalizer"):
             return None
         settings = cls._like(normalizer.get("lowercase"), normalizer.get("strip_accents"))
-        found = TrainedWordPiece(sorted(entries, key=entries.__getitem__), settings)
+        tokenizer = TrainedWordPiece(sorted(entries, key=entries.__getitem__), settings)
         normalizer = normalizer | {"strip_accents": settings.strip_accents}
-        ours = json.loads(found.backend.to_str())
+        ours = json.loads(tokenizer.backend.to_str())
         theirs = {"model": model, "normalizer": normalizer, "pre_tokenizer": data.get("pre_tokenizer")}
         if any(ours[part] != value for part, value in theirs.items()):
             return None
         added = tokens(data.get("added_tokens") or [], entries, SPECIALS, directory)
-        return None if added is None else TrainedWordPiece(found.vocabulary, settings, added)
+        return None if added is None else TrainedWordPiece(tokenizer.vocabulary, settings, added)
 
     def _bert(self, backend: RustTokenizer) -> RustTokenizer:
         """Gives `backend` BERT's cleaning and its splitting at spaces and punctuation."""
