@@ -95,7 +95,7 @@ class World:
 
 
 def _found(one: dict[int, list[Metric]], two: dict[int, list[Metric]]) -> Effect:
-    found = effect(one, two, resamples=1)
+    found = effect(one, two)
     assert found is not None
     return found
 
@@ -188,7 +188,7 @@ def collapsing(chance: float, gain: float, n: int, studies: int, key: int = 0) -
 
 def _over(differences: np.ndarray) -> Effect | None:
     row = {seed: [Mean(each)] for seed, each in enumerate(differences)}
-    return effect(row, {seed: [Mean(np.zeros(len(each)))] for seed, each in enumerate(differences)}, resamples=1)
+    return effect(row, {seed: [Mean(np.zeros(len(each)))] for seed, each in enumerate(differences)})
 
 
 def _streams(key: int, studies: int) -> Iterator[np.random.Generator]:

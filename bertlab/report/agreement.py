@@ -17,7 +17,7 @@ from bertlab import keyed
 from bertlab.arrays import Float, Int64
 from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import LEVEL, RESAMPLES, VERDICT_MIN_SEEDS, Interval
+from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Interval
 
 METRIC = "metric"
 ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "likelihood"}
@@ -34,6 +34,7 @@ LEARNED = f"{METRIC} above floors"
 """The paper's metric without the measurements on which the baseline is not above every floor."""
 MOST_HALVED = 12
 """Seeds of a pair that are halved in all ways, 924 for twelve."""
+RESAMPLES = 1000
 _ROUNDING = 1e-9
 """A mean this close to zero is zero: means of equal predictions differ by some 1e-13."""
 Key = TypeVar("Key")

@@ -1,9 +1,8 @@
-"""Metrics as functions of weighted examples, so that a report resamples them without recomputing predictions.
+"""Metrics as sums over examples, so that a report computes their variance without recomputing predictions.
 
 An example is the unit that another test set would sample: a sentence with all its words, or a group of dependent ones.
-Weights serve the bootstrap. Contributions of examples average to the value and measure their influence (an
-infinitesimal or plain jackknife), so the variance of any metric is that of a mean. Shapes: E examples, B weightings, K
-statistics per example. Values are in points (0 to 100).
+Contributions of examples average to the value and measure their influence (an infinitesimal or plain jackknife), so the
+variance of any metric is that of a mean. Shapes: E examples, K statistics per example. Values are in points (0 to 100).
 """
 
 from abc import ABC, abstractmethod
@@ -29,10 +28,6 @@ class Metric(ABC):
         return float(self.contributions().mean())
 
     @abstractmethod
-    def weighted(self, weights: Float) -> Float:
-        """The metric with the examples weighted by (B, E): (B,)."""
-
-    @abstractmethod
     def contributions(self) -> Float:
         """The contribution of each example, (E,); their mean is the metric."""
 
@@ -47,10 +42,6 @@ class Mean(Metric):
 
     scores: Float
     """(E,) what each of E examples scores."""
-
-    def weighted(self, weights: Float) -> Float:
-        """The weighted means, (B,)."""
-        return np.asarray(weights @ self.scores / weights.sum(-1))
 
     def contributions(self) -> Float:
         """The scores."""
@@ -71,10 +62,6 @@ class MetricOfMeans(Metric):
         """The function of the means."""
         return float(self.function(self.statistics.mean(0)))
 
-    def weighted(self, weights: Float) -> Float:
-        """The function of the weighted means, (B,)."""
-        return self.function(weights @ self.statistics / weights.sum(-1, keepdims=True))
-
     def contributions(self) -> Float:
         """Jackknife pseudo-values, shifted to have the metric for their mean."""
         total, number = self.statistics.sum(0), len(self.statistics)
@@ -90,16 +77,12 @@ class MetricOfMeans(Metric):
 
 @dataclass(frozen=True, eq=False)
 class Grouped(Metric):
-    """A metric whose examples are groups of another's: a resample draws or leaves out whole groups. As groups differ in
-    size, one contributes what its examples add beyond the value (the linearised, or cluster-robust, variance)."""
+    """A metric whose examples are groups of another's. As groups differ in size, one contributes what its examples add
+    beyond the value (the linearised, or cluster-robust, variance)."""
 
     metric: Metric
     group: Integer
     """(E,) the number of the group, 0 to G - 1, of each example."""
-
-    def weighted(self, weights: Float) -> Float:
-        """The metric with weights (B, G) on the groups: (B,)."""
-        return self.metric.weighted(weights[:, self.group])
 
     def contributions(self) -> Float:
         """The contribution of each group, (G,)."""

@@ -24,7 +24,7 @@ CLOSE = (0.95, 1.05, 1.0, 0.9, 1.1, 1.0)  # a mean of 1 and a small spread
 def found(values: tuple[float, ...] | np.ndarray) -> Effect | None:
     """The effect of one difference a seed."""
     variant = {seed: [Mean(np.array([value]))] for seed, value in enumerate(values)}
-    return effect(variant, {seed: [Mean(np.zeros(1))] for seed in variant}, resamples=20)
+    return effect(variant, {seed: [Mean(np.zeros(1))] for seed in variant})
 
 
 def verdict(claim: Claim, values: tuple[float, ...] | np.ndarray, published: float | None = None) -> Trial:

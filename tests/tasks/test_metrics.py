@@ -1,4 +1,4 @@
-"""Metrics as functions of weighted examples, against the metrics of the tasks and against their own definition."""
+"""Metrics and what their examples contribute, against the metrics of the tasks and against their own definition."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 from bertlab.tasks.kinds import KINDS as TASK_KINDS
 from bertlab.tasks.kinds import regression
 from bertlab.tasks.metrics import Grouped, Mean, Metric, MetricOfMeans
+from multibootstrap import weighted
 
 TAGS = ("O", "B-LOC", "I-LOC", "B-PER", "I-PER")
 KINDS: list[tuple[str, str]] = [
@@ -57,7 +58,7 @@ def test_the_value_is_the_reported_one(kind: str, metric: str, seed: int) -> Non
     measure = metric_of(kind, metric, found, TAGS)
     names = TAGS if kind == "tagging" else ("no", "yes")
     expected = by_task(kind, metric, found, names)
-    assert measure.weighted(np.ones((1, measure.examples)))[0] == pytest.approx(expected, abs=1e-9)
+    assert measure.value == pytest.approx(expected, abs=1e-9)
     assert measure.contributions().mean() == pytest.approx(expected, abs=1e-9)
     assert len(measure.contributions()) == measure.examples
 
@@ -70,7 +71,7 @@ def test_a_weight_is_a_repetition(kind: str, metric: str) -> None:
     weights = rng.integers(0, 4, (3, measure.examples))
     owner = np.unique(found["sentence"], return_inverse=True)[1] if kind == "tagging" else np.arange(measure.examples)
     names = TAGS if kind == "tagging" else ("no", "yes")
-    for row, value in zip(weights, measure.weighted(weights.astype(float)), strict=True):
+    for row, value in zip(weights, weighted(measure, weights.astype(float)), strict=True):
         drawn = np.repeat(np.arange(measure.examples), row)
         words = [np.flatnonzero(owner == example) for example in drawn]
         sample = {name: values[np.concatenate(words)] for name, values in found.items()}
@@ -83,7 +84,7 @@ def test_contributions_spread_as_the_bootstrap_does(kind: str, metric: str) -> N
     rng = np.random.default_rng(6)
     measure = metric_of(kind, metric, predictions(kind, rng, size=400), TAGS)
     weights = rng.multinomial(measure.examples, np.full(measure.examples, 1 / measure.examples), 3000)
-    by_bootstrap = measure.weighted(weights.astype(float)).std()
+    by_bootstrap = weighted(measure, weights.astype(float)).std()
     by_contribution = measure.contributions().std() / np.sqrt(measure.examples)
     assert by_contribution == pytest.approx(by_bootstrap, rel=0.1)
 
@@ -93,14 +94,14 @@ def test_a_constant_answer(metric: str) -> None:
     found = {"prediction": np.zeros(5, int), "label": np.array([0, 1, 0, 0, 1])}
     expected = {"accuracy": 60.0, "f1": 0.0, "matthews": 0.0}[metric]
     measure = metric_of("classification", metric, found)
-    assert measure.weighted(np.ones((1, 5)))[0] == pytest.approx(expected)
+    assert measure.value == pytest.approx(expected)
     assert measure.contributions().mean() == pytest.approx(expected)
 
 
 @pytest.mark.parametrize("measure", [regression.pearson, regression.Spearman])
 def test_a_constant_number_correlates_with_nothing(measure: type[regression.Spearman]) -> None:
     found = measure(np.full(6, 2.5), np.arange(6.0))
-    assert not found.weighted(np.ones((2, 6))).any()
+    assert found.value == 0
     assert not found.contributions().any()
 
 
@@ -125,7 +126,7 @@ def test_likelihood_and_answers() -> None:
     assert [each.contributions().mean() for each in values] == pytest.approx([87.5 / 3, 250 / 3, (6.25 + 25) / 2])
     assert [each.examples for each in values] == [3, 3, 2]
     # Both words of the first sentence are drawn with it.
-    assert values[2].weighted(np.array([[2.0, 0.0]])) == pytest.approx([6.25])
+    assert weighted(values[2], np.array([[2.0, 0.0]])) == pytest.approx([6.25])
     of_sentences = metric_of("tagging", "likelihood", found | {"log_likelihood": np.log([0.0625, 0.25])})
     assert of_sentences.contributions() == pytest.approx(values[2].contributions())
 
@@ -144,14 +145,14 @@ def test_a_group_is_drawn_and_left_out_as_a_whole(kind: str, metric: str) -> Non
     grouped = metric_of(kind, metric, found | {"group": 7 * group}, TAGS)
     assert grouped.examples == 25
     ones = np.ones((1, 25))
-    assert grouped.contributions().mean() == pytest.approx(rows.weighted(np.ones((1, rows.examples)))[0], abs=1e-9)
+    assert grouped.contributions().mean() == pytest.approx(rows.value, abs=1e-9)
     # leaving one group out moves the metric as its contribution says, up to the curvature of the metric
     without = ones - np.eye(25)
-    jackknife = 24 * (grouped.weighted(ones) - grouped.weighted(without))
+    jackknife = 24 * (weighted(grouped, ones) - weighted(grouped, without))
     contributed = grouped.contributions() - grouped.contributions().mean()
     assert np.corrcoef(jackknife, contributed)[0, 1] > 0.99
     assert contributed.std() == pytest.approx(jackknife.std(), rel=0.15)
-    assert grouped.weighted(without)[3] == pytest.approx(rows.weighted(without[3:4, _owners(found, kind, group)])[0])
+    assert weighted(grouped, without)[3] == pytest.approx(weighted(rows, without[3:4, _owners(found, kind, group)])[0])
 
 
 def _owners(found: dict[str, np.ndarray], kind: str, group: np.ndarray) -> np.ndarray:

@@ -8,30 +8,22 @@ of the example and of their interaction. Seeds and examples are both samples, an
 from __future__ import annotations
 
 import dataclasses
-import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property
 from statistics import fmean, median, stdev
 
 import numpy as np
 
-from bertlab import keyed
-from bertlab.arrays import Float, UInt8
-from bertlab.report.statistics.variance import Confidence, Percentiles, Typical, VarianceComponents, measured
-from bertlab.tasks.metrics import Mean, Metric
+from bertlab.arrays import Float
+from bertlab.report.statistics.variance import BehrensFisher, Typical, VarianceComponents, measured
+from bertlab.tasks.metrics import Metric
 
 LEVEL = 0.95
 """The confidence of every interval in a report."""
-BOOTSTRAP_MIN_SEEDS = 20
-"""Seeds from which on the multi-bootstrap gives the interval. With fewer, its percentiles cover less than their level:
-resamples of a few seeds do not show how far another may lie."""
 VERDICT_MIN_SEEDS = 4
 """The fewest seeds at which the interval has its level (by simulation in the tests), and so the fewest of a verdict.
 Two or three may lie close by chance, and the interval is then too narrow."""
-RESAMPLES = 1000
-BLOCK = 2**22
-"""Weights that are converted to floats at a time: 32 MiB."""
 
 Points = Mapping[int, Sequence[float]]
 """Points of one variant on one measurement by pre-training seed, one for each fine-tuning seed; no seed is empty."""
@@ -89,8 +81,6 @@ class Effect:
     """The difference at each of these seeds."""
     spread: VarianceComponents | None
     """None with one seed, and where nothing varies, which is no evidence of certainty; there is no interval then."""
-    resample: Callable[[], Float] | None = field(default=None, repr=False)
-    """The draws of the multi-bootstrap, (B,)."""
 
     def moderated(self, typical: Typical | None, alike: Iterable[Effect | None] = ()) -> Effect:
         """The effect with a spread that borrows from the other comparisons of the study.
@@ -106,21 +96,11 @@ class Effect:
     def seeds_alone(self) -> Effect:
         """The effect by a paired t over its seeds: nothing borrowed, and only these examples."""
         values = np.array([*self.by_seed.values()])
-        return dataclasses.replace(self, spread=measured(values[:, None]) if len(values) else None, resample=None)
+        return dataclasses.replace(self, spread=measured(values[:, None]) if len(values) else None)
 
     @cached_property
-    def bootstrap(self) -> Confidence | None:
-        """The confidence distribution by the multi-bootstrap, drawn at the first use."""
-        if self.spread is None or self.resample is None:
-            return None
-        error = math.sqrt(self.spread.variance(self.n))
-        return Percentiles(np.sort(self.resample()), error, self.spread.freedom(self.n))
-
-    @cached_property
-    def confidence(self) -> Confidence | None:
-        """The confidence distribution of verdicts: by the spread, from `BOOTSTRAP_MIN_SEEDS` seeds by the bootstrap."""
-        if self.n >= BOOTSTRAP_MIN_SEEDS and self.resample:
-            return self.bootstrap
+    def confidence(self) -> BehrensFisher | None:
+        """The confidence distribution of verdicts."""
         return None if self.spread is None else self.spread.confidence(self.mean, self.n)
 
     @cached_property
@@ -147,13 +127,13 @@ class Effect:
         return None if known is None else min(1.0, 2 * min(known.below(high), 1 - known.below(low)))
 
 
-def effect(variant: Runs, other: Runs, *than: Runs, key: int = 0, resamples: int = RESAMPLES) -> Effect | None:
+def effect(variant: Runs, other: Runs, *than: Runs) -> Effect | None:
     """`variant` minus `other`, paired by seed and example; None if they have no seed in common.
 
     With two variants more, a contrast: that difference minus the difference of these, on the seeds that all four have.
     Its contributions are those of the four runs of a seed, added with their signs, so that its variance is estimated
-    from the contrast itself, as that of a difference is. A run without predictions is a mean of one score. `key` seeds
-    the multi-bootstrap. Raises `ValueError` for runs with different numbers of examples.
+    from the contrast itself, as that of a difference is. A run without predictions is a mean of one score. Raises
+    `ValueError` for runs with different numbers of examples.
     """
     sides = (variant, other, *than)
     shared = [seed for seed in sorted(variant) if all(seed in side for side in sides)]
@@ -164,11 +144,9 @@ def effect(variant: Runs, other: Runs, *than: Runs, key: int = 0, resamples: int
     if len(sizes) > 1:
         raise ValueError(f"runs on {' and '.join(map(str, sorted(sizes)))} examples cannot be paired")
     differences = _contributions(seeds)
-    spread = measured(differences)
-    resample = None if spread is None else partial(resampled, seeds, resamples, key)
     by_seed = dict(zip(shared, differences.mean(1).tolist(), strict=True))
     mean, examples = float(differences.mean()), sizes.pop()
-    return Effect(mean=mean, n=len(seeds), examples=examples, by_seed=by_seed, spread=spread, resample=resample)
+    return Effect(mean=mean, n=len(seeds), examples=examples, by_seed=by_seed, spread=measured(differences))
 
 
 def _contributions(seeds: Sequence[Seed]) -> Float:
@@ -181,37 +159,6 @@ def _apart(sides: Sequence[Float]) -> Float:
     """The first minus the second; of four, minus the difference of the others."""
     one, other, *than = sides
     return one - other - (than[0] - than[1]) if than else one - other
-
-
-def resampled(seeds: Sequence[Seed], resamples: int = RESAMPLES, key: int = 0) -> Float:
-    """The difference or contrast in each resample of the paired multi-bootstrap (Sellam et al. 2022), (B,).
-
-    A resample draws as many seeds as there are, and as many examples, with replacement, and measures all variants on
-    the same seeds and examples. Draws are keyed: the same data give the same interval on every machine.
-    """
-    examples = seeds[0][0][0].examples
-    which, weights = drawn(resamples, len(seeds), key), drawn(resamples, examples, ~key)
-    means = all(isinstance(metric, Mean) for seed in seeds for side in seed for metric in side)
-    found = []  # (block, S) each
-    for counts in np.array_split(weights, max(1, weights.size // BLOCK)):
-        block = counts.astype(np.float64)
-        if means:  # one product for all runs: a mean of means is a mean
-            found.append(block @ _contributions(seeds).T / block.sum(-1, keepdims=True))
-        else:
-            sides = [[np.mean([run.weighted(block) for run in side], axis=0) for side in seed] for seed in seeds]
-            found.append(np.stack([*map(_apart, sides)], -1))
-    return np.asarray((which * np.concatenate(found)).mean(-1))
-
-
-@lru_cache(maxsize=4)
-def drawn(resamples: int, size: int, key: int) -> UInt8:
-    """How often each resample draws each of `size` items, (B, size): `size` draws with replacement."""
-    purpose = keyed.key("multi-bootstrap", key)
-    numbers = np.arange(resamples)[:, None]
-    draws = keyed.integers(size, purpose, numbers, np.arange(size)[None])
-    counts = np.bincount((draws + numbers * size).ravel(), minlength=resamples * size)
-    # A byte is enough: an item is drawn once on average, and at most `size` times.
-    return counts.reshape(resamples, size).astype(np.uint8)
 
 
 def seed_means(points: Points) -> dict[int, float]:

@@ -236,9 +236,11 @@ class TaskKind(ABC):
         return lambda raw: {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
-        """One of `metrics`, or `LIKELIHOOD`, as a function of weighted examples; of their groups, if an array `group`
-        numbers these. Raises `ValueError` for a metric that the kind lacks and for another number of examples,
-        `KeyError` for predictions that lack an array, `ArmFailed` for a score that is no metric."""
+        """One of `metrics`, or `LIKELIHOOD`, of the examples; of their groups, if an array `group` numbers these.
+
+        Raises `ValueError` for a metric that the kind lacks and for another number of examples, `KeyError` for
+        predictions that lack an array, `ArmFailed` for a score that is no metric.
+        """
         if name not in (LIKELIHOOD, *self.metrics):
             raise ValueError(f"{self.name} has no metric {name}")
         found = self.likelihood(arrays) if name == LIKELIHOOD else self.score(name, arrays, labels)

@@ -98,7 +98,7 @@ def _pearson(means: Float) -> Float:
 
 @dataclass(frozen=True, eq=False)
 class Spearman(Metric):
-    """Rank correlation of two (E,) in points; 0 if either is constant. Ranks are those of each resample."""
+    """Rank correlation of two (E,) in points; 0 if either is constant."""
 
     prediction: Float
     label: Float
@@ -106,10 +106,10 @@ class Spearman(Metric):
     @property
     def value(self) -> float:
         """The correlation of all examples."""
-        return float(self.weighted(np.ones((1, len(self.label))))[0])
+        return float(self._correlation(np.ones((1, len(self.label))))[0])
 
-    def weighted(self, weights: Float) -> Float:
-        """The correlation of the weighted mid-ranks, (B,)."""
+    def _correlation(self, weights: Float) -> Float:
+        """The correlation of the mid-ranks with examples weighted by (B, E): (B,)."""
         shares = weights / weights.sum(-1, keepdims=True)
         one, other = _ranks(self.prediction, shares), _ranks(self.label, shares)
         squares = [np.einsum("be,be,be->b", shares, *pair) for pair in ((one, one), (other, other), (one, other))]
@@ -120,7 +120,7 @@ class Spearman(Metric):
         """The influence function: an example contributes by its own rank and by shifting all other ranks."""
         count = len(self.label)
         same = np.full((1, count), 1 / count)
-        value = self.weighted(same)
+        value = self._correlation(same)
         ranks = [_ranks(values, same)[0] for values in (self.prediction, self.label)]
         if any(np.ptp(each) == 0 for each in ranks):
             return np.zeros(count)

@@ -1,30 +1,14 @@
-"""The multi-bootstrap against its definition, resample by resample."""
+"""The multi-bootstrap against its definition, and the interval of an effect against the multi-bootstrap's."""
 
 from __future__ import annotations
-
-import time
 
 import numpy as np
 import pytest
 
-from bertlab.report.statistics import effects
-from bertlab.report.statistics.effects import Seed, drawn, resampled
+from bertlab.report.statistics.effects import Seed, effect
 from bertlab.tasks.kinds import KINDS
-from bertlab.tasks.metrics import Mean
-
-
-def test_draws_are_with_replacement_and_keyed() -> None:
-    counts = drawn(4000, 5, 1)
-    assert (counts.sum(1) == 5).all()
-    shares = np.bincount(counts[:, 2], minlength=6) / 4000  # binomial of 5 draws at 1 in 5
-    assert shares[:3] == pytest.approx([0.8**5, 0.8**4, 10 * 0.2**2 * 0.8**3], abs=0.03)
-    assert (drawn(4000, 5, 1) == counts).all()
-    assert (drawn(4000, 5, 2) != counts).any()
-    assert (drawn(10, 5, 1) == counts[:10]).all()  # more resamples begin with the same
-
-
-def test_seeds_and_examples_are_drawn_apart() -> None:
-    assert (drawn(50, 6, 3) != drawn(50, 6, ~3)).any()
+from bertlab.tasks.metrics import Mean, MetricOfMeans, f1_points
+from multibootstrap import drawn, interval, resampled
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1"])
@@ -45,7 +29,6 @@ def test_by_the_definition(metric: str) -> None:
         ([kind.metric(metric, each) for each in one], [kind.metric(metric, each) for each in other])
         for one, other in runs
     ]
-    found = resampled(seeds, 20, key=9)
 
     def score(run: dict[str, np.ndarray], examples: np.ndarray) -> float:
         guess, right = run["prediction"][examples], run["label"][examples]
@@ -54,10 +37,10 @@ def test_by_the_definition(metric: str) -> None:
         both, either = np.sum(guess & right), np.sum(guess) + np.sum(right)
         return 200 * float(both) / float(either) if either else 0.0
 
-    for resample, value in enumerate(found):
+    for resample, value in enumerate(resampled(seeds, 20, key=9)):
         # Sellam et al. 2022, algorithm 1: the seeds, then the examples, the same for both rows.
-        which = np.repeat(np.arange(3), drawn(20, 3, 9)[resample])
-        examples = np.repeat(np.arange(7), drawn(20, 7, ~9)[resample])
+        which = np.repeat(np.arange(3), drawn(20, 3, 18)[resample])
+        examples = np.repeat(np.arange(7), drawn(20, 7, 19)[resample])
         differences = [
             np.mean([score(each, examples) for each in runs[seed][0]])
             - np.mean([score(each, examples) for each in runs[seed][1]])
@@ -77,18 +60,44 @@ def test_all_seeds_and_examples_of_a_tiny_study() -> None:
     assert set(np.round(found, 6)) == set(np.round(all_of_them, 6))
 
 
-def test_blocks_change_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = np.random.default_rng(4)
-    seeds: list[Seed] = [([Mean(rng.random(11))], [Mean(rng.random(11))]) for _ in range(3)]
-    whole = resampled(seeds, 30)
-    monkeypatch.setattr(effects, "BLOCK", 40)
-    np.testing.assert_allclose(resampled(seeds, 30), whole)
+NOISES = {
+    "seeds": (1.0, 1.0, 1.0),
+    "examples": (0.02, 3.0, 1.0),
+    "interaction": (0.0, 0.0, 3.0),
+    "all": (0.3, 3.0, 3.0),
+}
 
 
-def test_a_thousand_resamples_of_a_study_take_little_time() -> None:
-    rng = np.random.default_rng(5)
-    seeds: list[Seed] = [([Mean(rng.random(2000))], [Mean(rng.random(2000))]) for _ in range(6)]
-    drawn.cache_clear()
-    start = time.process_time()
-    resampled(seeds)
-    assert time.process_time() - start < 1.0
+@pytest.mark.parametrize("noise", NOISES)
+def test_the_interval_is_that_of_the_bootstrap_from_20_seeds_on(noise: str) -> None:
+    rng, (seed, example, both) = np.random.default_rng(list(NOISES).index(noise)), NOISES[noise]
+    widths = []
+    for key in range(40):
+        draw = rng.standard_normal
+        differences = seed * draw((25, 1)) + example * draw(60) + both * draw((25, 60))
+        seeds: list[Seed] = [([Mean(scores)], [Mean(np.zeros(60))]) for scores in differences]
+        sides = ({number: seed[side] for number, seed in enumerate(seeds)} for side in (0, 1))
+        measured = effect(*sides)
+        assert measured is not None
+        assert measured.interval is not None
+        low, high = interval(measured, resampled(seeds, 1000, key))
+        widths.append((measured.interval.high - measured.interval.low) / (high - low))
+        for ours, theirs in ((measured.interval.low, low), (measured.interval.high, high)):
+            assert ours == pytest.approx(theirs, abs=0.25 * measured.interval.half)
+    assert np.mean(widths) == pytest.approx(1, abs=0.04)
+
+
+def test_the_interval_of_f1_is_that_of_the_bootstrap() -> None:
+    rng, seeds = np.random.default_rng(1), list[Seed]()
+    for right in rng.beta(30, 10, 25):
+        counts = [rng.random(300) < 0.5 for _ in range(2)]
+        found = [(positive & (rng.random(300) < right), positive) for positive in counts]
+        sides = [
+            MetricOfMeans(np.stack([hit, hit | ~positive, positive], -1) * 1.0, f1_points) for hit, positive in found
+        ]
+        seeds.append(([sides[0]], [sides[1]]))
+    measured = effect({at: seed[0] for at, seed in enumerate(seeds)}, {at: seed[1] for at, seed in enumerate(seeds)})
+    assert measured is not None
+    assert measured.interval is not None
+    ends = interval(measured, resampled(seeds, 2000))
+    assert (measured.interval.low, measured.interval.high) == pytest.approx(ends, abs=0.25 * measured.interval.half)

@@ -13,6 +13,7 @@ from bertlab.tasks import catalog, data, documents
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.coreference_resolution import Annotation
 from bertlab.tasks.task import RawExamples, Task
+from multibootstrap import weighted
 
 KIND = KINDS["coreference-resolution"]
 PLAIN = {
@@ -218,5 +219,5 @@ def test_the_lexical_floor_links_known_mentions_with_the_same_head():
 def test_documents_are_resampled_as_a_whole():
     counts = {name: np.array([[1.0, 2, 1, 4], [3, 3, 3, 3]]) for name in KIND.metrics[1:]}
     weights = np.array([[1.0, 1], [0, 1], [2, 0]])
-    found = KIND.metric("f1", counts).weighted(weights)
+    found = weighted(KIND.metric("f1", counts), weights)
     assert found == pytest.approx([100 * 2 * 0.8 * (4 / 7) / (0.8 + 4 / 7), 100, 100 * 2 * 0.5 * 0.25 / 0.75])

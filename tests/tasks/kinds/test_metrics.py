@@ -11,6 +11,7 @@ from seqeval.metrics.sequence_labeling import precision_recall_fscore_support
 from sklearn.metrics import accuracy_score, f1_score, matthews_corrcoef
 
 from bertlab.tasks.kinds import KINDS
+from multibootstrap import weighted
 
 NAMES = ("O", "B-A", "I-A", "B-B", "I-B")
 
@@ -47,7 +48,7 @@ def test_a_class_that_is_neither_predicted_nor_present_has_no_part_in_macro_f1()
     assert found["macro_f1"] == pytest.approx(100 * f1_score([0, 2, 0], [0, 0, 2], average="macro"))
     assert values("classification", [0, 0, 1], [0, 2, 0], ("a", "b", "c"))["macro_f1"] == pytest.approx(50 / 3)
     metric = KINDS["classification"].metric("macro_f1", {"prediction": np.array([0, 1, 2]), "label": np.arange(3)})
-    assert metric.weighted(np.array([[1.0, 1, 1], [2, 1, 0]])).tolist() == [100, 100], "nor in a resample without it"
+    assert weighted(metric, np.array([[1.0, 1, 1], [2, 1, 0]])).tolist() == [100, 100], "nor in a resample without it"
 
 
 QUESTIONS = {"question": np.array([3, 3, 5, 3, 5, 9]), "label": np.array([0, 1, 1, 0, 1, 0])}
@@ -69,7 +70,7 @@ def test_a_resample_of_paragraphs_weighs_their_questions():
     groups = {"group": np.array([0, 0, 0, 0, 0, 1]), "prediction": np.array([0, 1, 1, 1, 1, 0])}
     metric = KINDS["classification"].metric("exact", QUESTIONS | groups)
     assert metric.value == pytest.approx(200 / 3)
-    assert metric.weighted(np.array([[1.0, 1], [2, 0], [0, 2], [1, 3]])) == pytest.approx([200 / 3, 50, 100, 80])
+    assert weighted(metric, np.array([[1.0, 1], [2, 0], [0, 2], [1, 3]])) == pytest.approx([200 / 3, 50, 100, 80])
     assert metric.contributions().mean() == pytest.approx(metric.value)
 
 
