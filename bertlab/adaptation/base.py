@@ -160,7 +160,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         if not isinstance(found, Tensor):
             raise ArmFailed.of(kind, "logits", f"returns {shown(found)}: return a tensor")
         shape, wanted = tuple(found.shape), tuple(batch["targets"].shape)
-        if kind.own and (len(shape) != 3 or shape[:2] != wanted):
+        if kind.user_defined and (len(shape) != 3 or shape[:2] != wanted):
             advice = "return ({}, {}, C), the logits of each target of the batch".format(*wanted)
             raise ArmFailed.of(kind, "logits", f"returns a tensor of shape {shape}: {advice}")
         return found

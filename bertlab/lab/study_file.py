@@ -126,7 +126,7 @@ def place_of(error: BaseException) -> str:
 def written(study: Any) -> str:
     """The source of a study file that defines `study`. Raises `BadInput` for values of classes that a file defines."""
     for each in study.measurements:
-        if (kind := KINDS.get(getattr(each.task, "kind", ""))) is not None and kind.own:
+        if (kind := KINDS.get(getattr(each.task, "kind", ""))) is not None and kind.user_defined:
             raise _defined(type(kind))
     names: set[str] = set()
     expression = _expression(study, names)

@@ -59,7 +59,7 @@ class CoreferenceModel(nn.Module):
         firsts: Tensor,
         lasts: Tensor,
         sentences: Tensor,
-        kept: Tensor,
+        num_spans: Tensor,
         mentions: Tensor,
     ) -> Tensor:
         """(R, T), (R, T), (R,) and of each document the first and last tokens of its words in the R x T ones (B, N),
@@ -72,18 +72,20 @@ class CoreferenceModel(nn.Module):
         """
         states = self.encoder(tokens, segments, lengths).float()
         states = states.view(1, -1, states.shape[-1])
-        first, last = (gather(states, each.view(1, -1)).view(*each.shape, -1) for each in (firsts, lasts))
+        first, last = (
+            gather(states, positions.view(1, -1)).view(*positions.shape, -1) for positions in (firsts, lasts)
+        )
         with torch.no_grad():
-            starts, widths, rows = self._keep(first, last, sentences, kept)
-        found = [self._rows(first, last, starts, widths, rows)]
+            starts, widths, rows = self._keep(first, last, sentences, num_spans)
+        parts = [self._rows(first, last, starts, widths, rows)]
         if not self.training:
             starts, ends, _ = mentions.clamp(min=0).unbind(-1)
             rows = GOLD * (mentions[..., 2] >= 0).long()
-            found.append(self._rows(first, last, starts, ends - starts, rows))
-        width = max(each.shape[-1] for each in found)
-        return torch.cat([F.pad(each, (0, width - each.shape[-1]), value=-torch.inf) for each in found], 1)
+            parts.append(self._rows(first, last, starts, ends - starts, rows))
+        width = max(part.shape[-1] for part in parts)
+        return torch.cat([F.pad(part, (0, width - part.shape[-1]), value=-torch.inf) for part in parts], 1)
 
-    def _keep(self, first: Tensor, last: Tensor, sentences: Tensor, kept: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def _keep(self, first: Tensor, last: Tensor, sentences: Tensor, num_spans: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """The spans with the best scores as mentions: their starts and widths minus 1, and what each row is, (B, S).
 
         The first layer of the scores is linear in the parts of a span, so it is applied to them before they are put
@@ -112,8 +114,8 @@ class CoreferenceModel(nn.Module):
         )
         x = x + F.linear(self.widths.weight[:longest], width, layer.bias)
         scores = self.mention[1:](x)[..., 0].masked_fill(~valid, -torch.inf).flatten(1)
-        best = scores.topk(int(kept.max()), 1).indices
-        used = torch.arange(best.shape[1], device=best.device) < kept[:, None]
+        best = scores.topk(int(num_spans.max()), 1).indices
+        used = torch.arange(best.shape[1], device=best.device) < num_spans[:, None]
         best = best.masked_fill(~used, scores.shape[1]).sort(1).values  # empty rows are the last
         used = best < scores.shape[1]
         best = best.masked_fill(~used, 0)
@@ -136,8 +138,8 @@ class CoreferenceModel(nn.Module):
 
         # As above, the first layer is applied to the parts of a pair: x, y, their product, their distance.
         layer, width = cast(nn.Linear, self.pair[0]), spans.shape[-1]
-        own, before, both, distant = torch.split(layer.weight, [width, width, width, FEATURE_SIZE], 1)
-        x = F.linear(spans, own)[:, :, None] + of_chosen(F.linear(spans, before))
+        current, before, both, distant = torch.split(layer.weight, [width, width, width, FEATURE_SIZE], 1)
+        x = F.linear(spans, current)[:, :, None] + of_chosen(F.linear(spans, before))
         x = x + F.linear(spans[:, :, None] * of_chosen(spans), both)
         x = x + F.embedding(buckets, F.linear(self.distances.weight, distant, layer.bias))
         scores = scores + self.pair[1:](x)[..., 0]
@@ -169,9 +171,9 @@ def log_likelihoods(rows: Tensor, mentions: Tensor) -> Tensor:
     `mentions` (B, G, 3) has first word, last word and cluster, -1 for padding.
     """
     antecedents = rows[..., 3:].reshape(*rows.shape[:2], (rows.shape[2] - 3) // 3, 3)
-    scores, own = antecedents[..., 0], _clusters(rows[..., 1:3], mentions)
-    same = _clusters(antecedents[..., 1:].flatten(1, 2), mentions).view(scores.shape) == own[..., None]
-    right = same & (own >= 0)[..., None] & scores.isfinite()
+    scores, clusters = antecedents[..., 0], _clusters(rows[..., 1:3], mentions)
+    same = _clusters(antecedents[..., 1:].flatten(1, 2), mentions).view(scores.shape) == clusters[..., None]
+    right = same & (clusters >= 0)[..., None] & scores.isfinite()
     every = torch.cat([torch.zeros_like(scores[..., :1]), scores], -1)
     right = torch.cat([~right.any(-1, keepdim=True), right], -1)
     return every.masked_fill(~right, -torch.inf).logsumexp(-1) - every.logsumexp(-1)

@@ -29,14 +29,14 @@ def labelled(table: Table, columns: Sequence[str], unlabelled: Sequence[str | in
     if not absent:
         return table
     answers = zip(*(table.columns[name] for name in columns), strict=True)
-    kept = [row for row, values in enumerate(answers) if absent.isdisjoint(map(_text, values))]
-    left = len(table.columns[columns[0]]) - len(kept)
-    if not kept:
-        raise BadInput(f"{table.place} has no row with a label: the task's field unlabelled leaves out all {left:,}")
+    labelled_rows = [row for row, values in enumerate(answers) if absent.isdisjoint(map(_text, values))]
+    left = len(table.columns[columns[0]]) - len(labelled_rows)
+    if not labelled_rows:
+        raise BadInput(f"{table.source} has no row with a label: the task's field unlabelled leaves out all {left:,}")
     return dataclasses.replace(
         table,
-        place=f"{table.place} (rows with a label)" if left else table.place,
-        columns={name: [values[row] for row in kept] for name, values in table.columns.items()},
+        source=f"{table.source} (rows with a label)" if left else table.source,
+        columns={name: [values[row] for row in labelled_rows] for name, values in table.columns.items()},
         unlabelled=left,
     )
 
@@ -72,26 +72,26 @@ def names(task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
 
     Raises `BadInput` for other values, such as the scores of a regression, and for what looks like no label.
     """
-    found: set[Any] = set()
+    labels: set[Any] = set()
     for table in tables:
         where = table.where(task.label)
         for row, value in enumerate(table.columns[task.label], start=1):
             label = value if isinstance(value, str) else whole(value)
             wrong = f"label {shown(value)} in {where} row {row}"
-            mixed = type(label) is not type(next(iter(found), label))
+            mixed = type(label) is not type(next(iter(labels), label))
             if label is None or mixed or (isinstance(label, int) and not integers([str(label)])):
                 raise BadInput(f"{wrong}: give texts alone, or whole numbers alone{_unlabelled(value)}")
             if isinstance(label, int) and label < (task.counted_from or 0):
                 raise BadInput(f"{wrong}: name all labels in the task's field labels{_unlabelled(value)}")
-            found.add(label)
-            if len(found) > MOST_LABELS and isinstance(label, int):
+            labels.add(label)
+            if len(labels) > MOST_LABELS and isinstance(label, int):
                 raise BadInput(f"{where} has more than {MOST_LABELS:,} labels: name them, or measure a regression")
-    if all(isinstance(label, str) for label in found):
-        _require_clear(found, tables[0].where(task.label))
-        return tuple(sorted(found))
-    if task.counted_from is None and (0 not in found or max(found) >= MOST_LABELS):
-        return tuple(map(str, sorted(found)))
-    return tuple(map(str, range(task.counted_from or 0, max(found) + 1)))
+    if all(isinstance(label, str) for label in labels):
+        _require_clear(labels, tables[0].where(task.label))
+        return tuple(sorted(labels))
+    if task.counted_from is None and (0 not in labels or max(labels) >= MOST_LABELS):
+        return tuple(map(str, sorted(labels)))
+    return tuple(map(str, range(task.counted_from or 0, max(labels) + 1)))
 
 
 def reader(task: Task, table: Table, labels: Sequence[str], named: bool = True) -> Reader:
@@ -101,7 +101,7 @@ def reader(task: Task, table: Table, labels: Sequence[str], named: bool = True) 
     integers are names, and not counts that begin with 0. Raises `BadInput` where both readings hold and differ, and
     where integers may count from 1.
     """
-    by_name = {name: place for place, name in enumerate(labels)} if named else {}
+    by_name = {name: index for index, name in enumerate(labels)} if named else {}
     start, seen = task.counted_from or 0, table.seen.get(task.label)
 
     def number(value: Any) -> int | None:
@@ -109,9 +109,9 @@ def reader(task: Task, table: Table, labels: Sequence[str], named: bool = True) 
         return texts[0] if texts else whole(value)
 
     values = _scalars(table.columns[task.label]) if seen is None else seen
-    present = {each for value in values if (each := number(value)) is not None}
-    numbers = {each: each - start for each in present if 0 <= each - start < len(labels)}
-    as_names = {each: by_name[str(each)] for each in present if str(each) in by_name}
+    present = {integer for value in values if (integer := number(value)) is not None}
+    numbers = {integer: integer - start for integer in present if 0 <= integer - start < len(labels)}
+    as_names = {integer: by_name[str(integer)] for integer in present if str(integer) in by_name}
     if task.counted_from is None and not table.names:  # a source that names the labels counts them from 0
         counts = len(numbers) == len(present) and 0 in present
         if len(as_names) == len(present) and not counts:
@@ -119,31 +119,31 @@ def reader(task: Task, table: Table, labels: Sequence[str], named: bool = True) 
         elif seen is not None:
             _require_one_reading(numbers, as_names, present, labels, table.where(task.label))
 
-    def place(value: Any) -> int | None:
+    def index_of(value: Any) -> int | None:
         if isinstance(value, str) and value in by_name:
             return by_name[value]
         counted = number(value)
         return None if counted is None else numbers.get(counted)
 
-    return place
+    return index_of
 
 
 def places(values: Sequence[Any], read: Reader, labels: Sequence[str], where: str, start: int = 0) -> list[int]:
     """The places of the answers of a split, whose labels are counted from `start`. Raises `BadInput` that names the row
     of a value that is no label."""
-    found = [read(value) for value in values]
-    wrong = [row for row, place in enumerate(found) if place is None]
+    indices = [read(value) for value in values]
+    wrong = [row for row, index in enumerate(indices) if index is None]
     if wrong:
         # One cell that is no integer makes texts of all: it is the one to name.
         row = next((row for row in wrong if not integers([values[row]])), wrong[0])
-        numbers = {str(start + place): name for place, name in enumerate(labels)}
+        numbers = {str(start + index): name for index, name in enumerate(labels)}
         allowed = ", ".join(name if name == number else f"{number} ({name})" for number, name in numbers.items())
         text, advice = "", ""
         if isinstance(values[row], str) and values[row] in numbers:
             text, advice = " is a text and no name", ", a number without quotes or a name"
         advice += _unlabelled(values[row])
         raise BadInput(f"label {shown(values[row])} in {where} row {row + 1}{text}: give one of {allowed}{advice}")
-    return [place for place in found if place is not None]
+    return [index for index in indices if index is not None]
 
 
 def _require_one_reading(
@@ -151,10 +151,10 @@ def _require_one_reading(
 ) -> None:
     """Raises `BadInput` for integers that are names and counts of different labels, or that may count from 1."""
     advice = "set the task's field counted_from to the integer of the first label"
-    for each in sorted(numbers.keys() & as_names.keys()):
-        if numbers[each] != as_names[each]:
-            both = f"is the name of a label and counts another one, {shown(labels[numbers[each]])}"
-            raise BadInput(f"{where}: {each} {both}: {advice}")
+    for integer in sorted(numbers.keys() & as_names.keys()):
+        if numbers[integer] != as_names[integer]:
+            both = f"is the name of a label and counts another one, {shown(labels[numbers[integer]])}"
+            raise BadInput(f"{where}: {integer} {both}: {advice}")
     if len(present) > 1 and min(present) > 0 and max(present) <= len(labels):
         raise BadInput(f"{where} has no 0, so that its integers may count from 1: {advice}, 1 or 0")
 
@@ -194,6 +194,6 @@ def _text(value: Any) -> str:
 def _scalars(values: Iterable[Any]) -> Iterator[str | float]:
     """The texts and numbers among values and in lists of them."""
     for value in values:
-        for each in value if isinstance(value, list) else (value,):
-            if isinstance(each, str | int | float):
-                yield each
+        for scalar in value if isinstance(value, list) else (value,):
+            if isinstance(scalar, str | int | float):
+                yield scalar

@@ -12,8 +12,10 @@ _TABLES = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encod
 
 
 def _task(fields: Mapping[str, Any]) -> Task:
-    found: dict[str, Any] = {name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()}
-    return Task(**found)
+    values: dict[str, Any] = {
+        name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
+    }
+    return Task(**values)
 
 
 WORLD = {

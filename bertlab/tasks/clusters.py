@@ -67,13 +67,13 @@ def f1_of_counts(means: Float) -> Float:
 
 def clusters_of(links: Iterable[tuple[Hashable, Hashable]]) -> list[list[Hashable]]:
     """The clusters that links between mentions give, in the order of their first links."""
-    found: dict[Hashable, list[Hashable]] = {}
+    cluster_of: dict[Hashable, list[Hashable]] = {}
     for pair in links:
-        one, two = (found.setdefault(mention, [mention]) for mention in pair)
+        one, two = (cluster_of.setdefault(mention, [mention]) for mention in pair)
         if one is not two:
             one += two
-            found.update(dict.fromkeys(two, one))
-    return list({id(cluster): cluster for cluster in found.values()}.values())
+            cluster_of.update(dict.fromkeys(two, one))
+    return list({id(cluster): cluster for cluster in cluster_of.values()}.values())
 
 
 def _numbers(clusters: Sequence[Cluster]) -> dict[Hashable, int]:
@@ -83,9 +83,9 @@ def _numbers(clusters: Sequence[Cluster]) -> dict[Hashable, int]:
 
 def _common(clusters: Sequence[Cluster], others: Sequence[Cluster]) -> Float:
     """(clusters, others): the mentions that each two have in common."""
-    of, found = _numbers(others), np.zeros((len(clusters), len(others)))
+    of, shared = _numbers(others), np.zeros((len(clusters), len(others)))
     for number, cluster in enumerate(clusters):
         for mention in cluster:
             if mention in of:
-                found[number, of[mention]] += 1
-    return found
+                shared[number, of[mention]] += 1
+    return shared

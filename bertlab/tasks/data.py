@@ -81,15 +81,15 @@ def _rows(located: LocatedTask, split: str, most: int | None) -> Table:
     if located.folder is not None:
         path = split_file(located.folder, split)
         cells = not {".csv", ".tsv"}.isdisjoint(path.suffixes)
-        own = _own(rows.read(path, header=task.columns, quoted=task.quoted), task, mirrored=not task.path)
-        return Table.of(own, f"{path}{part}", columns, optional, cells=cells)
+        own_rows = _own(rows.read(path, header=task.columns, quoted=task.quoted), task, mirrored=not task.path)
+        return Table.of(own_rows, f"{path}{part}", columns, optional, cells=cells)
     if located.hub is not None:
         examples, names = from_hub(located.hub, split, task, advice(task))
         return Table.of(examples, f"{task.hub} {split}{part}", columns, optional, names)
     from bertlab import synthetic as microworld
 
-    made = microworld.rows(task.microworld, cast(Any, split), most)
-    return Table.of(made, f"microworld {task.microworld} {split}", columns, task.group)
+    generated = microworld.rows(task.microworld, cast(Any, split), most)
+    return Table.of(generated, f"microworld {task.microworld} {split}", columns, task.group)
 
 
 def _texts(task: Task) -> tuple[str, ...]:
@@ -109,24 +109,24 @@ def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[lis
     Rows have all columns; those of a part of a data set (`only`) have the columns that its tasks read, as the others,
     the tokens of each text in MRQA, take more memory than a machine may have.
     """
-    found, label, kind = dataset.open(split, advice), task.label, kinds.find(task.kind)
+    opened, label, kind = dataset.open(split, advice), task.label, kinds.find(task.kind)
     read = {*chain.from_iterable(map(columns_of, (*_texts(task), label))), *task.group, *kind.beside, *task.only}
     rows: list[dict[str, Any]] = []
     try:
-        for batch in found.with_format("arrow").iter(1000):
-            kept = [name for name in batch.column_names if not task.only or name in read]
-            rows += _own(batch.select(kept).to_pylist(), task)
+        for batch in opened.with_format("arrow").iter(1000):
+            columns = [name for name in batch.column_names if not task.only or name in read]
+            rows += _own(batch.select(columns).to_pylist(), task)
     except Exception as error:  # the library raises the errors of its readers
         raise hub.unreachable(f"split {split} of '{dataset.name}'", error, advice) from None
-    feature = (found.features or {}).get(label)
+    feature = (opened.features or {}).get(label)
     names = tuple(getattr(getattr(feature, "feature", feature), "names", None) or ())
-    known = dict(enumerate(names))
+    names_of_integers = dict(enumerate(names))
     same = sorted(names) == sorted(task.labels)
     for row in rows:
         if same and type(row.get(label)) is int:
-            row[label] = known.get(row[label], row[label])
+            row[label] = names_of_integers.get(row[label], row[label])
         elif isinstance(row.get(label), list):
-            row[label] = [known.get(tag, tag) if isinstance(tag, int) else tag for tag in row[label]]
+            row[label] = [names_of_integers.get(tag, tag) if isinstance(tag, int) else tag for tag in row[label]]
     return rows, names
 
 
@@ -149,7 +149,7 @@ def local_texts(task: Task, content: str, split: str, count: int, machine: Machi
     """As `synthetic_texts`, of the files of a task in `machine.data`; none if these are not the evaluated ones."""
     folder = (machine.data or Path()) / task.dataset
     located = LocatedTask(task=task, name=task.dataset, origin="files", folder=folder)
-    if not folder.is_dir() or not all(existing(folder, each) for each in splits_of(task)):
+    if not folder.is_dir() or not all(existing(folder, split) for split in splits_of(task)):
         return ()
     return _lines(located, split, count) if content_of(located, machine) == content else ()
 
@@ -161,8 +161,10 @@ def _lines(located: LocatedTask, split: str, count: int) -> tuple[str, ...]:
     table = dataclasses.replace(table, seen={})  # one split alone does not say how labels are counted
     labels = kind.label_names(task, [table])
     columns = kind.text(task, table)
-    texts = [[each if isinstance(each, str) else " ".join(each) for each in column] for column in columns]
-    right = [labels[each] if isinstance(each, int | np.integer) else "" for each in kind.answers(task, table, labels)]
+    texts = [[value if isinstance(value, str) else " ".join(value) for value in column] for column in columns]
+    right = [
+        labels[answer] if isinstance(answer, int | np.integer) else "" for answer in kind.answers(task, table, labels)
+    ]
     lines = [" / ".join(parts) for parts in zip(*texts, strict=True)]
     lines = [f"{line} ({answer})" if answer else line for line, answer in zip(lines, right, strict=True)]
     questions = _numbers(table, task.question) if task.question else None
@@ -206,5 +208,5 @@ def _evaluated(rows: int, count: int, questions: Integer | None) -> Integer:
         return np.sort(keyed.permutation(key, rows)[:count])
     sizes = np.bincount(questions)
     order = keyed.permutation(key, len(sizes))
-    kept = max(1, int((np.cumsum(sizes[order]) <= count).sum()))
-    return np.flatnonzero(np.isin(questions, order[:kept]))
+    num_questions = max(1, int((np.cumsum(sizes[order]) <= count).sum()))
+    return np.flatnonzero(np.isin(questions, order[:num_questions]))

@@ -27,7 +27,7 @@ class Documents(Examples):
     """For each document the sentence of each word."""
     mentions: list[Integer]
     """For each document the gold mentions, (G, 3): first word, last word, cluster."""
-    kept: Integer
+    num_spans: Integer
     """(E,) the number of spans to keep."""
     starts: Integer
     """(E,) the first word, in its raw example."""
@@ -42,32 +42,32 @@ class Documents(Examples):
     @cached_property
     def counts(self) -> Integer:
         """(E,) the number of rows of each document."""
-        return self.kept + sizes(self.mentions)
+        return self.num_spans + sizes(self.mentions)
 
     def batch(self, examples: Integer) -> DocumentBatch:
         """The documents at these indices."""
-        segments = [np.arange(self.opens[each], self.opens[each + 1]) for each in examples]
+        segments = [np.arange(self.opens[index], self.opens[index + 1]) for index in examples]
         sequences = [self.sequences[row] for row in np.concatenate(segments)]
-        lengths, words = sizes(sequences), sizes([self.positions[each] for each in examples])
+        lengths, words = sizes(sequences), sizes([self.positions[index] for index in examples])
         tokens = padded(sequences, lengths, rounded(lengths, sizes(self.sequences)), self.pad)
         before = np.cumsum([0, *map(len, segments)])
 
         def places(of_words: list[Integer]) -> Integer:
             """Tokens of words, counted over all segments of the batch."""
-            found: list[Integer] = []
-            for begin, each in zip(before[:-1], examples, strict=True):
-                row, column = np.divmod(of_words[each], STRIDE)
-                found.append((begin + row) * tokens.shape[1] + column)
-            return padded(found, words, int(words.max()), 0)
+            tokens_of_words: list[Integer] = []
+            for begin, index in zip(before[:-1], examples, strict=True):
+                row, column = np.divmod(of_words[index], STRIDE)
+                tokens_of_words.append((begin + row) * tokens.shape[1] + column)
+            return padded(tokens_of_words, words, int(words.max()), 0)
 
-        kept, gold = self.kept[examples], sizes([self.mentions[each] for each in examples])
-        most = int(kept.max())
+        num_spans, gold = self.num_spans[examples], sizes([self.mentions[index] for index in examples])
+        most = int(num_spans.max())
         mentions = np.full((len(examples), max(1, int(gold.max())), 3), -1, np.int32)
         column = np.arange(most + mentions.shape[1])
-        slots = np.where(column < most, column, column - most + kept[:, None])
-        used = np.where(column < most, column < kept[:, None], column - most < gold[:, None])
-        for row, each in enumerate(examples):
-            mentions[row, : gold[row]] = self.mentions[each]
+        slots = np.where(column < most, column, column - most + num_spans[:, None])
+        used = np.where(column < most, column < num_spans[:, None], column - most < gold[:, None])
+        for row, index in enumerate(examples):
+            mentions[row, : gold[row]] = self.mentions[index]
         return DocumentBatch(
             tokens=tokens,
             segments=np.zeros_like(tokens),
@@ -76,8 +76,8 @@ class Documents(Examples):
             targets=mentions,
             slots=np.where(used, self.first_targets[examples][:, None] + slots, -1),
             lasts=places(self.lasts),
-            sentences=padded([self.sentences[each] for each in examples], words, int(words.max()), -1),
-            kept=kept.astype(np.int32),
+            sentences=padded([self.sentences[index] for index in examples], words, int(words.max()), -1),
+            num_spans=num_spans.astype(np.int32),
         )
 
 
@@ -89,7 +89,7 @@ class DocumentBatch(ExampleBatch):
     lasts: Integer
     sentences: Integer
     """(B, N) the sentence of each word, -1 for padding."""
-    kept: Integer
+    num_spans: Integer
     """(B,) the number of spans to keep."""
 
 
@@ -116,13 +116,13 @@ class DocumentPart:
     def mentions(self, clusters: Sequence[Sequence[tuple[int, int]]]) -> Integer:
         """(G, 3) the mentions of a document that are in this part: first word, last word, cluster."""
         end = self.start + len(self.sentences)
-        found = sorted(
+        mentions = sorted(
             (first - self.start, last - self.start, number)
             for number, cluster in enumerate(clusters)
             for first, last in cluster
             if self.start <= first and last < end
         )
-        return np.array(found, np.int64).reshape(-1, 3)
+        return np.array(mentions, np.int64).reshape(-1, 3)
 
 
 def divided(
@@ -131,18 +131,18 @@ def divided(
     """The parts of a document, given the pieces of each word of its sentences: segments have at most `budget` pieces,
     parts at most `most` segments; any number for 0."""
     part, start, before = DocumentPart(document, 0), 0, of_part[0]
-    for number, (words, own) in enumerate(zip(sentences, of_part, strict=True)):
+    for number, (words, part_id) in enumerate(zip(sentences, of_part, strict=True)):
         whole = sum(map(len, words))
         for at, pieces in enumerate(words):
             needed = whole if at == 0 else len(pieces)
-            other = own != before
+            other = part_id != before
             if other or (part.segments[-1] and len(part.segments[-1]) + needed > budget):
                 if other or len(part.segments) == most:
                     yield part
                     part = DocumentPart(document, start)
                 else:
                     part.segments.append([])
-            before = own
+            before = part_id
             part.add(pieces, number)
             start += 1
     yield part

@@ -66,8 +66,10 @@ class Examples:
         """
         rows, targets = len(self.sequences), np.asarray(self.targets)
         if not len(self) or rows != len(self) * self.choices or len(self.second_starts) != rows:
-            found = f"{len(self)} examples of {self.choices} sequences, {rows} sequences"
-            return f"makes {found} and {len(self.second_starts)} second_starts: give them for the same examples"
+            sizes_of_parts = f"{len(self)} examples of {self.choices} sequences, {rows} sequences"
+            return (
+                f"makes {sizes_of_parts} and {len(self.second_starts)} second_starts: give them for the same examples"
+            )
         ids, positions = np.concatenate(self.sequences), np.concatenate(self.positions)
         if not (len(positions) == len(targets) == len(self.owners)):
             return (
@@ -96,14 +98,14 @@ class Examples:
         width = rounded(counts, self.counts)
         positions = padded([self.positions[index] for index in examples], counts, width, 0)
         slot = np.arange(width)
-        kept = np.float32 if np.issubdtype(self.targets.dtype, np.floating) else np.int32
+        dtype = np.float32 if np.issubdtype(self.targets.dtype, np.floating) else np.int32
         slots = np.where(slot < counts[:, None], self.first_targets[examples][:, None] + slot, -1)
         return ExampleBatch(
             tokens=tokens,
             segments=second.astype(np.int32),
             lengths=lengths.astype(np.int32),
             positions=positions,
-            targets=np.where(slots < 0, IGNORED, self.targets[slots]).astype(kept),
+            targets=np.where(slots < 0, IGNORED, self.targets[slots]).astype(dtype),
             slots=slots,
         )
 
@@ -133,14 +135,14 @@ def rounded(counts: Integer, among: Integer) -> int:
 
 def sizes(arrays: Sequence[Integer]) -> Integer:
     """The number of entries of each array."""
-    return np.array([len(each) for each in arrays], np.int64)
+    return np.array([len(array) for array in arrays], np.int64)
 
 
 def padded(arrays: Sequence[Integer], counts: Integer, width: int, filling: int) -> Integer:
     """Arrays of `counts` entries as the beginnings of the rows of one, int32."""
-    found = np.full((len(arrays), width), filling, np.int32)
-    found[np.arange(width) < counts[:, None]] = np.concatenate(arrays)
-    return found
+    filled = np.full((len(arrays), width), filling, np.int32)
+    filled[np.arange(width) < counts[:, None]] = np.concatenate(arrays)
+    return filled
 
 
 def epoch(lengths: Integer, batch_size: int, *key: int | str) -> list[Integer]:

@@ -66,23 +66,23 @@ def features(text: Sequence[Sequence[str]]) -> csr_matrix:
     counted = np.arange(COUNTS)
     columns, starts, values = list[Array](), [0], []
     for texts in zip(*text, strict=True):
-        tokens = [words(each) for each in texts]
-        hashed = [np.array([*map(_hash, each)], np.int64) for each in tokens]
-        parts = [each * (2 * side + 3) for side, each in enumerate(hashed)]
+        tokens = [words(passage) for passage in texts]
+        hashed = [np.array([*map(_hash, token_list)], np.int64) for token_list in tokens]
+        parts = [hashes * (2 * side + 3) for side, hashes in enumerate(hashed)]
         if len(hashed) == 2:
             pairs = (hashed[0][:, None] * 31 + hashed[1] * 17).ravel()
             one, two = set(tokens[0]), set(tokens[1])
             both = len(one & two)
-            neighbours = [set(itertools.pairwise(each)) for each in tokens]
+            neighbours = [set(itertools.pairwise(token_list)) for token_list in tokens]
             counts = [both / max(1, len(one)), both / max(1, len(two)), len(one) / WORDS, len(two) / WORDS,
                       len(neighbours[0] & neighbours[1]) / WORDS]  # fmt: skip
         else:
             pairs, counts = hashed[0][:-1] * 31 + hashed[0][1:] * 17, [0.0] * COUNTS
-        found = np.concatenate([*parts, pairs]) & (FEATURES - 1)
-        found.sort()
-        found = found[np.flatnonzero(np.diff(found, prepend=-1))] + COUNTS
-        columns += counted, found
-        starts.append(starts[-1] + COUNTS + len(found))
+        hashed_features = np.concatenate([*parts, pairs]) & (FEATURES - 1)
+        hashed_features.sort()
+        hashed_features = hashed_features[np.flatnonzero(np.diff(hashed_features, prepend=-1))] + COUNTS
+        columns += counted, hashed_features
+        starts.append(starts[-1] + COUNTS + len(hashed_features))
         values.append(counts)
     shape = (len(values), FEATURES + COUNTS)
     entries = np.ones(starts[-1])
@@ -111,7 +111,9 @@ def fit(count: int, classes: Array | None, encoded: Encoded) -> Any:
         penalty, begun = penalties[0], list[Part]()
         if held:
             tested, trained = encoded(order[:held]), encoded(order[held : held + TRIED])
-            penalty = min(penalties, key=lambda each: _error(_fitted([trained], classes, each), *tested, classes))
+            penalty = min(
+                penalties, key=lambda candidate: _error(_fitted([trained], classes, candidate), *tested, classes)
+            )
             begun = [tested, trained] if held == TRIED == PART else []  # the first parts of all
         others = (encoded(order[start : start + PART]) for start in range(PART * len(begun), count, PART))
         return _fitted(itertools.chain(begun, others), classes, penalty)
@@ -132,18 +134,21 @@ def _fitted(parts: Iterable[Part], classes: Array | None, penalty: float) -> Any
 
     outputs = 1 if classes is None or len(classes) == 2 else len(classes)
     model, values = SGDClassifier(loss="log_loss", alpha=penalty, average=True, shuffle=False), 0
-    kept: list[Part] = []
+    remembered: list[Part] = []
     for inputs, labels in parts:
         values += inputs.nnz * outputs
         if 2 * values <= VISITS:
-            kept.append((inputs, labels))
+            remembered.append((inputs, labels))
         if classes is not None:
             model.partial_fit(inputs, labels, classes=classes)
     if classes is None:
-        stacked, answers = vstack([inputs for inputs, _ in kept]), np.concatenate([labels for _, labels in kept])
+        stacked, answers = (
+            vstack([inputs for inputs, _ in remembered]),
+            np.concatenate([labels for _, labels in remembered]),
+        )
         return Ridge(alpha=penalty, solver="sparse_cg", tol=1e-3).fit(stacked, answers)
     for _ in range(1, min(PASSES, VISITS // max(1, values))):
-        for inputs, labels in kept:
+        for inputs, labels in remembered:
             model.partial_fit(inputs, labels)
     return model
 
@@ -158,9 +163,9 @@ def windows(sentences: Sequence[Sequence[str]]) -> csr_matrix:
         for at, word in enumerate(sentence, start=1):
             shape = f"{word[:1].isupper()}{word.isalpha()}{at == 1}"
             before, after = lower[at - 1], lower[at + 1]
-            found = (f"0{lower[at]}", f"1{before}", f"2{after}", f"3{lower[at][-3:]}", f"4{shape}",
+            active = (f"0{lower[at]}", f"1{before}", f"2{after}", f"3{lower[at][-3:]}", f"4{shape}",
                      f"5{before} {shape}", f"6{shape} {after}")  # fmt: skip
-            hashed.append([_hash(each) % FEATURES for each in found])
+            hashed.append([_hash(feature) % FEATURES for feature in active])
     columns = np.array(hashed)
     starts = np.arange(len(hashed) + 1) * columns.shape[1]
     return csr_matrix((np.ones(columns.size), columns.ravel(), starts), shape=(len(hashed), FEATURES))
@@ -171,7 +176,7 @@ def nearest(question: str, context: str) -> tuple[str, float]:
     ones weigh more, capitalised spans get a bonus), and the fraction of the question's words that the context has."""
     words_of_question = set(_RUN.findall(question.lower()))
     places = list(_RUN.finditer(context))
-    lower = [place.group().lower() for place in places]
+    lower = [match.group().lower() for match in places]
     often = Counter(lower)
     weight = np.array([1 / often[word] if word in words_of_question else 0.0 for word in lower])
     around = np.convolve(weight, np.ones(11), mode="same") if len(weight) else weight

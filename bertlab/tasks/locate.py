@@ -52,7 +52,7 @@ def split_file(folder: Path, split: str) -> Path:
     """The file of a split in a folder; if it is missing, `BadInput` lists the files of the folder."""
     path = existing(folder, split)
     if path is None:
-        there = ", ".join(sorted(each.name for each in folder.glob("*")))
+        there = ", ".join(sorted(path.name for path in folder.glob("*")))
         raise BadInput(
             f"{folder} has no {split}.jsonl (or .parquet, .csv, .tsv): it has {there or 'nothing'}; add the file "
             "(`bertlab fetch STUDY DIR` writes those of published tasks)"
@@ -73,8 +73,8 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
     if len(task.text) not in columns:
         allowed = f"{columns[0]} to {columns[-1]}" if len(columns) > 1 else f"{columns[0]}"
         raise BadInput(f"task '{name}' names {count(len(task.text), 'text column')}: {task.kind} takes {allowed}")
-    found = _find(task, name, machine, world, substitute)
-    return dataclasses.replace(found, content=content_of(found, machine))
+    located = _find(task, name, machine, world, substitute)
+    return dataclasses.replace(located, content=content_of(located, machine))
 
 
 def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str | None) -> LocatedTask:
@@ -131,17 +131,21 @@ def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Ta
             raise BadInput(f"{name}={substitute}: {named} has no copy on the Hub, or no revision follows the @")
         hub_name = f"{reference_of(other).name}@{revision}" if at else other.hub
         return dataclasses.replace(other, kind=task.kind, hub=hub_name)
-    own = dataclasses.replace(
+    substitute_task = dataclasses.replace(
         task, name=substitute, dataset=substitute, hub="", path="", only={}, labels=(), microworld="",
         columns=(), quoted=None, counted_from=None,
     )  # fmt: skip
     if (reference := Reference.parse(substitute)) is not None:
-        return dataclasses.replace(own, dataset=reference.name, hub=substitute)
+        return dataclasses.replace(substitute_task, dataset=reference.name, hub=substitute)
     folder = machine.data / substitute if machine.data is not None else None
     if folder is None or kind(folder, "--data") != "folder":
-        there = [each.name for each in machine.data.glob("*/")] if machine.data is not None else []
+        there = [directory.name for directory in machine.data.glob("*/")] if machine.data is not None else []
         raise unknown(f"data set for {name} (neither built in nor in --data)", substitute, {*catalog.TASKS, *there})
-    return own if existing(folder, task.evaluation) else dataclasses.replace(own, evaluation="validation")
+    return (
+        substitute_task
+        if existing(folder, task.evaluation)
+        else dataclasses.replace(substitute_task, evaluation="validation")
+    )
 
 
 def reference_of(task: Task) -> Reference:

@@ -19,8 +19,8 @@ SLACK = 3
 
 def columns(field: str) -> tuple[str, ...]:
     """The columns that a field in braces reads: the text, and those of the span to mark in it, if any."""
-    found = _SPAN.fullmatch(field)
-    return (found[1], found[2], found[4]) if found else (field,)
+    match = _SPAN.fullmatch(field)
+    return (match[1], match[2], match[4]) if match else (field,)
 
 
 def marked(text: str, begin: int, end: int) -> str:
@@ -33,17 +33,17 @@ def apply(
 ) -> list[str]:
     """The texts of a field in braces, marked if it says so. Raises `BadInput` for the first row without such a span in
     its text; `where` names a column."""
-    found = _SPAN.fullmatch(field)
-    if found is None:
+    match = _SPAN.fullmatch(field)
+    if match is None:
         return list(texts)
-    _, first, between, second = found.groups()
-    place, advice = {":": (_characters, "characters"), "@": (_words, "words")}[between]
+    _, first, between, second = match.groups()
+    locate, advice = {":": (_characters, "characters"), "@": (_words, "words")}[between]
     marks = []
     for row, (text, one, two) in enumerate(zip(texts, table[first], table[second], strict=True), start=1):
-        span = place(text, number(one), two)
+        span = locate(text, number(one), two)
         if span is None:
-            given = f"{where(first)} row {row}: {shown(one)} and {shown(two)} of {second} are no span of the text"
-            raise BadInput(f"{given}: give its place in {advice}")
+            wrong = f"{where(first)} row {row}: {shown(one)} and {shown(two)} of {second} are no span of the text"
+            raise BadInput(f"{wrong}: give its place in {advice}")
         marks.append(marked(text, *span))
     return marks
 
@@ -66,7 +66,7 @@ def _words(text: str, index: int, words: Any) -> tuple[int, int] | None:
     if not 0 <= index < len(starts) or not isinstance(words, str) or not words:
         return None
     near = range(starts[max(0, index - SLACK)], [*starts, len(text)][min(len(starts), index + SLACK + 1)])
-    places = [each.span() for each in re.finditer(rf"(?<!\w){re.escape(words)}", text, re.IGNORECASE)]
+    places = [match.span() for match in re.finditer(rf"(?<!\w){re.escape(words)}", text, re.IGNORECASE)]
     return min(
-        (each for each in places if each[0] in near), key=lambda each: abs(each[0] - starts[index]), default=None
+        (span for span in places if span[0] in near), key=lambda span: abs(span[0] - starts[index]), default=None
     )

@@ -86,9 +86,11 @@ class Grouped(Metric):
 
     def contributions(self) -> Float:
         """The contribution of each group, (G,)."""
-        own = self.metric.contributions()
-        value = own.mean()
-        return np.asarray(value + np.bincount(self.group, own - value) * (1 + self.group.max()) / len(own))
+        contributions = self.metric.contributions()
+        value = contributions.mean()
+        return np.asarray(
+            value + np.bincount(self.group, contributions - value) * (1 + self.group.max()) / len(contributions)
+        )
 
     def each(self) -> Float:
         """The metric of each example, not of each group, (E,)."""

@@ -29,7 +29,7 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
     Raises `BadInput` if the Hub does not provide a data set.
     """
     for task in map(public, tasks):
-        folder, reference, found = directory / task.dataset, reference_of(task), None
+        folder, reference, dataset = directory / task.dataset, reference_of(task), None
         if (folder / "manifest.json").exists():
             manifest = read_json(folder / "manifest.json", {"hub": str, "commit": str})
             if manifest["hub"] != reference.name:
@@ -40,18 +40,18 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
             if there is not None:
                 yield f"{there} is kept"
                 continue
-            if found is None:
-                found = hub.dataset(reference, machine.cache, f"data set '{reference.full_name}'", ADVICE)
-            if split == task.test and split not in dict(found.splits):
+            if dataset is None:
+                dataset = hub.dataset(reference, machine.cache, f"data set '{reference.full_name}'", ADVICE)
+            if split == task.test and split not in dict(dataset.splits):
                 continue
-            rows, _ = from_hub(found, split, task, ADVICE)
+            rows, _ = from_hub(dataset, split, task, ADVICE)
             if task.only and not rows:
-                raise BadInput(f"'{found.name}' {split} has no row of task '{task.name}': correct its field only")
+                raise BadInput(f"'{dataset.name}' {split} has no row of task '{task.name}': correct its field only")
             writes.folder(directory, task.dataset)
-            writes.write_json(folder, "manifest.json", {"hub": found.name, "commit": found.commit})
+            writes.write_json(folder, "manifest.json", {"hub": dataset.name, "commit": dataset.commit})
             packed = io.BytesIO()
             with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as file:  # equal rows give equal bytes
                 for row in rows:
                     file.write(f"{json.dumps(row, ensure_ascii=False, default=str)}\n".encode())
             writes.write(directory, f"{task.dataset}/{split}.jsonl.gz", packed.getvalue())
-            yield f"{folder / split}.jsonl.gz: {len(rows):,} rows of {found.name} at {found.commit[:12]}"
+            yield f"{folder / split}.jsonl.gz: {len(rows):,} rows of {dataset.name} at {dataset.commit[:12]}"

@@ -90,7 +90,7 @@ def columns_of(text: str) -> tuple[str, ...]:
 class Table:
     """The columns of a split, unchecked."""
 
-    place: str
+    source: str
     """The source, as errors name it: a file, or a data set of the Hub and its split."""
     columns: dict[str, list[Any]]
     names: tuple[str, ...] = ()
@@ -106,7 +106,7 @@ class Table:
     def of(
         cls,
         rows: Iterable[Mapping[str, Any]],
-        place: str,
+        source: str,
         required: Sequence[str],
         optional: Sequence[str] = (),
         names: tuple[str, ...] = (),
@@ -123,15 +123,15 @@ class Table:
                     if cells:
                         advice = "if it is a row, name its cells in the task's field columns"
                         lacks += f" (its first line is taken for the header: {advice})"
-                    raise BadInput(f"{place} row {number} {lacks}: {suggestion(name, row)}")
+                    raise BadInput(f"{source} row {number} {lacks}: {suggestion(name, row)}")
                 values.append(row[name])
         if not columns:
-            raise BadInput(f"{place} has no rows: give at least one")
-        return cls(place, columns, names, cells)
+            raise BadInput(f"{source} has no rows: give at least one")
+        return cls(source, columns, names, cells)
 
     def where(self, column: str) -> str:
         """A column, as errors name it."""
-        return f"{self.place} column {column}"
+        return f"{self.source} column {column}"
 
     def texts(self, text: str) -> list[str]:
         """The texts of a column, or of columns in braces. Raises `BadInput` that names the first row without text."""

@@ -293,7 +293,7 @@ def encode(
     if not isinstance(found, Examples):
         raise ArmFailed.of(kind, "encode", f"returns {shown(found)}: return Examples")
     outcomes = len(data.labels) if kind.labelled and type(kind).loss is TaskKind.loss else 0
-    if kind.own and (problem := found.problem(pretrained.tokenizer.size, length, outcomes)):
+    if kind.user_defined and (problem := found.problem(pretrained.tokenizer.size, length, outcomes)):
         raise ArmFailed.of(kind, "encode", problem)
     return found
 

@@ -103,7 +103,7 @@ class TaskKind(ABC):
     """Columns that it reads beside those of the task, where a source has them."""
     exchanged: ClassVar[int] = 1
     """The text column that the exchanged-text floor takes from another example."""
-    own: ClassVar[bool] = False
+    user_defined: ClassVar[bool] = False
     """Whether a study file defines it. Its results keep what each example contributes to each metric, since reports do
     not run study files."""
 
@@ -111,10 +111,10 @@ class TaskKind(ABC):
         """Adds a kind to `KINDS`, or the newer version of a study file's. Raises `BadInput` for a name that is not its
         own, for a setting that no scale has, and for a metric that nothing in it can score."""
         super().__init_subclass__()
-        cls.own = not cls.__module__.startswith("bertlab.")
-        if cls.own:
+        cls.user_defined = not cls.__module__.startswith("bertlab.")
+        if cls.user_defined:
             check_returns(cls, _RETURNS)
-        if cls.own and ("name" not in vars(cls) or (cls.name in KINDS and not KINDS[cls.name].own)):
+        if cls.user_defined and ("name" not in vars(cls) or (cls.name in KINDS and not KINDS[cls.name].user_defined)):
             taken = f"'{cls.name}' is bertlab's" if hasattr(cls, "name") else "it has none"
             raise BadInput(
                 f"the kind of task {cls.__name__} needs a name of its own, and {taken}: set name in the class"
@@ -123,8 +123,10 @@ class TaskKind(ABC):
             raise BadInput(
                 f"the kind of task {cls.__name__} has the setting {shown(cls.setting)}: give {', '.join(SETTINGS)}"
             )
-        scorer: Any = next(each for each in cls.__mro__ if {"metric", "score", "predict"} & vars(each).keys())
-        if cls.own and scorer.__module__.startswith("bertlab.") and scorer is not TaskKind:
+        scorer: Any = next(
+            ancestor for ancestor in cls.__mro__ if {"metric", "score", "predict"} & vars(ancestor).keys()
+        )
+        if cls.user_defined and scorer.__module__.startswith("bertlab.") and scorer is not TaskKind:
             for name in cls.metrics:
                 if name not in scorer.metrics:
                     wrong = f"the kind of task {cls.__name__} declares the metric '{name}' and has no score for it"
@@ -134,8 +136,10 @@ class TaskKind(ABC):
     @property
     def like(self) -> str:
         """The name of the package's kind that it is or extends; its own if it extends none."""
-        extended = (each for each in type(self).__mro__ if issubclass(each, TaskKind) and not each.own)
-        return next((each.name for each in extended if "name" in vars(each)), self.name)
+        extended = (
+            ancestor for ancestor in type(self).__mro__ if issubclass(ancestor, TaskKind) and not ancestor.user_defined
+        )
+        return next((ancestor.name for ancestor in extended if "name" in vars(ancestor)), self.name)
 
     def label_columns(self, task: Task) -> tuple[str, ...]:
         """The columns that hold the answers."""
@@ -159,7 +163,7 @@ class TaskKind(ABC):
 
     def metrics_of(self, task: Task, labels: Sequence[str]) -> tuple[str, ...]:
         """The metrics of a task, whose labels are these."""
-        return tuple(each for each in self.known(labels) if task.question or each not in self.of_questions)
+        return tuple(metric for metric in self.known(labels) if task.question or metric not in self.of_questions)
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
@@ -196,8 +200,8 @@ class TaskKind(ABC):
 
     def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
         """(B, K, C) at the targets of a batch: C labels, one value, the choices, or the positions of a span."""
-        found: Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"))
-        return found.view(*batch["targets"].shape, -1)
+        logits: Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"))
+        return logits.view(*batch["targets"].shape, -1)
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The mean over targets (B, K) of the cross-entropy of logits (B, K, C), nats."""
@@ -243,37 +247,37 @@ class TaskKind(ABC):
         """
         if name not in (LIKELIHOOD, *self.metrics):
             raise ValueError(f"{self.name} has no metric {name}")
-        found = self.likelihood(arrays) if name == LIKELIHOOD else self.score(name, arrays, labels)
-        if not isinstance(found, Metric) or (self.own and np.ndim(found.contributions()) != 1):
-            wrong = f"returns {shown(found)} for the metric {name}: return a Metric of all examples, as Mean(scores)"
+        metric = self.likelihood(arrays) if name == LIKELIHOOD else self.score(name, arrays, labels)
+        if not isinstance(metric, Metric) or (self.user_defined and np.ndim(metric.contributions()) != 1):
+            wrong = f"returns {shown(metric)} for the metric {name}: return a Metric of all examples, as Mean(scores)"
             raise ArmFailed.of(self, "score", wrong)
         if "group" not in arrays:
-            return found
+            return metric
         group = arrays["group"]
         if self.tokenwise:  # sentences without words are no examples
             group = group[np.unique(arrays["sentence"])]
-        if len(group) != found.examples:
-            raise ValueError(f"{len(group)} group numbers do not fit {found.examples} examples")
-        return Grouped(found, np.unique(group, return_inverse=True)[1])
+        if len(group) != metric.examples:
+            raise ValueError(f"{len(group)} group numbers do not fit {metric.examples} examples")
+        return Grouped(metric, np.unique(group, return_inverse=True)[1])
 
     def contributions(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, Array]:
         """What each example contributes to each metric of a kind of a study file, `metric_<name>`; for reports.
 
         Raises `BadInput` for a metric that is no number, or is of other examples.
         """
-        if not self.own:
+        if not self.user_defined:
             return {}
         names = (*self._scored(arrays, labels), *([LIKELIHOOD] if LOG_LIKELIHOOD in arrays else []))
-        found = {name: self.metric(name, arrays, labels).contributions() for name in names}
-        for name, each in found.items():
-            if len(each) != len(found[names[-1]]):
-                wrong = f"is of {len(each)} examples, and {names[-1]} of {len(found[names[-1]])}"
-            elif not np.isfinite(each).all():
+        contributions = {name: self.metric(name, arrays, labels).contributions() for name in names}
+        for name, values in contributions.items():
+            if len(values) != len(contributions[names[-1]]):
+                wrong = f"is of {len(values)} examples, and {names[-1]} of {len(contributions[names[-1]])}"
+            elif not np.isfinite(values).all():
                 wrong = "gives no finite number for some examples"
             else:
                 continue
             raise BadInput(f"metric {name} of the kind of task '{self.name}' {wrong}: correct it in the study file")
-        return {f"metric_{name}": each for name, each in found.items()}
+        return {f"metric_{name}": values for name, values in contributions.items()}
 
     @abstractmethod
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
@@ -305,7 +309,7 @@ class TaskKind(ABC):
 
     def _scored(self, arrays: Arrays, labels: Sequence[str]) -> list[str]:
         """The metrics that predictions have."""
-        return [each for each in self.known(labels) if "question" in arrays or each not in self.of_questions]
+        return [metric for metric in self.known(labels) if "question" in arrays or metric not in self.of_questions]
 
     def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
         """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split: fitted to as
@@ -319,7 +323,7 @@ class TaskKind(ABC):
             if len(train) > most:
                 train = train.take(np.sort(keyed.permutation(keyed.key("lexical"), len(train))[:most]))
             predict = self.lexical(train)
-            parts = [each for each in (data.evaluation, data.test) if each]
+            parts = [examples for examples in (data.evaluation, data.test) if examples]
             _floors[key] = [self.floor("lexical", predict(raw), raw, data.labels) for raw in parts]
         return _floors[key]
 
@@ -342,5 +346,5 @@ def token_counts(column: Sequence[str | Sequence[str]]) -> Float:
 def truncated(first: int, second: int, budget: int) -> tuple[int, int]:
     """The lengths of a pair truncated to `budget` tokens, always at the end of the longer segment."""
     # Of equally long segments the second is truncated, so the first keeps the odd token.
-    kept = min(first, max(budget - second, budget - budget // 2))
-    return kept, min(second, budget - kept)
+    first_length = min(first, max(budget - second, budget - budget // 2))
+    return first_length, min(second, budget - first_length)

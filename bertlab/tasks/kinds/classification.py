@@ -27,8 +27,8 @@ class Classification(TaskKind):
         Raises `BadInput` for other values, such as the scores of a regression."""
         names = task.labels or tables[0].names or answers.names(task, tables)
         if len(names) < 2:
-            place = tables[0].where(task.label)
-            raise BadInput(f"{place} has the label {shown(names[0])} alone: a task needs at least two")
+            where = tables[0].where(task.label)
+            raise BadInput(f"{where} has the label {shown(names[0])} alone: a task needs at least two")
         return names
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[int]:
@@ -39,7 +39,7 @@ class Classification(TaskKind):
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
         """F1 is that of the second of two classes; more classes have the mean of theirs, macro F1."""
         lacks = {0: "", 2: "macro_f1"}.get(len(labels), "f1")
-        return tuple(each for each in self.metrics if each != lacks)
+        return tuple(metric for metric in self.metrics if metric != lacks)
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Accuracy; Matthews correlation of any number of classes; F1 of the second of two, or the mean of all; exact
@@ -51,8 +51,8 @@ class Classification(TaskKind):
             predicted, true = prediction == 1, label == 1
             return MetricOfMeans(np.stack([predicted & true, predicted, true], -1).astype(np.float64), f1_points)
         if name == "macro_f1":
-            each = np.arange(1 + max(int(prediction.max()), int(label.max())))
-            predicted, true = (values[:, None] == each for values in (prediction, label))
+            label_ids = np.arange(1 + max(int(prediction.max()), int(label.max())))
+            predicted, true = (values[:, None] == label_ids for values in (prediction, label))
             return MetricOfMeans(np.concatenate([predicted & true, predicted, true], -1).astype(np.float64), _macro_f1)
         if name == "exact":
             return exact(prediction == label, arrays["question"])

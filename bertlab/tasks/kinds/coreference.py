@@ -36,10 +36,10 @@ class Coreference(MultipleChoice):
 
     def label_columns(self, task: Task) -> tuple[str, ...]:
         """Two columns in braces, one a name."""
-        found = columns_of(task.label)
-        if len(found) != 2:
+        columns = columns_of(task.label)
+        if len(columns) != 2:
             raise BadInput(f"label {shown(task.label)}: give two columns in braces, such as '{{A-coref}} {{B-coref}}'")
-        return found
+        return columns
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """The first name, the second, neither."""
@@ -50,32 +50,32 @@ class Coreference(MultipleChoice):
         context, pronoun, offset, *names = task.text
         marked, pronouns = [], table.texts(pronoun)
         offsets = table.columns.get(offset) or table.texts(offset)
-        for row, (text, each, at) in enumerate(zip(table.texts(context), pronouns, offsets, strict=True), start=1):
-            if each.lower() not in FEMININE:
-                raise BadInput(f"{table.where(pronoun)} row {row} is {shown(each)}: give one of {', '.join(FEMININE)}")
+        for row, (text, word, at) in enumerate(zip(table.texts(context), pronouns, offsets, strict=True), start=1):
+            if word.lower() not in FEMININE:
+                raise BadInput(f"{table.where(pronoun)} row {row} is {shown(word)}: give one of {', '.join(FEMININE)}")
             begin = marks.number(at)
-            end = begin + len(each)
-            if begin < 0 or text[begin:end] != each:
-                false = f"{shown(each)} does not start at {shown(at)} of the text"
+            end = begin + len(word)
+            if begin < 0 or text[begin:end] != word:
+                false = f"{shown(word)} does not start at {shown(at)} of the text"
                 raise BadInput(f"{table.where(offset)} row {row}: {false}: give its position in characters")
             marked.append(marks.marked(text, begin, end))
         candidates = (*map(table.texts, names), ["neither"] * len(marked))
-        meant = ([f"{each} means {name}" for each, name in zip(pronouns, column, strict=True)] for column in candidates)
+        meant = ([f"{word} means {name}" for word, name in zip(pronouns, column, strict=True)] for column in candidates)
         return (marked, *meant)
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[int]:
         """0 or 1 for the name that the pronoun means, 2 for neither; tables have TRUE and FALSE as text."""
         columns = self.label_columns(task)
-        found = []
+        indices = []
         for row, values in enumerate(zip(*map(table.columns.__getitem__, columns), strict=True), start=1):
             true = [{"true": True, "false": False}.get(str(value).lower()) for value in values]
             if None in true:
                 at = true.index(None)
                 raise BadInput(f"{table.where(columns[at])} row {row} is {shown(values[at])}: give true or false")
             if all(true):
-                raise BadInput(f"{table.place} row {row} has {' and '.join(columns)} true: give one true at most")
-            found.append([*true, True].index(True))
-        return found
+                raise BadInput(f"{table.source} row {row} has {' and '.join(columns)} true: give one true at most")
+            indices.append([*true, True].index(True))
+        return indices
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
@@ -83,22 +83,22 @@ class Coreference(MultipleChoice):
         """As multiple choice. Of a long context, the tokens around the pronoun are kept, half before and half after it,
         or more on one side if the other has less."""
         contexts, *endings = raw.text
-        longest = np.max([[len(each) for each in tokenizer.encode(column)] for column in endings], axis=0)
+        longest = np.max([[len(ids) for ids in tokenizer.encode(column)] for column in endings], axis=0)
         cut = []
         for text, (pieces, places), ending in zip(contexts, tokenizer.offsets(contexts), longest, strict=True):
             room, mark = max(1, length - 3 - int(ending)), _MARKED.search(text)
             centre = int(np.searchsorted([begin for begin, _ in places], mark.start(1))) if mark else 0
             begin = max(0, min(centre - room // 2, len(pieces) - room))
-            kept = places[begin : begin + room]
-            cut.append(text[kept[0][0] : kept[-1][1]] if kept else text)
+            nearest = places[begin : begin + room]
+            cut.append(text[nearest[0][0] : nearest[-1][1]] if nearest else text)
         return super().encode(dataclasses.replace(raw, text=(cut, *endings)), tokenizer, length)
 
     def predict(
         self, data: TaskData, raw: RawExamples, examples: Examples, scores: Float, threshold: float | None = None
     ) -> Predicted:
         """The most probable answer, and the gender of the pronoun."""
-        found = super().predict(data, raw, examples, scores)
-        return dataclasses.replace(found, arrays=found.arrays | {"feminine": _feminine(raw)})
+        predicted = super().predict(data, raw, examples, scores)
+        return dataclasses.replace(predicted, arrays=predicted.arrays | {"feminine": _feminine(raw)})
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The most frequent answer."""
@@ -112,7 +112,7 @@ class Coreference(MultipleChoice):
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """F1 of the two decisions for each pronoun, one a name, as GAP's scorer counts them: of all pronouns, of the
         masculine and of the feminine ones; the bias is 100 times feminine F1 divided by masculine F1."""
-        predicted, true = (arrays[each][:, None] == np.arange(2) for each in ("prediction", "label"))
+        predicted, true = (arrays[key][:, None] == np.arange(2) for key in ("prediction", "label"))
         counts = np.stack([(predicted & true).sum(1), predicted.sum(1), true.sum(1)], -1).astype(np.float64)
         if name == "f1":
             return MetricOfMeans(counts, f1_points)

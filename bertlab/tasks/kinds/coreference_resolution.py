@@ -78,18 +78,18 @@ class CoreferenceResolution(TaskKind):
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Annotation]:
         """The clusters of each document. Those that share a mention are one."""
-        found = []
+        annotations = []
         label = _label(task, table)
         values = zip(table.columns[task.text[0]], table.columns[label], _documents(task, table), strict=True)
-        for row, (given, clusters, sentences) in enumerate(values, start=1):
+        for row, (document, clusters, sentences) in enumerate(values, start=1):
             counts = [len(sentence) for sentence in sentences]
             parts, where = [0] * len(counts), f"{table.where(label)} row {row}"
             if label == task.text[0]:
-                parts = [sentence.get("part_id", 0) for sentence in given]
-                clusters = _of_sentences(given, counts, where)
+                parts = [sentence.get("part_id", 0) for sentence in document]
+                clusters = _of_sentences(document, counts, where)
             links = [pair for cluster in _checked(clusters, sum(counts), where) for pair in _links(cluster)]
-            found.append(Annotation(cast("list[list[Mention]]", clusters_of(links)), counts, parts))
-        return found
+            annotations.append(Annotation(cast("list[list[Mention]]", clusters_of(links)), counts, parts))
+        return annotations
 
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
         """A document is read in segments."""
@@ -114,8 +114,8 @@ class CoreferenceResolution(TaskKind):
             pieces = [by_word(*next(encoded), length - 2) for _ in annotation.sentences]
             parts += divided(number, pieces, annotation.parts, length - 2, TRAINING_SEGMENTS if training else 0)
         mentions = [part.mentions(raw.labels[part.document].clusters) for part in parts]
-        kept = np.array([max(1, int(SPAN_SHARE * len(part.sentences))) for part in parts])
-        counts = kept + sizes(mentions)
+        num_spans = np.array([max(1, int(SPAN_SHARE * len(part.sentences))) for part in parts])
+        counts = num_spans + sizes(mentions)
         sequences: list[Integer] = [
             np.array([tokenizer.cls, *segment, tokenizer.sep], np.int32) for part in parts for segment in part.segments
         ]
@@ -130,7 +130,7 @@ class CoreferenceResolution(TaskKind):
             lasts=[np.array(part.lasts) for part in parts],
             sentences=[np.array(part.sentences) for part in parts],
             mentions=mentions,
-            kept=kept,
+            num_spans=num_spans,
             starts=np.array([part.start for part in parts]),
             opens=np.cumsum([0, *(len(part.segments) for part in parts)]),
         )
@@ -145,11 +145,11 @@ class CoreferenceResolution(TaskKind):
 
     def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
         """Kept spans and their antecedents, as `CoreferenceModel` gives them."""
-        names = ("positions", "lasts", "sentences", "kept", "targets")
-        found: Tensor = model(
+        names = ("positions", "lasts", "sentences", "num_spans", "targets")
+        logits: Tensor = model(
             batch["tokens"], batch["segments"], batch.get("lengths"), *(batch[name] for name in names)
         )
-        return found
+        return logits
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The negative log-likelihood of the right antecedents of the kept spans, summed over a document, as the mean
@@ -170,18 +170,18 @@ class CoreferenceResolution(TaskKind):
         parts = cast(Documents, examples)
         likelihood = np.zeros(len(raw))
         links: list[list[tuple[Mention, Mention]]] = [[] for _ in range(len(raw))]
-        for at, (first, kept) in enumerate(zip(parts.first_targets, parts.kept, strict=True)):
+        for at, (first, num_spans) in enumerate(zip(parts.first_targets, parts.num_spans, strict=True)):
             document, rows = parts.owners[first], scores[first : first + parts.counts[at]]
-            spans = rows[:kept, 1:3].astype(np.int64) + parts.starts[at]
-            antecedents = rows[:kept, 3:].reshape(kept, -1, 3)
-            best = antecedents[np.arange(kept), antecedents[..., 0].argmax(1)]
+            spans = rows[:num_spans, 1:3].astype(np.int64) + parts.starts[at]
+            antecedents = rows[:num_spans, 3:].reshape(num_spans, -1, 3)
+            best = antecedents[np.arange(num_spans), antecedents[..., 0].argmax(1)]
             for span, (score, *antecedent) in zip(spans, best, strict=True):
                 if score > 0:
-                    one, two = (tuple(int(each) for each in place) for place in (antecedent + parts.starts[at], span))
+                    one, two = (tuple(int(word) for word in words) for words in (antecedent + parts.starts[at], span))
                     links[document].append((cast(Mention, one), cast(Mention, two)))
-            gold = torch.from_numpy(rows[None, kept:])
+            gold = torch.from_numpy(rows[None, num_spans:])
             likelihood[document] += float(log_likelihoods(gold, torch.from_numpy(parts.mentions[at][None])).sum())
-        predicted = [clusters_of(each) for each in links]
+        predicted = [clusters_of(document_links) for document_links in links]
         return Predicted(arrays=_scores(predicted, raw) | {LOG_LIKELIHOOD: likelihood}, collapsed=not any(links))
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
@@ -191,10 +191,10 @@ class CoreferenceResolution(TaskKind):
     def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """Links spans with the same last word: those whose words are a mention in most of the places of the training
         examples where they occur. Names that the training examples lack are all alike."""
-        known = {word for words in train.text[0] for word in words if not word[:1].isupper()}
+        vocabulary = {word for words in train.text[0] for word in words if not word[:1].isupper()}
 
         def key(words: Sequence[str]) -> tuple[str, ...]:
-            return tuple(word.lower() if word.lower() in known else "Name" for word in words)
+            return tuple(word.lower() if word.lower() in vocabulary else "Name" for word in words)
 
         occurs, mentioned = Counter[tuple[str, ...]](), Counter[tuple[str, ...]]()
         for words, annotation in zip(train.text[0], train.labels, strict=True):
@@ -207,8 +207,8 @@ class CoreferenceResolution(TaskKind):
             keys, after = key(words), -1
             of_head: dict[str, list[Mention]] = {}
             for first, last in _spans(annotation):  # of those that start at a word, the longest first
-                found = keys[first : last + 1]
-                if first > after and 2 * mentioned[found] > occurs[found]:
+                span = keys[first : last + 1]
+                if first > after and 2 * mentioned[span] > occurs[span]:
                     of_head.setdefault(words[last].lower(), []).append((first, last))
                     after = last
             return [cluster for cluster in of_head.values() if len(cluster) > 1]
@@ -219,7 +219,7 @@ class CoreferenceResolution(TaskKind):
         """The F1 of each metric over all documents, and their mean."""
         if name not in (*METRICS, "f1", *arrays):
             raise self.unscored(name)
-        counts = [arrays[each] for each in (METRICS if name == "f1" else (name,))]
+        counts = [arrays[metric] for metric in (METRICS if name == "f1" else (name,))]
         return MetricOfMeans(np.concatenate(counts, -1).astype(np.float64), f1_of_counts)
 
     def likelihood(self, arrays: Arrays) -> Metric:
@@ -240,7 +240,7 @@ def _documents(task: Task, table: Table) -> list[list[list[str]]]:
     column = task.text[0]
     if column not in table.columns:
         raise BadInput(f"text {shown(column)}: coreference resolution takes the name of one column")
-    found, marked = [], _label(task, table) == column
+    documents, marked = [], _label(task, table) == column
     for row, value in enumerate(table.columns[column], start=1):
         sentences: list[Any] = value if isinstance(value, list) else [None]
         if marked:
@@ -249,34 +249,34 @@ def _documents(task: Task, table: Table) -> list[list[list[str]]]:
         if not lists or not any(sentences):
             form = '{"words": [...], "coref_spans": [...]}' if marked else "a list of words"
             raise BadInput(f"{table.where(column)} row {row} is {shown(value)}: give a list of sentences, each {form}")
-        found.append([[_ENDS.get(word, word) for word in words] for words in sentences])
-    return found
+        documents.append([[_ENDS.get(word, word) for word in words] for words in sentences])
+    return documents
 
 
 def _of_sentences(sentences: list[dict[str, Any]], counts: list[int], where: str) -> list[list[list[int]]]:
     """The clusters of a document of CoNLL-2012 on the Hub."""
-    found: dict[tuple[int, int], list[list[int]]] = {}
+    clusters: dict[tuple[int, int], list[list[int]]] = {}
     for sentence, start in zip(sentences, itertools.accumulate([0, *counts]), strict=False):
         try:
             for number, first, last in sentence["coref_spans"]:
-                found.setdefault((sentence.get("part_id", 0), number), []).append([start + first, start + last])
+                clusters.setdefault((sentence.get("part_id", 0), number), []).append([start + first, start + last])
         except (KeyError, TypeError, ValueError):
-            given = shown(sentence.get("coref_spans"))
-            raise BadInput(f"{where} has coref_spans {given}: give [[cluster, first, last], ...]") from None
-    return list(found.values())
+            spans = shown(sentence.get("coref_spans"))
+            raise BadInput(f"{where} has coref_spans {spans}: give [[cluster, first, last], ...]") from None
+    return list(clusters.values())
 
 
 def _checked(clusters: Any, words: int, where: str) -> list[list[Mention]]:
     """The clusters of a document of `words` words. Raises `BadInput` for another form and for false positions."""
     try:
-        found = [[(first, last) for first, last in cluster] for cluster in clusters]
+        checked = [[(first, last) for first, last in cluster] for cluster in clusters]
     except (TypeError, ValueError):
         raise BadInput(f"{where} is {shown(clusters)}: give a list of clusters, each [[first, last], ...]") from None
-    for first, last in itertools.chain.from_iterable(found):
+    for first, last in itertools.chain.from_iterable(checked):
         if not (isinstance(first, int) and isinstance(last, int) and 0 <= first <= last < words):
             has = f"{where} has the mention [{shown(first)}, {shown(last)}]"
             raise BadInput(f"{has}: give the positions of its first and last word, of 0 to {words - 1}")
-    return found
+    return checked
 
 
 def _links(cluster: list[Mention]) -> Iterator[tuple[Mention, Mention]]:

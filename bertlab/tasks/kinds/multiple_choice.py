@@ -34,7 +34,7 @@ class MultipleChoice(TaskKind):
         """The names of the task or of its source if there is one per ending, else numbers."""
         counts = [len(self.text(task, table)) - 1 for table in tables]
         if len(set(counts)) > 1:
-            places = ", ".join(f"{table.place} has {count}" for table, count in zip(tables, counts, strict=True))
+            places = ", ".join(f"{table.source} has {count}" for table, count in zip(tables, counts, strict=True))
             raise BadInput(f"endings per row differ ({places}): give the same number in each split")
         names = task.labels or tables[0].names
         return names if len(names) == counts[0] else _numbers(task, counts[0])
@@ -62,8 +62,8 @@ class MultipleChoice(TaskKind):
         values, endings = table.columns[task.label], table.columns.get(task.text[-1], [""])
         named, numbered = isinstance(endings[0], dict), names == _numbers(task, len(names))
         by_text = [
-            own.index(value) if isinstance(own, list) and value in own else -1
-            for value, own in zip(values, endings, strict=False)
+            choices.index(value) if isinstance(choices, list) and value in choices else -1
+            for value, choices in zip(values, endings, strict=False)
         ]
         if -1 not in by_text:
             if {*values} <= {*names} and [*map(names.index, values)] != by_text:
@@ -74,17 +74,17 @@ class MultipleChoice(TaskKind):
         if not named and (not texts or (numbered and integers(values))):
             read = reader(task, table, names, named=not numbered)
             return places(values, read, names, table.where(task.label), task.counted_from or 0)
-        found = []
+        indices = []
         for row, (value, listed) in enumerate(zip(values, endings, strict=True), start=1):
-            known = listed.get("label") if isinstance(listed, dict) else listed
-            if not isinstance(known, list) or len(known) != len(_texts(listed)):
-                given = f"{table.where(task.text[-1])} row {row} is {shown(listed)}"
-                raise BadInput(f'{given}: give {{"label": [...], "text": [...]}}, a label per text')
-            if value not in known:
-                one = f"one of {', '.join(map(str, known))}" if named else "the text of an ending"
+            choices = listed.get("label") if isinstance(listed, dict) else listed
+            if not isinstance(choices, list) or len(choices) != len(_texts(listed)):
+                wrong = f"{table.where(task.text[-1])} row {row} is {shown(listed)}"
+                raise BadInput(f'{wrong}: give {{"label": [...], "text": [...]}}, a label per text')
+            if value not in choices:
+                one = f"one of {', '.join(map(str, choices))}" if named else "the text of an ending"
                 raise BadInput(f"{table.where(task.label)} row {row} is {shown(value)}: give {one}")
-            found.append(known.index(value))
-        return found
+            indices.append(choices.index(value))
+        return indices
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
@@ -92,10 +92,10 @@ class MultipleChoice(TaskKind):
         """[CLS] context [SEP] ending [SEP] for each ending of an example, consecutively; one target per example."""
         choices = len(raw.text) - 1
         labels = [label for label in raw.labels for _ in range(choices)]
-        found = super().encode(RawExamples(text=tuple(_pairs(raw.text)), labels=labels), tokenizer, length)
+        encoded = super().encode(RawExamples(text=tuple(_pairs(raw.text)), labels=labels), tokenizer, length)
         return dataclasses.replace(
-            found,
-            positions=found.positions[: len(raw)],
+            encoded,
+            positions=encoded.positions[: len(raw)],
             targets=np.array(raw.labels),
             owners=np.arange(len(raw)),
             raw_count=len(raw),
@@ -146,14 +146,14 @@ def _pairs(text: Sequence[Sequence[str]]) -> list[list[str]]:
 
 def _listed(values: Sequence[Any], where: str) -> list[list[str]]:
     """Lists of endings as one column per ending."""
-    found = [_texts(value) for value in values]
-    for row, (value, listed) in enumerate(zip(values, found, strict=True), start=1):
+    endings = [_texts(value) for value in values]
+    for row, (value, listed) in enumerate(zip(values, endings, strict=True), start=1):
         if not isinstance(listed, list) or len(listed) < 2:
             raise BadInput(f"{where} row {row} is {shown(value)}: give a list of two endings or more")
-        if len(listed) != len(found[0]):
-            differ = f"{where} row {row} has {len(listed)} endings, the first row {len(found[0])}"
+        if len(listed) != len(endings[0]):
+            differ = f"{where} row {row} has {len(listed)} endings, the first row {len(endings[0])}"
             raise BadInput(f"{differ}: give the same number")
-    return [checked_texts(column, where) for column in zip(*found, strict=True)]
+    return [checked_texts(column, where) for column in zip(*endings, strict=True)]
 
 
 def _texts(endings: Any) -> Any:

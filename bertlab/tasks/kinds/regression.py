@@ -33,15 +33,15 @@ class Regression(TaskKind):
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[float]:
         """Finite numbers, which tables have as text. `BadInput` names the row of another value."""
-        found = []
+        scores = []
         for row, value in enumerate(table.columns[task.label], start=1):
             score = float(value) if table.cells and _NUMBER.fullmatch(str(value)) else value
             if isinstance(score, bool) or not isinstance(score, int | float) or not abs(score) <= LARGEST:
                 text = ", a text" if isinstance(value, str) and not table.cells else ""
                 wrong = f"{table.where(task.label)} row {row} is {shown(value)}{text}"
                 raise BadInput(f"{wrong}: give a finite number, {LARGEST:g} at most either way")
-            found.append(float(score))
-        return found
+            scores.append(float(score))
+        return scores
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The mean squared error."""
@@ -86,7 +86,7 @@ class Regression(TaskKind):
 def pearson(prediction: Float, label: Float) -> MetricOfMeans:
     """Linear correlation in points; 0 if either is constant."""
     # Standardise first: the products of means far from zero would cancel.
-    one, other = ((each - each.mean()) / (each.std() or 1.0) for each in (prediction, label))
+    one, other = ((values - values.mean()) / (values.std() or 1.0) for values in (prediction, label))
     return MetricOfMeans(np.stack([one, other, one * one, other * other, one * other], -1), _pearson)
 
 
@@ -122,19 +122,19 @@ class Spearman(Metric):
         same = np.full((1, count), 1 / count)
         value = self._correlation(same)
         ranks = [_ranks(values, same)[0] for values in (self.prediction, self.label)]
-        if any(np.ptp(each) == 0 for each in ranks):
+        if any(np.ptp(side) == 0 for side in ranks):
             return np.zeros(count)
-        (one, other), rho = [(each - each.mean()) / each.std() for each in ranks], value / 100
+        (one, other), rho = [(side - side.mean()) / side.std() for side in ranks], value / 100
         pull = one * other - rho / 2 * (one**2 + other**2)
-        for values, mine, its, rank in ((self.prediction, one, other, ranks[0]), (self.label, other, one, ranks[1])):
-            slope = (its - rho * mine) / rank.std()  # `count` times the derivative of the correlation by each rank
+        for values, mine, its, side in ((self.prediction, one, other, ranks[0]), (self.label, other, one, ranks[1])):
+            slope = (its - rho * mine) / side.std()  # `count` times the derivative of the correlation by each rank
             pull -= _ranks(values, slope[None])[0] / count
         return np.asarray(value + 100 * (pull - pull.mean()))
 
 
 def _ranks(values: Float, weights: Float) -> Float:
     """The weight below each of `values` (E,) plus half of the weight of equal values: (B, E) -> mid-ranks (B, E)."""
-    _, place = np.unique(values, return_inverse=True)
-    order = np.argsort(place, kind="stable")
-    mass = np.add.reduceat(weights[:, order], np.flatnonzero(np.diff(place[order], prepend=-1)), axis=1)
-    return np.asarray((np.cumsum(mass, axis=1) - mass / 2)[:, place])
+    _, rank = np.unique(values, return_inverse=True)
+    order = np.argsort(rank, kind="stable")
+    mass = np.add.reduceat(weights[:, order], np.flatnonzero(np.diff(rank[order], prepend=-1)), axis=1)
+    return np.asarray((np.cumsum(mass, axis=1) - mass / 2)[:, rank])

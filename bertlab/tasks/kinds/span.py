@@ -65,7 +65,7 @@ class Span(TaskKind):
         not in its context."""
         if DETECTED in table.columns:
             return _detected(task, table)
-        found = []
+        answers = []
         rows = zip(table.texts(task.text[1]), table.columns[task.label], strict=True)
         for row, (context, value) in enumerate(rows, start=1):
             where = f"{table.where(task.label)} row {row}"
@@ -79,8 +79,8 @@ class Span(TaskKind):
                 if not isinstance(start, int) or start < 0 or context[start : start + len(text)] != text:
                     false = f"answer {shown(text)} does not start at {shown(start)} of the context"
                     raise BadInput(f"{where}: {false}: give its position in characters")
-            found.append(Answers(tuple(texts), tuple(starts)))
-        return found
+            answers.append(Answers(tuple(texts), tuple(starts)))
+        return answers
 
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
         """A window or more for each question."""
@@ -118,17 +118,17 @@ class Span(TaskKind):
             pieces, places = encoded[context]
             first = len(query) + 2
             room = length - first - 1
-            found = []
+            windows = []
             for start in range(0, max(1, len(pieces) - room + stride), stride):
                 inside: Integer = places[start : start + room]
                 span: Integer = np.pad(inside, ((first, length - first - len(inside)), (0, 0)), constant_values=-1)
-                found.append((start, span, tokens_of(answer, span)[0]))
+                windows.append((start, span, tokens_of(answer, span)[0]))
             if training:
-                spare = [at for at, (*_, target) in enumerate(found) if not target[0]]
+                spare = [at for at, (*_, target) in enumerate(windows) if not target[0]]
                 order = keyed.permutation(keyed.key("windows", questions[number]), len(spare))
                 dropped = {spare[at] for at in order[SPARE_WINDOWS:]}
-                found = [window for at, window in enumerate(found) if at not in dropped]
-            for start, span, target in found:
+                windows = [window for at, window in enumerate(windows) if at not in dropped]
+            for start, span, target in windows:
                 sequence = [tokenizer.cls, *query, tokenizer.sep, *pieces[start : start + room], tokenizer.sep]
                 sequences.append(np.array(sequence, np.int32))
                 spans.append(span)
@@ -169,9 +169,9 @@ class Span(TaskKind):
         places, margins = best(encoded, scores)
         if encoded.targets_per_window == 3:  # the classifier answers at a probability above one half
             threshold = 0.0
-        if threshold is None and not all(each.texts for each in (*data.train.labels, *right)):
+        if threshold is None and not all(answer.texts for answer in (*data.train.labels, *right)):
             answered = _scores(_cut(contexts, places), right)["f1"]
-            unanswered = np.array([float(not each.texts) for each in right])
+            unanswered = np.array([float(not answer.texts) for answer in right])
             threshold = best_threshold(margins, answered, unanswered)
         if threshold is not None:
             places = np.where(margins[:, None] > threshold, places, 0)
@@ -182,8 +182,8 @@ class Span(TaskKind):
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The most frequent normalised answer of the training questions, or no answer."""
-        given = (normalised(each.texts[0]) if each.texts else "" for each in data.train.labels)
-        guess = Counter(given).most_common(1)[0][0]
+        texts = (normalised(answer.texts[0]) if answer.texts else "" for answer in data.train.labels)
+        guess = Counter(texts).most_common(1)[0][0]
         return _scores([guess] * len(raw), raw.labels)
 
     def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
@@ -192,16 +192,16 @@ class Span(TaskKind):
         def nearest(raw: RawExamples) -> list[tuple[str, float]]:
             return [lexical.nearest(*pair) for pair in zip(*raw.text, strict=True)]
 
-        def scores(found: list[tuple[str, float]], raw: RawExamples, threshold: float) -> dict[str, Float]:
-            return _scores([text if share >= threshold else "" for text, share in found], raw.labels)
+        def scores(nearest_spans: list[tuple[str, float]], raw: RawExamples, threshold: float) -> dict[str, Float]:
+            return _scores([text if share >= threshold else "" for text, share in nearest_spans], raw.labels)
 
         threshold = 0.0
-        if not all(each.texts for each in train.labels):
+        if not all(answer.texts for answer in train.labels):
             some = train.take(keyed.permutation(keyed.key("lexical"), len(train))[:THRESHOLD_EXAMPLES])
-            found = nearest(some)
-            shares = sorted({share for _, share in found})
+            nearest_spans = nearest(some)
+            shares = sorted({share for _, share in nearest_spans})
             thresholds = [*shares[:: max(1, len(shares) // 20)], 2.0] if len(shares) > 1 else [0.0]
-            threshold = max(thresholds, key=lambda each: float(scores(found, some, each)["f1"].mean()))
+            threshold = max(thresholds, key=lambda share: float(scores(nearest_spans, some, share)["f1"].mean()))
         return lambda raw: scores(nearest(raw), raw, threshold)
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
@@ -218,7 +218,7 @@ def _cut(contexts: Sequence[str], places: Integer) -> list[str]:
 
 def _scores(predicted: Sequence[str], right: Sequence[Answers]) -> dict[str, Float]:
     """Exact match and F1 of each question, (Q,) each, 0 to 1."""
-    pairs = [(text, each.accepted or each.texts) for text, each in zip(predicted, right, strict=True)]
+    pairs = [(text, answer.accepted or answer.texts) for text, answer in zip(predicted, right, strict=True)]
     return {name: np.array([metric(*pair) for pair in pairs]) for name, metric in (("exact", exact), ("f1", f1))}
 
 
@@ -236,7 +236,7 @@ class Answers:
 def _detected(task: Task, table: Table) -> list[Answers]:
     """The answers of MRQA's columns: the places in the context in their order there, as SpanBERT's code sorts them, and
     the accepted texts, some of which the context may lack or spell otherwise."""
-    found = []
+    answers = []
     columns = (table.texts(task.text[1]), table.columns[task.label], table.columns[DETECTED])
     for row, (context, accepted, value) in enumerate(zip(*columns, strict=True), start=1):
         if not isinstance(accepted, list) or not accepted or not all(isinstance(text, str) for text in accepted):
@@ -244,8 +244,8 @@ def _detected(task: Task, table: Table) -> list[Answers]:
         places: list[tuple[Any, Any]] = []
         where = f"{table.where(DETECTED)} row {row}"
         try:
-            for each in value["char_spans"]:
-                places += zip(each["start"], each["end"], strict=True)
+            for span in value["char_spans"]:
+                places += zip(span["start"], span["end"], strict=True)
         except (TypeError, KeyError, ValueError):
             places = []
         if not places:
@@ -258,8 +258,8 @@ def _detected(task: Task, table: Table) -> list[Answers]:
                 raise BadInput(f"{where}: {false}: give the positions of its first and last character")
         ordered = sorted(set(places))
         texts = tuple(context[first : last + 1] for first, last in ordered)
-        found.append(Answers(texts, tuple(first for first, _ in ordered), tuple(accepted)))
-    return found
+        answers.append(Answers(texts, tuple(first for first, _ in ordered), tuple(accepted)))
+    return answers
 
 
 def _limits(length: int) -> tuple[int, int]:
@@ -291,14 +291,14 @@ def tokens_of(answer: Answers, span: Integer) -> list[tuple[int, int]]:
     context at `span` (T, 2), -1 outside of it; [CLS] twice if none does."""
     context = np.flatnonzero(span[:, 0] >= 0)
     begins, ends = span[context].T
-    found = []
+    targets = []
     for text, start in zip(answer.texts, answer.starts, strict=True):
         after = start + len(text.rstrip())
         start += len(text) - len(text.lstrip())
         touched = context[(ends > start) & (begins < after)]
         if len(touched) and begins[0] <= start and after <= ends[-1]:
-            found.append((int(touched[0]), int(touched[-1])))
-    return found or [(0, 0)]
+            targets.append((int(touched[0]), int(touched[-1])))
+    return targets or [(0, 0)]
 
 
 def best(windows: Windows, scores: Float) -> tuple[Integer, Float]:
@@ -339,14 +339,14 @@ def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilitie
     """(Q,) the log-likelihood (nats) of the most probable right span of each question, over all windows; if none
     contains an answer, that of [CLS] in the window that gives it the lowest probability. `log_probabilities` (N R, T)
     are those of the N targets of each window; the answerability classifier has no influence."""
-    found, none = np.full(windows.raw_count, -np.inf), np.full(windows.raw_count, np.inf)
+    held_log_sums, none = np.full(windows.raw_count, -np.inf), np.full(windows.raw_count, np.inf)
     starts, ends = (log_probabilities[target :: windows.targets_per_window] for target in (0, 1))
     for question, span, start, end in zip(windows.questions, windows.spans, starts, ends, strict=True):
         none[question] = min(none[question], start[0] + end[0])
         places = tokens_of(right[question], span)
         held = [start[first] + end[last] for first, last in places if first]
-        found[question] = max(found[question], *held) if held else found[question]
-    return np.where(np.isfinite(found), found, none)
+        held_log_sums[question] = max(held_log_sums[question], *held) if held else held_log_sums[question]
+    return np.where(np.isfinite(held_log_sums), held_log_sums, none)
 
 
 def normalised(text: str) -> str:
@@ -363,12 +363,12 @@ def exact(prediction: str, answers: Sequence[str]) -> float:
 def f1(prediction: str, answers: Sequence[str]) -> float:
     """The F1 (0 to 1) between the words of `prediction` and those of the most similar right answer; if either is empty,
     1 if both are, else 0."""
-    predicted, found = normalised(prediction).split(), []
+    predicted, scores = normalised(prediction).split(), []
     for right in (answer.split() for answer in _right(answers)):
         same = sum((Counter(predicted) & Counter(right)).values())
         both = len(predicted) + len(right)
-        found.append(2 * same / both if predicted and right else float(predicted == right))
-    return max(found)
+        scores.append(2 * same / both if predicted and right else float(predicted == right))
+    return max(scores)
 
 
 def _right(answers: Sequence[str]) -> list[str]:

@@ -61,7 +61,7 @@ class Tagging(TaskKind):
     def known(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Precision, recall and F1 are those of entities; other tags have accuracy only."""
         of_entities = () if not labels or is_bio(labels) else ("f1", "precision", "recall")
-        return tuple(each for each in self.metrics if each not in of_entities)
+        return tuple(metric for metric in self.metrics if metric not in of_entities)
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
@@ -126,17 +126,17 @@ class Tagging(TaskKind):
 
     def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
         """(B, K, tags) at the words."""
-        found: Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"), batch["positions"])
-        return found
+        logits: Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"), batch["positions"])
+        return logits
 
     def predict(
         self, data: TaskData, raw: RawExamples, examples: Examples, scores: Float, threshold: float | None = None
     ) -> Predicted:
         """The most probable tag of each word, and the log-likelihood of the tags of each sentence."""
-        found = super().predict(data, raw, examples, scores)
-        (likelihood,) = _by_sentence(examples.owners, found.arrays[LOG_LIKELIHOOD]).T
-        arrays = found.arrays | {"sentence": examples.owners, LOG_LIKELIHOOD: likelihood}
-        return Predicted(arrays=arrays, collapsed=found.collapsed)
+        predicted = super().predict(data, raw, examples, scores)
+        (likelihood,) = _by_sentence(examples.owners, predicted.arrays[LOG_LIKELIHOOD]).T
+        arrays = predicted.arrays | {"sentence": examples.owners, LOG_LIKELIHOOD: likelihood}
+        return Predicted(arrays=arrays, collapsed=predicted.collapsed)
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The most frequent tag of the training words."""
@@ -153,7 +153,7 @@ class Tagging(TaskKind):
         return lambda raw: {
             "prediction": model.predict(lexical.windows(raw.text[0])),
             "label": np.concatenate(raw.labels),
-            "sentence": np.repeat(np.arange(len(raw)), [len(each) for each in raw.labels]),
+            "sentence": np.repeat(np.arange(len(raw)), [len(tags) for tags in raw.labels]),
         }
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
@@ -169,7 +169,7 @@ class Tagging(TaskKind):
             return MetricOfMeans(_by_sentence(sentence, prediction == label, np.ones(len(label))), percentage)
         if not labels:
             count = (max(int(prediction.max()), int(label.max())) + 1) // 2
-            labels = ["O", *(f"{position}-{each}" for each in range(count) for position in "BI")]
+            labels = ["O", *(f"{position}-{entity}" for entity in range(count) for position in "BI")]
         types = list(dict.fromkeys(tag[2:] for tag in labels))
         of_type = np.array([types.index(tag[2:]) for tag in labels])
         letter = np.array([tag[0] for tag in labels])
@@ -201,7 +201,7 @@ def _spans(letter: npt.NDArray[np.str_], of_type: Integer, opens: Bool) -> tuple
 def _by_sentence(sentence: Integer, *counts: Array) -> Float:
     """Sums over the words of each sentence: K times (W,) -> (E, K)."""
     _, owner = np.unique(sentence, return_inverse=True)
-    return np.stack([np.bincount(owner, each) for each in counts], -1)
+    return np.stack([np.bincount(owner, count) for count in counts], -1)
 
 
 def is_bio(names: Iterable[str]) -> bool:
@@ -215,13 +215,13 @@ def sentences(table: Table, column: str) -> list[list[str]]:
     there are no words."""
     if column not in table.columns:
         raise BadInput(f"text {shown(column)}: a task with a label for each word takes the name of one column")
-    found = table.columns[column]
-    for row, words in enumerate(found, start=1):
+    rows = table.columns[column]
+    for row, words in enumerate(rows, start=1):
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise BadInput(f"{table.where(column)} row {row} is {shown(words)}: give a list of texts")
-    if not any(found):
-        raise BadInput(f"{table.place} has no words: a task needs at least one")
-    return found
+    if not any(rows):
+        raise BadInput(f"{table.source} has no words: a task needs at least one")
+    return rows
 
 
 def named(task: Task, table: Table, names: tuple[str, ...]) -> list[list[str]]:
@@ -230,7 +230,7 @@ def named(task: Task, table: Table, names: tuple[str, ...]) -> list[list[str]]:
     read = reader(task, table, names) if names else None
     advice = f"give one of {', '.join(names)}" if names else "give tags as texts, or name the labels"
     where = table.where(task.label)
-    found: list[list[str]] = []
+    tags_of_sentences: list[list[str]] = []
     pairs = zip(sentences(table, task.text[0]), table.columns[task.label], strict=True)
     for row, (words, tags) in enumerate(pairs, start=1):
         if not isinstance(tags, list) or len(tags) != len(words):
@@ -238,12 +238,12 @@ def named(task: Task, table: Table, names: tuple[str, ...]) -> list[list[str]]:
         for tag in tags:
             if type(tag) not in (int, str) or (not isinstance(tag, str) if read is None else read(tag) is None):
                 raise BadInput(f"tag {shown(tag)} in {where} row {row}: {advice}")
-        found.append(tags if read is None else [names[read(tag) or 0] for tag in tags])
-    used = {tag for tags in found for tag in tags}
+        tags_of_sentences.append(tags if read is None else [names[read(tag) or 0] for tag in tags])
+    used = {tag for tags in tags_of_sentences for tag in tags}
     odd = sorted(tag for tag in used if not _BIO.fullmatch(tag))
     if odd and any(tag[:2] in ("B-", "I-") for tag in used):
         raise BadInput(f"tag {shown(odd[0])} in {where}: give O, B-type and I-type only")
-    return found
+    return tags_of_sentences
 
 
 def label_names(splits: Sequence[Sequence[Sequence[str]]]) -> tuple[str, ...]:
@@ -252,4 +252,4 @@ def label_names(splits: Sequence[Sequence[Sequence[str]]]) -> tuple[str, ...]:
     if not is_bio(used):
         return tuple(sorted(used))
     types = sorted({tag[2:] for tag in used if tag != "O"})
-    return ("O", *(f"{position}-{each}" for each in types for position in "BI"))
+    return ("O", *(f"{position}-{entity}" for entity in types for position in "BI"))
