@@ -41,10 +41,10 @@ def make_recipe(scale: str = "micro", **fields: Any) -> Recipe:
     """
     from bertlab.lab import scales
 
-    known = [each.name for each in dataclasses.fields(Recipe)]
+    names = [field.name for field in dataclasses.fields(Recipe)]
     for name in fields:
-        if name not in known:
-            raise unknown("field of a recipe", name, known)
+        if name not in names:
+            raise unknown("field of a recipe", name, names)
     return dataclasses.replace(scales.find(scale).recipe, **fields)
 
 
@@ -60,13 +60,13 @@ def prepare_corpus(
     from bertlab.text import tokens
 
     directory = Path(directory)
-    kept = directory / "recipe.json"
+    recipe_file = directory / "recipe.json"
     if directory.exists() and any(directory.iterdir()):
-        made = read_json(kept, {"text?": [str], "science": dict})
+        earlier = read_json(recipe_file, {"text?": [str], "science": dict})
         try:
-            same = made["science"] == json.loads(json.dumps(_corpus(recipe, text, column).science()))
+            same = earlier["science"] == json.loads(json.dumps(_corpus(recipe, text, column).science()))
         except BadInput:
-            if not (same := made.get("text") == _texts(text)):  # what is no longer there cannot be compared
+            if not (same := earlier.get("text") == _texts(text)):  # what is no longer there cannot be compared
                 raise
         if not same:
             raise BadInput(f"'{directory}' has the corpus of another text or tokenizer: give a new directory")
@@ -77,7 +77,7 @@ def prepare_corpus(
     shutil.rmtree(part, ignore_errors=True)  # of a call that was interrupted
     part.mkdir(parents=True)
     job.run(part, Store(part), Machine(), silent)
-    write_json(part, kept.name, {"text": _texts(text), "science": job.science()})
+    write_json(part, recipe_file.name, {"text": _texts(text), "science": job.science()})
     part.rename(directory)
     return tokens.open_corpus(directory, recipe.tokenizer)
 
@@ -88,7 +88,7 @@ def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str
 
     located = tuple(sources.resolve(name, machine=Machine(), column=column) for name in _texts(text))
     annotator = annotation.resolve(recipe.corpus.annotator, located) if recipe.annotated else ""
-    sources_of = tuple(each.source for each in located)
+    sources_of = tuple(corpus.source for corpus in located)
     corpus = Corpus(sources=sources_of, annotator=annotator, documents=recipe.corpus.documents)
     return PrepareCorpus(corpus, recipe.tokenizer, located)
 
@@ -104,7 +104,7 @@ def open_run(store: str | Path, name: str, *, study: str | Path = "") -> Pretrai
     from bertlab.lab import own_parts
     from bertlab.training.finetuning import open_pretrained
 
-    run = Store(Path(store)).match(name, lambda each: each.kind in PRETRAINED)
+    run = Store(Path(store)).match(name, lambda candidate: candidate.kind in PRETRAINED)
     run.verify()
     own_parts.define(run, str(study), "study=")
     return open_pretrained(run.path)
@@ -147,48 +147,35 @@ def ablate(
     belong in a study file, and `KeyboardInterrupt` for Ctrl-C, after which the same call resumes. Failed runs are in
     the result.
     """
+    arguments = locals()
+    for name in ("set", "set_"):
+        if name in options:
+            raise BadInput(f"{name}: write settings={{...}}, which is --set in Python")
+    return _ablated(arguments.pop("options") | arguments)
+
+
+def _ablated(arguments: dict[str, Any]) -> Ablation:
+    """Runs studies with all arguments of `ablate`."""
     from bertlab.cli.ablate import measured
     from bertlab.cli.options import ClusterOptions, StudyOptions, group
     from bertlab.report.ablation import Ablation
 
-    texts: dict[str, Callable[[Any], Any]] = {
-        "substitute": _texts,
-        "intermediate_task": _texts,
-        "logger": _texts,
-        "measure": _texts,
-        "from_": str,
-        "vocab": Path,
-    }
-    named = {name: value for name, value in options.items() if value is not None}
-    for name in ("set", "set_"):
-        if name in named:
-            raise BadInput(f"{name}: write settings={{...}}, which is --set in Python")
-    given = {name: texts[name](value) if name in texts else value for name, value in named.items()}
-    given |= {
-        "scale": scale,
-        "set_": _texts(settings or {}),
-        "seeds": _seeds(seeds),
-        "claim_seeds": _seeds(claim_seeds),
-    }
-    given |= {"finetune_seeds": finetune_seeds, "only": _texts(only), "random_init": random_init}
-    given |= {"corpus": _texts(corpus), "data": None if data is None else Path(data), "runs": Path(runs)}
-    given |= {"gpus": gpus, "workers": workers, "threads": threads}
-    followers = [each if isinstance(each, str) else Opener(each) for each in loggers]
-    openers = [each for each in followers if isinstance(each, Opener)]
-    if openers and workers is None:  # numbers stay those of a worker
-        given |= {"workers": 0, "threads": threads if gpus else threads or 1}
-    several = study if isinstance(study, Sequence) and not isinstance(study, str) else [study]
-    given["study"] = [str(each) if isinstance(each, Path) else each for each in several]
-    flags: dict[str, Any] = {"search": False, "name": "", "logger": None, "retry": False, "dry_run": False}
-    flags = {name: given.pop(name, usual) for name, usual in flags.items()}
-    flags["logger"] = [*(flags["logger"] or ()), *followers]
-    groups = group(StudyOptions, given), group(ClusterOptions, given)
-    for name in given:  # those that no group has taken
+    arguments["set_"] = arguments.pop("settings") or {}
+    loggers = [logger if isinstance(logger, str) else Opener(logger) for logger in arguments.pop("loggers")]
+    openers = [logger for logger in loggers if isinstance(logger, Opener)]
+    if openers and arguments["workers"] is None:  # numbers stay those of a worker
+        arguments |= {"workers": 0, "threads": arguments["threads"] or int(not arguments["gpus"])}
+    silence = contextlib.redirect_stdout(io.StringIO()) if arguments.pop("quiet") else contextlib.nullcontext()
+    options = {name: _SPELLED.get(name, _same)(value) for name, value in arguments.items() if value is not None}
+    flags: dict[str, Any] = {"search": False, "name": "", "logger": [], "retry": False, "dry_run": False}
+    flags = {name: options.pop(name, usual) for name, usual in (flags | {"budget": "", "until_decided": False}).items()}
+    flags["logger"] += loggers
+    groups = group(StudyOptions, options), group(ClusterOptions, options)
+    for name in options:  # those that no group has taken
         raise unknown("option of ablate", name, {*flags, *vars(groups[0]), *vars(groups[1])})
-    silence = contextlib.redirect_stdout(io.StringIO()) if quiet else contextlib.nullcontext()
     try:
         with silence, trackers.ended(openers):
-            done = measured(*groups, budget=budget, until_decided=until_decided, **flags)
+            done = measured(*groups, **flags)
         return Ablation(done.results, done.complete)
     except Interrupted as error:
         if error.number == signal.SIGINT:
@@ -214,8 +201,8 @@ def report(
     from bertlab.report import page
     from bertlab.store.merge import opened
 
-    store = opened([Path(each) for each in _texts(runs)])
-    since, tasks = (None if each is None else Path(each) for each in (compare, data))
+    store = opened([Path(path) for path in _texts(runs)])
+    since, tasks = (None if path is None else Path(path) for path in (compare, data))
     return page.write(_texts(studies), store, Path(out), _texts(formats), since, tasks).pages
 
 
@@ -230,24 +217,44 @@ def results(runs: str | Path | Sequence[str | Path] = "runs") -> pandas.DataFram
     from bertlab.report.gather import gather_all
     from bertlab.store.merge import opened
 
-    roots = [Path(each) for each in _texts(runs)]
+    roots = [Path(path) for path in _texts(runs)]
     for root in roots:
         if not root.exists():
             raise BadInput(f"there is no store '{root}': name the directory of runs, or of exported results")
     return tidy.typed(tidy.values(gather_all(opened(roots))))
 
 
-def _texts(given: object) -> list[str]:
+def _texts(values: object) -> list[str]:
     """One value or several as the texts of an option; a mapping as `NAME=VALUE`."""
-    if isinstance(given, Mapping):
-        return [f"{name}={','.join(_texts(value))}" for name, value in given.items()]
-    if isinstance(given, Collection) and not isinstance(given, str):
-        return list(map(str, given))
-    return [str(given).lower() if isinstance(given, bool) else str(given)]
+    if isinstance(values, Mapping):
+        return [f"{name}={','.join(_texts(value))}" for name, value in values.items()]
+    if isinstance(values, Collection) and not isinstance(values, str):
+        return list(map(str, values))
+    return [str(values).lower() if isinstance(values, bool) else str(values)]
 
 
-def _seeds(given: int | Sequence[int] | str | None) -> str | None:
+def _seeds(seeds: int | Sequence[int] | str) -> str:
     """Seeds as an option spells them."""
-    if isinstance(given, Sequence) and not isinstance(given, str):
-        return ",".join(f"{seed}-{seed}" for seed in given)
-    return None if given is None else str(given)
+    if isinstance(seeds, Sequence) and not isinstance(seeds, str):
+        return ",".join(f"{seed}-{seed}" for seed in seeds)
+    return str(seeds)
+
+
+def _studies(study: Any) -> list[Any]:
+    """One study or several, with paths as texts."""
+    several = study if isinstance(study, Sequence) and not isinstance(study, str) else [study]
+    return [str(path) if isinstance(path, Path) else path for path in several]
+
+
+def _same(value: Any) -> Any:
+    return value
+
+
+_SPELLED: dict[str, Callable[[Any], Any]] = {
+    "study": _studies,
+    **dict.fromkeys(("set_", "only", "corpus", "substitute", "intermediate_task", "logger", "measure"), _texts),
+    **dict.fromkeys(("seeds", "claim_seeds"), _seeds),
+    **dict.fromkeys(("data", "runs", "vocab"), Path),
+    "from_": str,
+}
+"""How an argument of `ablate` becomes the value of an option."""

@@ -14,8 +14,8 @@ def memory(root: Path = Path("/")) -> int | None:
 
 def cores(root: Path = Path("/")) -> int | None:
     """Whole cores, at least one; None without a limit."""
-    found = [*_limits(root, "cpu", "cpu.max"), *_limits(root, "cpu", "", "cpu.cfs_quota_us", "cpu.cfs_period_us")]
-    return min((max(1, int(quota) // int(period)) for quota, period in found), default=None)
+    limits = [*_limits(root, "cpu", "cpu.max"), *_limits(root, "cpu", "", "cpu.cfs_quota_us", "cpu.cfs_period_us")]
+    return min((max(1, int(quota) // int(period)) for quota, period in limits), default=None)
 
 
 def _limits(root: Path, controller: str, unified: str, *separate: str) -> Iterator[list[str]]:

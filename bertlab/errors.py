@@ -70,13 +70,13 @@ def warn(text: str) -> None:
 def unusable(error: OSError, what: str = "", path: Path | str = "") -> Unusable:
     """The error for a path that the system refuses; `what` names the option or the purpose of the path."""
     named = str(path or error.filename or "")
-    place = " ".join(filter(None, (what, f"'{named}'" if named else ""))) or "a file"
+    subject = " ".join(filter(None, (what, f"'{named}'" if named else ""))) or "a file"
     advice = "check the path and its permissions"
     if error.errno in FULL:
         advice = "make room and give the same command again"
     elif error.errno in (errno.EMFILE, errno.ENFILE):
         advice = "allow more open files, as with `ulimit -n`"
-    return Unusable(f"{place} cannot be used ({error.strerror or error}): {advice}")
+    return Unusable(f"{subject} cannot be used ({error.strerror or error}): {advice}")
 
 
 @contextmanager
@@ -113,8 +113,8 @@ class ArmFailed(RunFailed):
         kind = arm if isinstance(arm, type) else type(arm)
         called: Any = getattr(kind, method, None)
         code = getattr(inspect.unwrap(getattr(called, "fget", called)), "__code__", None)
-        place = f" ({Path(code.co_filename).name}, line {code.co_firstlineno})" if code else ""
-        return cls(f"{kind.__name__}.{method}{place} {problem}")
+        where = f" ({Path(code.co_filename).name}, line {code.co_firstlineno})" if code else ""
+        return cls(f"{kind.__name__}.{method}{where} {problem}")
 
 
 def text_of(error: BaseException) -> str:
@@ -139,17 +139,17 @@ def install(extra: str) -> str:
     return f"run `pip install -c constraints.txt '.[{extra}]'` in the source tree"
 
 
-def unknown(what: str, name: str, known: Iterable[str]) -> BadInput:
+def unknown(what: str, name: str, candidates: Iterable[str]) -> BadInput:
     """The error for an unknown name, with the nearest known one, or with all of them."""
     name = name if len(name) <= 80 else f"{name[:60]}..."
-    return BadInput(f"unknown {what} '{name}': {suggestion(name, known)}")
+    return BadInput(f"unknown {what} '{name}': {suggestion(name, candidates)}")
 
 
-def suggestion(name: str, known: Iterable[str]) -> str:
+def suggestion(name: str, candidates: Iterable[str]) -> str:
     """The advice for an unknown name: the nearest known one, or all of them."""
-    names = list(known)
-    near = difflib.get_close_matches(name[:80].lower(), [known.lower() for known in names], n=1, cutoff=0.5)
+    names = list(candidates)
+    near = difflib.get_close_matches(name[:80].lower(), [candidate.lower() for candidate in names], n=1, cutoff=0.5)
     if near:
-        nearest = next(known for known in names if known.lower() == near[0])
+        nearest = next(candidate for candidate in names if candidate.lower() == near[0])
         return f"did you mean '{nearest}'?"
     return f"choose from {', '.join(sorted(names)) or 'nothing (none is defined)'}"

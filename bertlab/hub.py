@@ -63,10 +63,10 @@ class Reference:
     @classmethod
     def parse(cls, name: str, owned: bool = True) -> Reference | None:
         """Reads `owner/name[:config][@revision]`; the owner is optional if not `owned`. None for another form."""
-        found = _NAME.fullmatch(name)
-        if found is None or (owned and "/" not in found["repository"]):
+        match = _NAME.fullmatch(name)
+        if match is None or (owned and "/" not in match["repository"]):
             return None
-        return cls(**{part: text or "" for part, text in found.groupdict().items()})
+        return cls(**{part: text or "" for part, text in match.groupdict().items()})
 
     @property
     def name(self) -> str:
@@ -146,16 +146,16 @@ class Dataset:
 
 def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Dataset:
     """The data set of a name, from the Hub or an earlier answer. Raises `BadInput` with `what` and `advice`."""
-    found = _answer("dataset", reference, cache, what, advice)
-    return Dataset(**{name: found[name] for each in ANSWERS["dataset"] if (name := each.rstrip("?")) in found})
+    answer = _answer("dataset", reference, cache, what, advice)
+    return Dataset(**{name: answer[name] for field in ANSWERS["dataset"] if (name := field.rstrip("?")) in answer})
 
 
 def checkpoint(
     reference: Reference, names: Sequence[str], cache: Path, what: str, advice: str
 ) -> tuple[str, dict[str, str]]:
     """The commit of a model, and its files with these names. Raises `BadInput` as `dataset` does."""
-    found = _answer("model", reference, cache, what, advice)
-    return found["commit"], {path: found["files"][path] for path in names if path in found["files"]}
+    answer = _answer("model", reference, cache, what, advice)
+    return answer["commit"], {path: answer["files"][path] for path in names if path in answer["files"]}
 
 
 def _answer(kind: Kind, reference: Reference, cache: Path, what: str, advice: str) -> dict[str, Any]:
@@ -163,23 +163,23 @@ def _answer(kind: Kind, reference: Reference, cache: Path, what: str, advice: st
     from huggingface_hub import errors
 
     index = Index(cache)
-    known = index.entries.get(f"{kind} {reference.full_name}")
-    if misfit(known, ANSWERS[kind]) is not None:  # of another version
-        known = None
-    if known is not None and re.fullmatch(r"[0-9a-f]{40}", reference.revision):
-        return dict(known)  # a commit never changes
+    cached = index.entries.get(f"{kind} {reference.full_name}")
+    if misfit(cached, ANSWERS[kind]) is not None:  # of another version
+        cached = None
+    if cached is not None and re.fullmatch(r"[0-9a-f]{40}", reference.revision):
+        return dict(cached)  # a commit never changes
     try:
         commit, files = _listed(kind, reference.repository, reference.revision)
         answer = _resolve(reference, commit, files) if kind == "dataset" else {"commit": commit, "files": files}
-        found: dict[str, Any] = json.loads(json.dumps(answer))
+        revised_answer: dict[str, Any] = json.loads(json.dumps(answer))
     except Exception as error:  # of the network, the Hub or an unreadable card, of many classes
-        if known is None or isinstance(error, errors.RepositoryNotFoundError | errors.RevisionNotFoundError):
+        if cached is None or isinstance(error, errors.RepositoryNotFoundError | errors.RevisionNotFoundError):
             raise unreachable(what, error, advice) from None
-        return dict(known)
+        return dict(cached)
     for revised in (reference, dataclasses.replace(reference, revision=commit)):
-        index.entries[f"{kind} {revised.full_name}"] = found
+        index.entries[f"{kind} {revised.full_name}"] = revised_answer
     index.save()
-    return found
+    return revised_answer
 
 
 def push(folder: Path, name: str, kind: Kind, *, public: bool) -> str:
@@ -240,8 +240,8 @@ def _listed(kind: Kind, repository: str, revision: str) -> tuple[str, Files]:
     ask = HfApi().dataset_info if kind == "dataset" else HfApi().model_info
     info = ask(repository, revision=revision or None, files_metadata=True, timeout=30)  # seconds
     files = {
-        each.rfilename: f"sha256:{each.lfs.sha256}" if each.lfs else f"git:{each.blob_id}"
-        for each in info.siblings or ()
+        sibling.rfilename: f"sha256:{sibling.lfs.sha256}" if sibling.lfs else f"git:{sibling.blob_id}"
+        for sibling in info.siblings or ()
     }
     if not info.sha:
         raise ValueError("the Hub names no commit")
@@ -269,14 +269,14 @@ def _resolve(reference: Reference, commit: str, listed: Files) -> dict[str, Any]
     with tempfile.TemporaryDirectory(prefix="bertlab-") as temporary:
         folder = Path(temporary).resolve() / "dataset"
         for path in listed:
-            place = folder / path
-            if not place.resolve().is_relative_to(folder):
+            stand_in = folder / path
+            if not stand_in.resolve().is_relative_to(folder):
                 raise ValueError(f"a file is called {path!r}")
-            place.parent.mkdir(parents=True, exist_ok=True)
+            stand_in.parent.mkdir(parents=True, exist_ok=True)
             if path in ("README.md", "dataset_infos.json", ".huggingface.yaml"):  # which assign files to splits
-                place.write_bytes(_fetch(reference.repository, commit, path).read_bytes())
+                stand_in.write_bytes(_fetch(reference.repository, commit, path).read_bytes())
             else:
-                place.touch()
+                stand_in.touch()
         # The Hub's own conversions have no card that names configurations, but a folder for each.
         chosen = reference.configuration or None
         converted = chosen is not None and (folder / chosen).is_dir() and "README.md" not in listed
@@ -289,7 +289,7 @@ def _resolve(reference: Reference, commit: str, listed: Files) -> dict[str, Any]
     text = {} if declared else _text_of(listed, splits)
     usual, options = type(builder.config)(), dataclasses.fields(builder.config)
     ours = {"name", "version", "data_dir", "data_files", "description", "features"}
-    read = {each.name: getattr(builder.config, each.name) for each in options if each.name not in ours}
+    read = {option.name: getattr(builder.config, option.name) for option in options if option.name not in ours}
     return {
         "repository": reference.repository,
         "name": reference.name,
@@ -351,7 +351,9 @@ def _configurations(folder: Path) -> dict[str, bool]:
 
     try:
         configurations = (metadata_load(path) or {})["configs"]
-        return {str(each["config_name"]): bool(each.get("default")) for each in configurations}
+        return {
+            str(configuration["config_name"]): bool(configuration.get("default")) for configuration in configurations
+        }
     except Exception:  # no card of the Hub, or a damaged one, in many ways
         return {}
 
@@ -377,15 +379,17 @@ class Index:
         """
         name = str(path.resolve())
         try:
-            found = path.stat()
-            state = [found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_ino]
-            known = self.entries.get(name)
-            if isinstance(known, list) and known[:4] == state:
-                return str(known[4])
+            status = path.stat()
+            state = [status.st_size, status.st_mtime_ns, status.st_ctime_ns, status.st_ino]
+            entry = self.entries.get(name)
+            if isinstance(entry, list) and entry[:4] == state:
+                return str(entry[4])
             sha256 = digest(path)
         except OSError as error:
             raise unusable(error, "file", path) from None
-        if time.time_ns() - found.st_mtime_ns > 2e9:  # a recent file may change again within the resolution of its time
+        if (
+            time.time_ns() - status.st_mtime_ns > 2e9
+        ):  # a recent file may change again within the resolution of its time
             self.entries[name] = [*state, sha256]
         return sha256
 

@@ -90,7 +90,7 @@ class Machine:
             raise BadInput(f"--threads is {self.threads}: this machine has {cores} cores, so use at most {cores}")
         if not self.cluster and self.workers > max(8, 4 * cores):
             raise BadInput(f"--workers is {self.workers}: this machine has {cores} cores, so use about {cores}")
-        if not self.is_single_process and not all(isinstance(each, str) for each in self.loggers):
+        if not self.is_single_process and not all(isinstance(logger, str) for logger in self.loggers):
             raise BadInput(
                 "loggers has objects of this process, and runs have others: leave out workers, GPUs or cluster"
             )
@@ -126,9 +126,9 @@ class Machine:
         if self.gpus and not self.cluster:
             import torch
 
-            if self.gpus > (found := torch.cuda.device_count()):
-                advice = f"use at most {found}" if found else "leave out --gpus"
-                raise BadInput(f"--gpus is {self.gpus}: torch finds {found} on this machine, so {advice}")
+            if self.gpus > (devices := torch.cuda.device_count()):
+                advice = f"use at most {devices}" if devices else "leave out --gpus"
+                raise BadInput(f"--gpus is {self.gpus}: torch finds {devices} on this machine, so {advice}")
 
     @property
     def is_single_process(self) -> bool:
@@ -271,10 +271,10 @@ def commit() -> str:
         return _installed_commit()
     command = ["git", "--no-optional-locks", "-C", str(root), "describe", "--always", "--dirty", "--exclude=*"]
     try:
-        found = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=10, check=True)
     except (OSError, subprocess.SubprocessError):  # no git, or another owner's tree
         return ""
-    return found.stdout.strip()
+    return finished.stdout.strip()
 
 
 def _installed_commit() -> str:

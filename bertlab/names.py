@@ -14,7 +14,7 @@ def visible(text: str) -> str:
     """`text` without control characters (except line feeds), direction marks and surrogates."""
     if text.isprintable():
         return text
-    return "".join(each for each in text if each == "\n" or unicodedata.category(each)[0] != "C")
+    return "".join(character for character in text if character == "\n" or unicodedata.category(character)[0] != "C")
 
 
 def plain(text: str) -> str:
@@ -25,9 +25,9 @@ def plain(text: str) -> str:
 def plain_data(value: Any) -> Any:
     """JSON data with each text in it `plain`."""
     if isinstance(value, Mapping):
-        return {plain(str(name)): plain_data(each) for name, each in value.items()}
+        return {plain(str(name)): plain_data(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_data(each) for each in value]
+        return [plain_data(item) for item in value]
     return plain(value) if isinstance(value, str) else value
 
 

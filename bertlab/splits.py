@@ -44,30 +44,30 @@ def training(files: Sequence[str], suffixes: Iterable[str]) -> list[str]:
     ends = sorted(suffixes, key=len, reverse=True)
     places = {path: _places(path, ends) for path in files}
     splits: dict[_Pattern, set[str]] = defaultdict(set)
-    for found in places.values():
-        for place in found:
-            splits[place.pattern].add(place.split)
+    for placements in places.values():
+        for placement in placements:
+            splits[placement.pattern].add(placement.split)
 
     def of(path: str) -> list[_Place]:
         """The parts that make a file one of a split."""
-        proven = [place for place in places[path] if {"train"} < splits[place.pattern]]
+        proven = [placement for placement in places[path] if {"train"} < splits[placement.pattern]]
         return proven or (places[path][-1:] if _SHARD.fullmatch(PurePosixPath(path).name) else [])
 
-    chosen = [path for path in files if {place.split for place in of(path)} == {"train"}]
+    chosen = [path for path in files if {placement.split for placement in of(path)} == {"train"}]
     _require_one_configuration({path: of(path) for path in chosen})
     return chosen or _alone(files, places) or list(files)
 
 
 def _places(path: str, ends: Sequence[str]) -> list[_Place]:
-    found: list[_Place] = []
+    placements: list[_Place] = []
     parts: list[str] = []
     for part in _stem(path, ends).split("/"):
         names = {_SPLIT_OF[name.lower()] for name in _NAME.findall(part)}
         if len(names) == 1:
             part = _NUMBERS.sub("", _NAME.sub("*", part)).lower()
-            found.append(_Place((*parts, part), *names))
+            placements.append(_Place((*parts, part), *names))
         parts.append(part)
-    return found
+    return placements
 
 
 def _stem(path: str, ends: Sequence[str]) -> str:
@@ -95,8 +95,8 @@ def _require_one_configuration(chosen: Mapping[str, Sequence[_Place]]) -> None:
     folders = set()
     for path, places in chosen.items():
         parts, above = path.split("/")[:-1], len(places[0].pattern) - 1
-        own = [*parts[:above], *filter(_SIZE.search, parts[above:])]
-        folders.add("/".join(own) or ".")
+        folders_above = [*parts[:above], *filter(_SIZE.search, parts[above:])]
+        folders.add("/".join(folders_above) or ".")
     if len(folders) > 1:
         names = sorted(folders)
         more = f" and {len(names) - 4} more" if len(names) > 4 else ""

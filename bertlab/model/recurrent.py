@@ -31,9 +31,9 @@ class BiLSTM(nn.Module):
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T, D) and the tokens of each sequence (B,), None for T of each -> (B, T, 2N)."""
         # The positions that reverse each sequence within its length; padding keeps its place.
-        place = torch.arange(x.shape[1], device=x.device).expand(len(x), -1)
+        position = torch.arange(x.shape[1], device=x.device).expand(len(x), -1)
         last = x.shape[1] - 1 if lengths is None else lengths[:, None] - 1
-        reverse = torch.where(place <= last, last - place, place)  # (B, T)
+        reverse = torch.where(position <= last, last - position, position)  # (B, T)
         for rightward, leftward in zip(self.rightward, self.leftward, strict=True):
             x = self.dropout(x)
             right, _ = rightward(x)

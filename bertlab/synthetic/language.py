@@ -78,7 +78,7 @@ def text(draw: Draw, template: str | list[str], values: Mapping[str, Any]) -> st
     """
     if isinstance(template, str):
         return template.format_map(_Slots(draw, values))
-    texts = [text(draw, each, values) for each in template]
+    texts = [text(draw, part, values) for part in template]
     return draw.one(texts) if len(texts) > 1 else texts[0]
 
 

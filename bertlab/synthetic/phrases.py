@@ -31,7 +31,7 @@ def annotate(sentences: Sequence[str]) -> Iterator[list[tuple[int, int, int]]]:
         tagged = _FRONTED.sub("tEF", tagged)
         spans = []
         for kind, pattern in enumerate((_ENTITY, _PHRASE)):
-            places = (found.span() for found in pattern.finditer(tagged))
+            places = (match.span() for match in pattern.finditer(tagged))
             spans += [(kind, words[first].start(), words[end - 1].end()) for first, end in places]
         yield spans
 
@@ -42,9 +42,9 @@ def _tags() -> dict[str, str]:
     world = lexicon()
     categories = [category for group in world.categories.values() for category in group]
     nouns = {"woman", "man", *world.nouns.values(), *(noun for claim in world.claims for noun in claim.nouns)}
-    nouns.update(noun for each in categories for noun in (each.name, each.part, *each.kinds))
+    nouns.update(noun for category in categories for noun in (category.name, category.part, *category.kinds))
     poles = [pole for scales in world.scales.values() for scale in scales for pole in scale.poles]
-    adjectives = {word for each in [*poles, *(claim.qualities for claim in world.claims)] for word in each}
+    adjectives = {word for words in [*poles, *(claim.qualities for claim in world.claims)] for word in words}
     tags = {"D": ("a", "an", "the", "every", "no", "its", "her", "his"), "N": nouns, "A": adjectives, "E": world.names}
-    found = {word: tag for tag, words in tags.items() for word in words}
-    return found | {"to": "t", ",": "c"}
+    tag_of = {word: tag for tag, words in tags.items() for word in words}
+    return tag_of | {"to": "t", ",": "c"}

@@ -27,15 +27,15 @@ def coreference_resolution(sample: Sample) -> dict[str, Any]:
     start = 0
     for clause in clauses:
         words: list[str] = []
-        for number, own in marked(clause):
+        for number, mention in marked(clause):
             if number:
                 first = start + len(words)
-                clusters.setdefault(number, []).append([first, first + len(own) - 1])
-            words += own
+                clusters.setdefault(number, []).append([first, first + len(mention) - 1])
+            words += mention
         words[0] = words[0].capitalize()
         sentences.append(words)
         start += len(words)
-    return {"sentences": sentences, "clusters": [each for each in clusters.values() if len(each) > 1]}
+    return {"sentences": sentences, "clusters": [cluster for cluster in clusters.values() if len(cluster) > 1]}
 
 
 class _Document:
@@ -61,8 +61,8 @@ class _Document:
         """Says the name, the kind and a quality of a person."""
         being, self.topic = self.people[number], number
         values = {"who": f"<{number}:{being.full}>", "kind": being.kind, "adjective": self.called[number]}
-        place = named(self.draw, "place", self.sample.pool)
-        return text(self.draw, _TEMPLATES["introduce"], values | {"place": place.name})
+        location = named(self.draw, "place", self.sample.pool)
+        return text(self.draw, _TEMPLATES["introduce"], values | {"place": location.name})
 
     def person(self, number: int, form: str = "object") -> str:
         """A mention of a person: most often a pronoun if the sentence before is about them."""
@@ -100,8 +100,8 @@ class _Document:
     def use(self) -> str:
         """A person does something with the thing, which is `it` if the sentence before is about it."""
         subject, _, self.topic = self.pair()
-        known, self.seen = self.seen, True
-        thing = "it" if known and self.draw.chance(0.75) else f"the {self.thing.category.name}"
+        was_seen, self.seen = self.seen, True
+        thing = "it" if was_seen and self.draw.chance(0.75) else f"the {self.thing.category.name}"
         return f"{subject} {self.draw.one(self.thing.category.deeds)} <2:{thing}>"
 
     def habit(self) -> str:

@@ -47,7 +47,7 @@ class Story:
 
     def clauses(self, templates: list[str | list[str]], values: dict[str, Any]) -> list[str]:
         """A clause for each of the templates, or for each list of alternatives."""
-        return [text(self.draw, each, values) for each in templates]
+        return [text(self.draw, template, values) for template in templates]
 
     def form(self, beat: str, last: int = 2) -> str:
         """The name of one of the beat's templates; the last is `last` times as frequent as each other."""
@@ -56,8 +56,8 @@ class Story:
 
     def refer(self, being: Being) -> str:
         """`being` as a subject, mostly a pronoun if it is the topic already; makes it the topic."""
-        known, self.topic = self.topic is being, being
-        if known and self.draw.chance(0.75):
+        was_topic, self.topic = self.topic is being, being
+        if was_topic and self.draw.chance(0.75):
             return being.subject
         if being.on in ("animal", "thing") and self.draw.chance(0.4):
             return f"the {self.draw.one((being.category.name, being.sort))}"

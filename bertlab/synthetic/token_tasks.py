@@ -104,21 +104,21 @@ def words(rare: bool) -> dict[str, list[str]]:
     for name, group in lists.items():
         for word in itertools.chain.from_iterable(group):
             tags[word].add(_TAGS[name])
-    common = {word for group in lists.values() for each in group for word in each[::3]}
+    common = {word for group in lists.values() for forms in group for word in forms[::3]}
     return {
-        name: [word for each in group for word in each if (word not in common) == rare and len(tags[word]) == 1]
+        name: [word for forms in group for word in forms if (word not in common) == rare and len(tags[word]) == 1]
         for name, group in lists.items()
     }
 
 
 def parts_of_speech(sample: Sample) -> dict[str, Any]:
     """Parts of speech: `tokens` and their tags, `upos`; all open-class words are rare, or none is."""
-    draw, known = sample.draw, {**words(sample.rare), "name": sample.pool}
+    draw, pools = sample.draw, {**words(sample.rare), "name": sample.pool}
     tokens: list[str] = []
     tags: list[str] = []
     for part in draw.one(_NOTES["notes"]).split():
         for slot in draw.one(_NOTES["who"]).split() if part == "who" else [part]:
-            tokens.append(draw.one(known[slot]).lower() if slot in known else slot)
+            tokens.append(draw.one(pools[slot]).lower() if slot in pools else slot)
             tags.append(_TAGS[slot])
     return {"tokens": tokens, "upos": tags}
 
@@ -162,7 +162,7 @@ def extractive(sample: Sample) -> dict[str, Any]:
     spare, _, _ = facts.pop()  # replaces the fact in question if that is not answerable
     number = draw.below(len(facts))
     clause, question, answer = facts[number]
-    clauses = [each for each, _, _ in facts]
+    clauses = [clause for clause, _, _ in facts]
     answers: dict[str, list[Any]] = {"text": [], "answer_start": []}
     if not sample.label:
         clauses[number] = spare

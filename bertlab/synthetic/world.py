@@ -90,12 +90,12 @@ def lexicon() -> Lexicon:
     tables = tomllib.loads(Path(__file__).with_name("lexicon.toml").read_text(encoding="utf-8"))
     for name in ("deeds", "treatments", "transfers"):
         tables[name] = [
-            Verbs([[Verb(*forms.split()) for forms in side] for side in each["sides"]], each.get("effects", []))
-            for each in tables[name]
+            Verbs([[Verb(*forms.split()) for forms in side] for side in table["sides"]], table.get("effects", []))
+            for table in tables[name]
         ]
     for name, form in (("scales", Dimension), ("categories", Category)):
-        tables[name] = {on: [form(**each) for each in group] for on, group in tables[name].items()}
-    tables["claims"] = [Certainty(**each) for each in tables["claims"]]
+        tables[name] = {on: [form(**fields) for fields in group] for on, group in tables[name].items()}
+    tables["claims"] = [Certainty(**fields) for fields in tables["claims"]]
     every = Path(__file__).with_name("names.txt").read_text(encoding="utf-8").split()
     return Lexicon(names=every, **tables)
 
@@ -176,6 +176,6 @@ def deed(draw: Draw, agent: str, verbs: Verbs, side: int, patient: str) -> str:
 def transfer(draw: Draw, giver: str, receiver: str, verbs: Verbs, thing: str, side: int) -> str:
     """`thing` went from `giver` to `receiver`, as seen by the giver (`side` 0) or the receiver (1)."""
     verb = draw.one(verbs.sides[side])
-    given = "given-two-objects" if verb.base in ("lend", "give", "hand", "sell") else "given"
+    template = "given-two-objects" if verb.base in ("lend", "give", "hand", "sell") else "given"
     values = {"giver": giver, "receiver": receiver, "thing": thing, "verb": verb}
-    return text(draw, TEMPLATES["transfer"]["received" if side else given], values)
+    return text(draw, TEMPLATES["transfer"]["received" if side else template], values)

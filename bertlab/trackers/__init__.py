@@ -39,25 +39,27 @@ def ended(openers: Sequence[Opener]) -> Iterator[None]:
         yield
         status = "success"
     finally:
-        for each in openers:
-            if each.shared:
-                each.chosen.finalize(status)
+        for opener in openers:
+            if opener.shared:
+                opener.chosen.finalize(status)
 
 
 @contextmanager
 def opened(chosen: Sequence[str | Opener], page: Page) -> Iterator[dict[str, Tracker]]:
     """The page in each of these trackers, by name, closed in the end. Raises `BadInput` if it cannot be opened."""
     openers: dict[str, Callable[[Page], Tracker]] = {
-        f"{each}-{index}" if isinstance(each, Opener) else each: each if isinstance(each, Opener) else TRACKERS[each]
-        for index, each in enumerate(chosen)
+        f"{tracker}-{index}" if isinstance(tracker, Opener) else tracker: tracker
+        if isinstance(tracker, Opener)
+        else TRACKERS[tracker]
+        for index, tracker in enumerate(chosen)
     }
-    found: dict[str, Tracker] = {}
+    trackers: dict[str, Tracker] = {}
     failed = True
     try:
         for name, opener in openers.items():
             try:
                 page.folder.mkdir(parents=True, exist_ok=True)
-                found[name] = opener(page)
+                trackers[name] = opener(page)
             except Exception as error:  # whatever a package raises that has no account, no server or another version
                 if isinstance(error, OSError) and error.errno in (*FULL, *FORBIDDEN):
                     raise
@@ -65,8 +67,8 @@ def opened(chosen: Sequence[str | Opener], page: Page) -> Iterator[dict[str, Tra
                 raise BadInput(
                     f"--logger {name} cannot be opened ({reason}): correct that, or leave the option out"
                 ) from error
-        yield found
+        yield trackers
         failed = False
     finally:
-        for tracker in found.values():
+        for tracker in trackers.values():
             tracker.close(failed=failed)

@@ -60,7 +60,7 @@ class Trackio:
 def _listed(name: str, table: "pandas.DataFrame") -> str:
     """A table as a list of Markdown, since trackio's reports have no tables."""
     rows = (
-        "; ".join(f"{column} {each}" for column, each in row.items() if each is not None)
+        "; ".join(f"{column} {cell}" for column, cell in row.items() if cell is not None)
         for row in table.to_dict("records")
     )
     return "\n".join([f"## {name}", "", *(f"- {row}" for row in rows)])

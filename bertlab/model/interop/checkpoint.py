@@ -55,7 +55,7 @@ def locate(name: str, machine: Machine, what: str) -> Checkpoint:
     """
     folder = Path(name)
     if kind(folder, what) == "folder":
-        files = [folder / each for each in FILES if kind(folder / each, what) == "file"]
+        files = [folder / name for name in FILES if kind(folder / name, what) == "file"]
         if not files:
             raise BadInput(f"{folder} has none of {', '.join(FILES)}: give the directory of a transformers checkpoint")
         files += [folder / MAP] * tokenizers.tells(folder)

@@ -72,7 +72,7 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
 def predicts(directory: Path) -> bool:
     """Whether the weights of a checkpoint directory have a masked-LM head; a bare encoder has none."""
     with _opened(directory / _WEIGHTS) as weights:
-        names = {name for each in ARCHITECTURES.values() for name in each.parameter("lm_head.bias")}
+        names = {name for architecture in ARCHITECTURES.values() for name in architecture.parameter("lm_head.bias")}
         return not names.isdisjoint(weights.keys())
 
 
@@ -129,42 +129,44 @@ def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture[Any], 
     if architecture is None:
         readable = ", ".join(ARCHITECTURES)
         raise BadInput(f"{path} is of a model of type {shown(kind)}: only {readable} checkpoints can be read")
-    given = {**architecture.usual, **{name: value for name, value in config.items() if value is not None}}
+    values = {**architecture.usual, **{name: value for name, value in config.items() if value is not None}}
     for name, theirs in architecture.fields.items():
-        given[name] = given.get(theirs)
-    pad = given.get("pad_token_id")
+        values[name] = values.get(theirs)
+    pad = values.get("pad_token_id")
     architecture = architecture.padded(pad) if type(pad) is int else architecture
-    dropout, activation = given["hidden_dropout_prob"], given["hidden_act"]
-    fixed = {"attention_probs_dropout_prob": dropout, **architecture.fixed(given)}
-    if activation not in (known := typing.get_args(Activation)):
+    dropout, activation = values["hidden_dropout_prob"], values["hidden_act"]
+    fixed = {"attention_probs_dropout_prob": dropout, **architecture.fixed(values)}
+    if activation not in (activations := typing.get_args(Activation)):
         theirs = architecture.fields.get("hidden_act", "hidden_act")
-        raise BadInput(f"{path} has {theirs} {shown(activation)}: only models with {' or '.join(known)} can be read")
+        raise BadInput(
+            f"{path} has {theirs} {shown(activation)}: only models with {' or '.join(activations)} can be read"
+        )
     for name, ours in fixed.items():
-        if given.get(name) not in (None, ours):
+        if values.get(name) not in (None, ours):
             theirs = architecture.fields.get(name, name)
             only = ours if isinstance(ours, str) else shown(ours)
-            raise BadInput(f"{path} has {theirs} {shown(given[name])}: only models with {only} can be read")
+            raise BadInput(f"{path} has {theirs} {shown(values[name])}: only models with {only} can be read")
     for name in ("intermediate_size", "max_position_embeddings", "embedding_size"):
-        if given.get(name) == 0:  # which stands for a default in our recipes
+        if values.get(name) == 0:  # which stands for a default in our recipes
             raise BadInput(f"{path} has {name} 0: give 1 or more")
     try:
         model: recipe.Transformer = architecture.model(
-            layers=given["num_hidden_layers"],
-            hidden=given["hidden_size"],
-            heads=given["num_attention_heads"],
-            intermediate=given["intermediate_size"],
-            max_positions=given["max_position_embeddings"] - architecture.first_position,
-            layer_norm_eps=float(given.get("layer_norm_eps", 1e-12)),
+            layers=values["num_hidden_layers"],
+            hidden=values["hidden_size"],
+            heads=values["num_attention_heads"],
+            intermediate=values["intermediate_size"],
+            max_positions=values["max_position_embeddings"] - architecture.first_position,
+            layer_norm_eps=float(values.get("layer_norm_eps", 1e-12)),
             dropout=float(dropout),
             activation=activation,
-            **architecture.described(given),
+            **architecture.described(values),
         )
     except (BadInput, KeyError, TypeError, ValueError, OverflowError) as error:
         raise BadInput(f"{path} is not the config of a model ({error}): fetch the checkpoint again") from None
     by_default = dataclasses.replace(model, intermediate=0)
     model = by_default if by_default.feedforward == model.feedforward else model
     by_width = dataclasses.replace(model, initialisation="width")
-    return architecture, by_width if given.get("initializer_range") == by_width.init_std != model.init_std else model
+    return architecture, by_width if values.get("initializer_range") == by_width.init_std != model.init_std else model
 
 
 def _kind_of(directory: Path) -> str:
@@ -205,15 +207,15 @@ def _state(path: Path, shapes: PretrainingModel, architecture: Architecture[Any]
     base, state = architecture.base, {}
     with _opened(path) as weights:
         # Checkpoints converted from TensorFlow call LayerNorm's parameters gamma and beta.
-        found = {
+        originals = {
             name.replace("LayerNorm.gamma", "LayerNorm.weight").replace("LayerNorm.beta", "LayerNorm.bias"): name
             for name in weights.keys()  # noqa: SIM118, it is no mapping
         }
-        if not any(name.startswith(f"{base}.") for name in found):  # an encoder saved without heads has no prefix
-            found = {f"{base}.{name}": original for name, original in found.items()}
+        if not any(name.startswith(f"{base}.") for name in originals):  # an encoder saved without heads has no prefix
+            originals = {f"{base}.{name}": original for name, original in originals.items()}
         for ours, value in shapes.state_dict().items():
             names = architecture.parameter(ours)
-            missing = [name for name in names if name not in found]
+            missing = [name for name in names if name not in originals]
             if missing and ours.startswith("encoder."):
                 raise BadInput(f"{path} lacks {missing[0]}: it is not the model of its config.json")
             if missing or not names:
@@ -222,7 +224,7 @@ def _state(path: Path, shapes: PretrainingModel, architecture: Architecture[Any]
             if ours == "encoder.embeddings.positions.weight":
                 shape[0] += architecture.first_position
             for name in names:
-                part = weights.get_tensor(found.pop(name))
+                part = weights.get_tensor(originals.pop(name))
                 if list(part.shape) != shape:
                     raise BadInput(f"{path}: {name} is {[*part.shape]}, which does not fit config.json: {shape}")
                 if not part.is_floating_point():
@@ -233,7 +235,7 @@ def _state(path: Path, shapes: PretrainingModel, architecture: Architecture[Any]
             state[ours] = torch.cat(parts)
         copies = {name: state[ours] for name, ours in architecture.copies.items() if ours in state}
         derived = architecture.derived(shapes.encoder)
-        for name, original in found.items():
+        for name, original in originals.items():
             copy, there = {**copies, **derived}.get(name), weights.get_tensor(original).float()
             tolerance = architecture.rounding if name in derived else 0.0
             copied = copy is not None and copy.shape == there.shape and torch.allclose(there, copy, 0, tolerance)

@@ -13,7 +13,8 @@ from bertlab.model.interop.architectures.roberta_prelayernorm import RobertaPreL
 from bertlab.model.interop.architectures.roformer import RoFormer
 
 ARCHITECTURES: dict[str, Architecture[Any]] = {
-    each.kind: each for each in (Roberta(), RobertaPreLayerNorm(), Bert(), RoFormer(), Albert(), ModernBert())
+    architecture.kind: architecture
+    for architecture in (Roberta(), RobertaPreLayerNorm(), Bert(), RoFormer(), Albert(), ModernBert())
 }
 """By the `model_type` of config.json. A model is written as the first that holds it."""
 
@@ -25,9 +26,9 @@ def architecture_of(model: recipe.Transformer, causal: bool, pad: int) -> tuple[
     Raises `BadInput` if there is none.
     """
     for written in (model.declared, model.declared.unshared):
-        for each in (known.padded(pad) for known in ARCHITECTURES.values()):
-            if type(model) is each.model and each.holds(written, causal):
-                return each, written
+        for architecture in (registered.padded(pad) for registered in ARCHITECTURES.values()):
+            if type(model) is architecture.model and architecture.holds(written, causal):
+                return architecture, written
     shape = f"{model.shape}, {model.positions} positions" + ", left to right" * causal
     raise BadInput(
         f"transformers has no architecture for {shape}: of narrower embeddings only those of ALBERT (learned "

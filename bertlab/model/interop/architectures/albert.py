@@ -37,7 +37,7 @@ class Albert(Architecture[recipe.Model]):
         "encoder.embeddings.norm.": "{base}.embeddings.LayerNorm.",
         "encoder.embeddings.projection.": _PROJECTION,
         "encoder.layers.": "{base}.encoder.albert_layer_groups.",
-        ".attention.qkv_proj.": f"{_LAYER}attention.{{each}}.",
+        ".attention.qkv_proj.": f"{_LAYER}attention.{{projection}}.",
         ".attention.out_proj.": f"{_LAYER}attention.dense.",
         ".attention_norm.": f"{_LAYER}attention.LayerNorm.",
         ".mlp.fc1.": f"{_LAYER}ffn.",

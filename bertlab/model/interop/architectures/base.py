@@ -29,7 +29,7 @@ class Architecture(ABC, Generic[M]):
     model: type[M]
     """What a recipe calls its encoder."""
     names: ClassVar[Mapping[str, str]]
-    """Parts of our parameters' names, and the published ones; `{base}` is `base`, `{each}` query, key and value."""
+    """Parts of our parameters' names, and the published ones; `{projection}` is query, key or value."""
     copies: ClassVar[Mapping[str, str]]
     """Published tensors that are copies of our parameters."""
     usual: ClassVar[Mapping[str, Any]]
@@ -97,4 +97,8 @@ class Architecture(ABC, Generic[M]):
             return []
         for part, theirs in self.names.items():
             ours = ours.replace(part, theirs)
-        return list(dict.fromkeys(ours.format(base=self.base, each=each) for each in ("query", "key", "value")))
+        return list(
+            dict.fromkeys(
+                ours.format(base=self.base, projection=projection) for projection in ("query", "key", "value")
+            )
+        )

@@ -30,7 +30,7 @@ class Bert(Architecture[recipe.Model]):
         "encoder.embeddings.positions.": "{base}.embeddings.position_embeddings.",
         "encoder.embeddings.norm.": "{base}.embeddings.LayerNorm.",
         "encoder.layers.": "{base}.encoder.layer.",
-        ".attention.qkv_proj.": ".attention.self.{each}.",
+        ".attention.qkv_proj.": ".attention.self.{projection}.",
         ".attention.out_proj.": ".attention.output.dense.",
         ".attention_norm.": ".attention.output.LayerNorm.",
         ".mlp.fc1.": ".intermediate.dense.",

@@ -123,33 +123,37 @@ def _biases(activation: str) -> dict[str, Any]:
 def _bases(config: Mapping[str, Any]) -> dict[str, Any]:
     """The base of rotary positions of each kind of layer."""
     older = {"full_attention": "global_rope_theta", "sliding_attention": "local_rope_theta"}
-    given = config.get("rope_parameters")
-    found = {kind: given.get(kind) if isinstance(given, dict) else None for kind in older}
+    parameters = config.get("rope_parameters")
+    by_kind = {kind: parameters.get(kind) if isinstance(parameters, dict) else None for kind in older}
     return {
-        kind: (each if isinstance(each, dict) else {}).get("rope_theta", config[older[kind]])
-        for kind, each in found.items()
+        kind: (fields if isinstance(fields, dict) else {}).get("rope_theta", config[older[kind]])
+        for kind, fields in by_kind.items()
     }
 
 
 def _unscaled(config: Mapping[str, Any]) -> dict[str, Any]:
     """`rope_parameters` as far as it is given, without what changes the angles."""
-    given: Any = config.get("rope_parameters")
+    parameters: Any = config.get("rope_parameters")
     plain = {kind: {"rope_theta": base, "rope_type": "default"} for kind, base in _bases(config).items()}
     return {
-        kind: {name: value for name, value in fields.items() if isinstance(given[kind], dict) and name in given[kind]}
+        kind: {
+            name: value
+            for name, value in fields.items()
+            if isinstance(parameters[kind], dict) and name in parameters[kind]
+        }
         for kind, fields in plain.items()
-        if isinstance(given, dict) and kind in given
+        if isinstance(parameters, dict) and kind in parameters
     }
 
 
 def _layer_types(layers: int, every: int) -> list[str]:
     """The kind of each layer, the first of every `every` being global."""
-    return ["sliding_attention" if place % every else "full_attention" for place in range(layers)]
+    return ["sliding_attention" if layer % every else "full_attention" for layer in range(layers)]
 
 
 def _global_every(config: Mapping[str, Any]) -> Any:
     """The distance of global layers that `layer_types` has, if it is that of some; else the older field."""
     kinds, older = config.get("layer_types"), config["global_attn_every_n_layers"]
-    known = range(1, len(kinds) + 1) if isinstance(kinds, list) else ()
-    fitting = [every for every in known if kinds == _layer_types(len(known), every)]
+    candidates = range(1, len(kinds) + 1) if isinstance(kinds, list) else ()
+    fitting = [every for every in candidates if kinds == _layer_types(len(candidates), every)]
     return older if older in fitting or not fitting else fitting[0]
