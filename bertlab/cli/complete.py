@@ -44,9 +44,9 @@ class Word(str):
 
     text: str
 
-    def startswith(self, begun: Any, *place: Any) -> bool:
+    def startswith(self, begun: Any, *bounds: Any) -> bool:
         """Whether the word without escapes starts with this text."""
-        return self.text.startswith(begun, *place)
+        return self.text.startswith(begun, *bounds)
 
 
 def _completer(find: Callable[[typer.Context], Iterable[str]]) -> Completer:
@@ -73,8 +73,8 @@ def _tables(path: str) -> dict[str, Any]:
 
 def _files(ctx: typer.Context) -> Iterator[ast.Module]:
     """The files of the chosen studies, or of all of bertlab's own."""
-    given = ctx.params.get("study") or ctx.args or [ALL]  # after an option without its value, words stay in `args`
-    for study in shipped.names() if ALL in given else given:
+    studies = ctx.params.get("study") or ctx.args or [ALL]  # after an option without its value, words stay in `args`
+    for study in shipped.names() if ALL in studies else studies:
         yield _parsed(Path(study) if study.endswith(".py") else shipped.path(study))
 
 
@@ -98,7 +98,7 @@ def _measurements(ctx: typer.Context) -> Iterator[str]:
     """The names of the measurements of studies, and of those that they import from `lab/papers.py`."""
     papers = _assigned(_parsed(PACKAGE / "lab/papers.py"))
     for file in _files(ctx):
-        imported = {each.name for node in file.body if isinstance(node, ast.ImportFrom) for each in node.names}
+        imported = {alias.name for node in file.body if isinstance(node, ast.ImportFrom) for alias in node.names}
         shared = [value for name, value in papers.items() if name in imported]
         yield from _names("Measurement", [*file.body, *shared], _assigned(file))
 
@@ -109,11 +109,11 @@ def _assigned(file: ast.Module) -> dict[str, ast.expr]:
     return {target.id: node.value for node in assigned for target in node.targets if isinstance(target, ast.Name)}
 
 
-def _names(called: str, nodes: Iterable[ast.AST], known: Mapping[str, ast.expr]) -> Iterator[str]:
-    """The texts that are first in calls such as `Variant("...")`, or the `known` names of such texts."""
+def _names(called: str, nodes: Iterable[ast.AST], assigned: Mapping[str, ast.expr]) -> Iterator[str]:
+    """The texts that are first in calls such as `Variant("...")`, or names that a file has `assigned` to such texts."""
     for node in itertools.chain.from_iterable(map(ast.walk, nodes)):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == called and node.args:
-            first = known.get(getattr(node.args[0], "id", ""), node.args[0])
+            first = assigned.get(getattr(node.args[0], "id", ""), node.args[0])
             if isinstance(name := getattr(first, "value", None), str):
                 yield name
 
@@ -133,8 +133,8 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
         with suppress(OSError, ValueError, LookupError, TypeError):  # a record that cannot be read
             records = [json.loads(archived.read("studies", name)) for name in archived.folders.get("studies", ())]
             records += [json.loads(content(path, "record")) for path in sorted(root.glob("studies/*.json"))]
-            known = addresses.of_runs(records)
-            yield from sorted(address for run_id in labels for address in known.get(run_id, ()))
+            by_run = addresses.of_runs(records)
+            yield from sorted(address for run_id in labels for address in by_run.get(run_id, ()))
         yield from sorted(labels.values())
         yield from labels
 

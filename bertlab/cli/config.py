@@ -27,7 +27,7 @@ ADVICE = {
 
 def added(command: str, parameters: Parameters) -> list[inspect.Parameter]:
     """The options `--config` and `--print-config` of a command with these parameters, and its context."""
-    COMMANDS[command] = {_key(each): each for each in parameters}
+    COMMANDS[command] = {_key(parameter): parameter for parameter in parameters}
 
     def load(context: typer.Context, path: Path | None) -> Path | None:
         if path is not None:
@@ -72,21 +72,21 @@ def read(path: Path, command: str) -> dict[str, Any]:
             raise
         why = "nested too deep" if isinstance(error, RecursionError) else str(error)
         raise BadInput(f"--config '{path}' is not TOML ({why}): write lines such as scale = \"tiny\"") from None
-    own, values = COMMANDS[command], {}
+    parameters, values = COMMANDS[command], {}
     for key, value in written.items():
-        if key in own:
-            found = _checked(own[key].annotation, value, f"--config '{path}': {key}")
-            if key == "study" and isinstance(found, list):
-                found = [_study(path, each) for each in found]
-            values[own[key].name] = found
+        if key in parameters:
+            checked = _checked(parameters[key].annotation, value, f"--config '{path}': {key}")
+            if key == "study" and isinstance(checked, list):
+                checked = [_study(path, study) for study in checked]
+            values[parameters[key].name] = checked
             continue
         others = [name for name, keys in COMMANDS.items() if key in keys]
-        if "study" in own and any("study" in COMMANDS[name] for name in others):
+        if "study" in parameters and any("study" in COMMANDS[name] for name in others):
             continue
         if others:
             theirs = ", ".join(f"`bertlab {name}`" for name in others)
             raise BadInput(f"--config '{path}': {key} is an option of {theirs}, not of this command: leave it out")
-        raise unknown(f"option in --config '{path}':", key, own)
+        raise unknown(f"option in --config '{path}':", key, parameters)
     return values
 
 
@@ -114,11 +114,11 @@ def _example(parameter: inspect.Parameter) -> str:
 
 def _checked(annotation: Any, value: Any, where: str) -> Any:
     """A value as the command line would give it. Raises `BadInput` for another type."""
-    kinds = [each for each in (*get_args(annotation), annotation) if each is not type(None)]
-    kind = next((each for each in (bool, int, float) if each in kinds), str)
+    kinds = [kind for kind in (*get_args(annotation), annotation) if kind is not type(None)]
+    kind = next((candidate for candidate in (bool, int, float) if candidate in kinds), str)
     if list[str] in kinds or list[Path] in kinds:
         values = [value] if isinstance(value, str) else value
-        if not isinstance(values, list) or not all(isinstance(each, str) for each in values):
+        if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
             raise BadInput(f"{where} is {value!r}: {ADVICE[list]}")
         return values
     # a number of seeds may be a text, such as 0-3
@@ -128,13 +128,13 @@ def _checked(annotation: Any, value: Any, where: str) -> Any:
     return str(value) if kind is str else value
 
 
-def joined_fields(context: typer.Context, given: list[str] | None) -> list[str] | None:
+def joined_fields(context: typer.Context, values: list[str] | None) -> list[str] | None:
     """The fields that `--set` sets: those of the file, and after them those of the command line."""
     filed = (context.default_map or {}).get("set_") or []
-    return given if given is None or list(given) == filed else [*filed, *given]
+    return values if values is None or list(values) == filed else [*filed, *values]
 
 
-def text(command: str, given: Mapping[str, Any]) -> str:
+def text(command: str, values: Mapping[str, Any]) -> str:
     """The options of a command as a file, under their headings; those without a value as comments.
 
     Headings have two signs, so that the file without one sign a line is a file too.
@@ -143,7 +143,7 @@ def text(command: str, given: Mapping[str, Any]) -> str:
 
     panels: dict[str, list[str]] = {}
     for key, parameter in COMMANDS[command].items():
-        about, value = parameter.default, given.get(parameter.name)
+        about, value = parameter.default, values.get(parameter.name)
         line = f"# {key} = {_example(parameter)}" if value in (None, (), []) else f"{key} = {toml(value)}"
         panels.setdefault(getattr(about, "rich_help_panel", None) or "Options", []).append(line)
     texts = ["\n".join((f"## {panel}", *lines)) for panel, lines in panels.items()]

@@ -29,7 +29,12 @@ def fetch(
         raise BadInput(f"STUDY is missing: name studies before the directory '{last}'")
     if directory.exists() and not directory.is_dir():
         raise BadInput(f"'{directory}' is not a directory: name another")
-    named = [catalog.find(each.task) for one in studies.chosen(study) for each in one.measurements if each.task]
+    named = [
+        catalog.find(measurement.task)
+        for one in studies.chosen(study)
+        for measurement in one.measurements
+        if measurement.task
+    ]
     tasks = [task for task in dict.fromkeys(named) if not task.path and task.name not in catalog.WORLD]
     if not tasks:
         raise BadInput("the tasks of these studies are synthetic or your own files: there is nothing to download")

@@ -30,8 +30,8 @@ def fill_mask(
     from bertlab.store.run import Run
     from bertlab.store.runs import Store
 
-    found = run_or_checkpoint(run, Store(runs), Machine(), "RUN")
-    if study and not isinstance(found, Run):
+    source = run_or_checkpoint(run, Store(runs), Machine(), "RUN")
+    if study and not isinstance(source, Run):
         raise BadInput(f"--study is for a run, and {run} is a checkpoint: leave it out")
     parts = text.replace("<mask>", MASK).split(MASK)  # <mask> is RoBERTa's
     if len(parts) == 1:
@@ -44,13 +44,13 @@ def fill_mask(
     from bertlab.objectives import MaskedLM
     from bertlab.training.finetuning import open_pretrained
 
-    if isinstance(found, Run):
-        found.verify()
-        own_parts.define(found, study, own_parts.OPTION)
-        opened = open_pretrained(found.path)
-        model, tokenizer, predicts = opened.model, opened.tokenizer, found.result().get("predicts", True)
+    if isinstance(source, Run):
+        source.verify()
+        own_parts.define(source, study, own_parts.OPTION)
+        opened = open_pretrained(source.path)
+        model, tokenizer, predicts = opened.model, opened.tokenizer, source.result().get("predicts", True)
     else:
-        directory = found.fetch()
+        directory = source.fetch()
         _, model, tokenizer = huggingface.read(directory)
         predicts = huggingface.predicts(directory)
     if not predicts:
@@ -78,5 +78,5 @@ def fill_mask(
     if json:
         print_json(guesses)
         return
-    for place in guesses:
-        say(f"{MASK}: " + ", ".join(f"{guess['piece']} {guess['probability']:.1%}" for guess in place))
+    for candidates in guesses:
+        say(f"{MASK}: " + ", ".join(f"{guess['piece']} {guess['probability']:.1%}" for guess in candidates))

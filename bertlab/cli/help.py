@@ -16,10 +16,10 @@ _IN_WORDS = re.compile(r"default: \(([^()]*)\)")
 class Command(TyperCommand):
     """A command with its options under the headings of their `rich_help_panel`, and the example of its docstring."""
 
-    def __init__(self, *given: Any, **settings: Any) -> None:
+    def __init__(self, *arguments: Any, **settings: Any) -> None:
         text, _, example = (settings.get("help") or "").partition(MARK)
         self.example = " ".join(example.split())
-        super().__init__(*given, **settings | {"help": text.rstrip()})
+        super().__init__(*arguments, **settings | {"help": text.rstrip()})
 
     def panels(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
         """By heading, names and texts: arguments, the options of each heading, and at last those without one."""
@@ -57,9 +57,9 @@ class Group(TyperGroup):
         """Writes a line for each command."""
         width = formatter.width - 6 - max(map(len, self.commands))
         panels: dict[str, list[tuple[str, str]]] = {}
-        for name, each in self.commands.items():
-            panel = getattr(each, "rich_help_panel", None) or "Commands"
-            panels.setdefault(panel, []).append((name, each.get_short_help_str(width)))
+        for name, command in self.commands.items():
+            panel = getattr(command, "rich_help_panel", None) or "Commands"
+            panels.setdefault(panel, []).append((name, command.get_short_help_str(width)))
         _write(panels, formatter)
 
 

@@ -57,14 +57,14 @@ class Live(Bars):
 
     def begin(self, job: Job, number: int, total: int) -> Progress:
         """Shows a job; returns its progress callback: a bar, or a line now and then."""
-        count, known = f"[{number}/{total}]", self.addresses
-        name = f"{count} {title(job, known)}"
+        count, by_run = f"[{number}/{total}]", self.addresses
+        name = f"{count} {title(job, by_run)}"
         self._hide(job)  # it begins again after another command had locked it
         self.remaining.begin(job)
         if not self.task_ids:
             self.add_task("all jobs", total=total, figures="", left="")
         self.update(self.task_ids[0], completed=number - 1 - len(self.shown))
-        bar = self.shown[job.id] = self.add_task(brief(count, job, known, self.widths[0]), total=None, figures="")
+        bar = self.shown[job.id] = self.add_task(brief(count, job, by_run, self.widths[0]), total=None, figures="")
         last, at = 0.0, ""
 
         def progress(done: int, total: int, stage: str = "", /, **figures: float) -> None:
@@ -141,18 +141,18 @@ class Left(TimeRemainingColumn):
         return Text("") if task.total is None or task.time_remaining is None else super().render(task)
 
 
-def title(job: Job, known: Mapping[str, Sequence[str]]) -> str:
+def title(job: Job, addresses_by_run: Mapping[str, Sequence[str]]) -> str:
     """The kind and the name of a job, as `bertlab runs` lists it and commands accept it."""
-    return f"{job.kind} {_address(job, known)}"
+    return f"{job.kind} {_address(job, addresses_by_run)}"
 
 
-def brief(count: str, job: Job, known: Mapping[str, Sequence[str]], width: int) -> str:
+def brief(count: str, job: Job, addresses_by_run: Mapping[str, Sequence[str]], width: int) -> str:
     """`count` and the title of a job in at most `width` characters.
 
     Leaves out the kind, then the study, then `count`, and then the middle of the measurement: variants and seeds, which
     tell the jobs of a study apart, go last.
     """
-    name = _address(job, known)
+    name = _address(job, addresses_by_run)
     _, slash, rest = name.partition("/")
     shorter = [f"{count} …/{rest}", rest] if slash else []
     for text in (f"{count} {job.kind} {name}", f"{count} {name}", *shorter):
@@ -165,8 +165,8 @@ def brief(count: str, job: Job, known: Mapping[str, Sequence[str]], width: int) 
     return shortened(rest or f"{count} {name}", width)
 
 
-def _address(job: Job, known: Mapping[str, Sequence[str]]) -> str:
-    return visible(addresses.shown(label(job.label), known.get(job.id, ())))
+def _address(job: Job, addresses_by_run: Mapping[str, Sequence[str]]) -> str:
+    return visible(addresses.shown(label(job.label), addresses_by_run.get(job.id, ())))
 
 
 def shown(figures: Mapping[str, float], stage: str, width: int = sys.maxsize) -> str:

@@ -25,7 +25,7 @@ def merge(
     fresh = not into.exists()
     try:
         with console().status("comparing checksums") as status:
-            copied, known, records, notes = joined(
+            copied, present, records, notes = joined(
                 stores, into, lambda done, total: status.update(f"copying runs: {done} of {total}")
             )
     except Interrupted:
@@ -41,6 +41,6 @@ def merge(
         say(f"{name}: {len(record['cells'])} values, seeds {', '.join(map(str, seeds))}")
         about = {"study": record["study"], "scale": record["scale"]}
         studies.append({**about, "values": len(record["cells"]), "seeds": seeds})
-    say(f"{into}: {copied} new runs, {known} were there. Next: `bertlab report --runs {into}`")
+    say(f"{into}: {copied} new runs, {present} were there. Next: `bertlab report --runs {into}`")
     if json:
-        print_json({"into": str(into), "new": copied, "known": known, "studies": studies, "notes": notes})
+        print_json({"into": str(into), "new": copied, "known": present, "studies": studies, "notes": notes})

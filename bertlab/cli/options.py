@@ -49,42 +49,44 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     options += config.added(name, options)
 
     @functools.wraps(function)
-    def wrapped(**given: Any) -> Any:
-        context = given.pop("context")
-        for each in context.command.params:  # a shell variable that is not set
-            empty = each.param_type_name == "option" and given.get(each.name) == ""
-            if empty and context.get_parameter_source(each.name).name == "COMMANDLINE":
-                raise BadInput(f"{each.opts[0]} is empty: give it a value, or leave it out")
-        if "set_" in given:
-            given["set_"] = config.joined_fields(context, given["set_"])
-        del given["config"]
-        if given.pop("print_config"):
-            typer.echo(config.text(name, given))
+    def wrapped(**values: Any) -> Any:
+        context = values.pop("context")
+        for parameter in context.command.params:  # a shell variable that is not set
+            empty = parameter.param_type_name == "option" and values.get(parameter.name) == ""
+            if empty and context.get_parameter_source(parameter.name).name == "COMMANDLINE":
+                raise BadInput(f"{parameter.opts[0]} is empty: give it a value, or leave it out")
+        if "set_" in values:
+            values["set_"] = config.joined_fields(context, values["set_"])
+        del values["config"]
+        if values.pop("print_config"):
+            typer.echo(config.text(name, values))
             return 0
         for parameter, group in groups.items():
-            given[parameter] = group(**{field.name: given.pop(field.name) for field in dataclasses.fields(group)})
-        with json_alone(given.get("json", False)):
-            return function(**given)
+            values[parameter] = group(**{field.name: values.pop(field.name) for field in dataclasses.fields(group)})
+        with json_alone(values.get("json", False)):
+            return function(**values)
 
     wrapped.__signature__ = inspect.Signature(options)  # type: ignore[attr-defined]
     wrapped.__annotations__ = {}
     return wrapped
 
 
-def group(kind: type[Group], given: dict[str, Any]) -> Group:
-    """The options of a group from Python: those that it takes out of `given`, and the defaults of the others."""
-    defaults = {name: each.default for name, each in inspect.signature(kind).parameters.items()}
-    return kind(**{name: given.pop(name, getattr(usual, "default", usual)) for name, usual in defaults.items()})
+def group(kind: type[Group], values: dict[str, Any]) -> Group:
+    """The options of a group from Python: those that it takes out of `values`, and the defaults of the others."""
+    defaults = {name: parameter.default for name, parameter in inspect.signature(kind).parameters.items()}
+    return kind(**{name: values.pop(name, getattr(usual, "default", usual)) for name, usual in defaults.items()})
 
 
 def _under_headings(group: Any) -> list[inspect.Parameter]:
     """The options of a group, each under the heading of the class that defines it."""
-    found = []
+    parameters = []
     for parameter in inspect.signature(group, eval_str=True).parameters.values():
-        given = copy.copy(parameter.default)
-        given.rich_help_panel = next(each.panel for each in group.__mro__ if parameter.name in each.__annotations__)
-        found.append(parameter.replace(default=given))
-    return found
+        default = copy.copy(parameter.default)
+        default.rich_help_panel = next(
+            ancestor.panel for ancestor in group.__mro__ if parameter.name in ancestor.__annotations__
+        )
+        parameters.append(parameter.replace(default=default))
+    return parameters
 
 
 def option(default: Any, names: str, metavar: str | None, text: str, **more: Any) -> Any:
@@ -148,30 +150,30 @@ class ScaleOptions:
         try:
             return self.chosen_scale()
         except BadInput as error:
-            paths = [each.partition("=")[0] for each in self.set_ or []]
+            paths = [setting.partition("=")[0] for setting in self.set_ or []]
             for path in paths:
-                refusals = [found for each in studies if (found := each.refusal(path))]
+                refusals = [refusal for study in studies if (refusal := study.refusal(path))]
                 if refusals and str(error).startswith(f"{path} has no effect"):
                     raise BadInput(f"--set {path} has no effect on the scale: {'; '.join(refusals)}") from None
-            for each in studies:  # no other value would do, such as shares that add up to 1
-                each.check_set(paths)
+            for study in studies:  # no other value would do, such as shares that add up to 1
+                study.check_set(paths)
             raise
 
     def request(self, studies: tuple[Study, ...], **more: Any) -> Request:
         """The request for these studies with the options of the command, and `more` fields of it."""
         from bertlab.lab.plan import Request
 
-        given = vars(self)
+        options = vars(self)
         return Request(
             studies=studies,
             scale=self._scale_of(studies),
-            corpora=tuple(given.get("corpus") or ()),
-            vocabulary=given.get("vocab"),
-            substitutes=pairs("--substitute", given.get("substitute"), "conll2003=bc5cdr"),
-            intermediate_task=pairs("--intermediate-task", given.get("intermediate_task"), "squad=triviaqa"),
-            finetune_seeds=given.get("finetune_seeds", 0),
-            only=tuple(given.get("only") or ()),
-            measure=tuple(given.get("measure") or ()),
+            corpora=tuple(options.get("corpus") or ()),
+            vocabulary=options.get("vocab"),
+            substitutes=pairs("--substitute", options.get("substitute"), "conll2003=bc5cdr"),
+            intermediate_task=pairs("--intermediate-task", options.get("intermediate_task"), "squad=triviaqa"),
+            finetune_seeds=options.get("finetune_seeds", 0),
+            only=tuple(options.get("only") or ()),
+            measure=tuple(options.get("measure") or ()),
             **more,
         )
 
@@ -281,21 +283,23 @@ class StudyOptions(TaskOptions, AuditOptions):
         pretrained = find_pretrained(self.from_, Store(self.runs), machine) if self.from_ is not None else None
         only, measure = () if self.random_init else self.only or (), self.measure or ()
         chosen = with_any(studies.chosen(self.study), only, variant_names, "--only names no variant of")
-        made = self.request(
+        request = self.request(
             with_any(chosen, measure, measurement_names, "--measure names no measurement of"),
             random_init=self.random_init,
             pretrained=pretrained,
         )
-        usual = str(made.scale.claim_seeds) if self.seeds is None and pretrained is None else ""
-        of_claims = () if (given := self.claim_seeds or usual) in ("", "1") else seeds(given, "--claim-seeds")
-        return dataclasses.replace(made, seeds=seeds(self.seeds or "1"), claim_seeds=of_claims)
+        usual = str(request.scale.claim_seeds) if self.seeds is None and pretrained is None else ""
+        of_claims = (
+            () if (claim_seeds := self.claim_seeds or usual) in ("", "1") else seeds(claim_seeds, "--claim-seeds")
+        )
+        return dataclasses.replace(request, seeds=seeds(self.seeds or "1"), claim_seeds=of_claims)
 
     def spelled(self) -> str:
         """The options that define the setting of a study, quoted for a shell."""
         words = []
         for name in ("scale", "corpus", "vocab", "data", "substitute", "intermediate_task", "from_", "set_"):
-            given, option = getattr(self, name), f"--{name.strip('_').replace('_', '-')}"
-            values = given if isinstance(given, list) else [given]
+            value, option = getattr(self, name), f"--{name.strip('_').replace('_', '-')}"
+            values = value if isinstance(value, list) else [value]
             words += [f"{option} {shlex.quote(str(value))}" for value in values if value is not None]
         return " ".join(words)
 
@@ -372,22 +376,22 @@ def variant_names(study: Study) -> list[str]:
     """What `--only` can name of a study."""
     from bertlab.lab.study import RANDOM_INIT
 
-    return [RANDOM_INIT, *(each.name for each in study.variants)]
+    return [RANDOM_INIT, *(variant.name for variant in study.variants)]
 
 
 def measurement_names(study: Study) -> list[str]:
     """What `--measure` can name of a study."""
-    return [each.name for each in study.measurements]
+    return [measurement.name for measurement in study.measurements]
 
 
 def with_any(
-    studies: tuple[Study, ...], names: Sequence[str], known: Callable[[Study], list[str]], lacking: str
+    studies: tuple[Study, ...], names: Sequence[str], names_of: Callable[[Study], list[str]], lacking: str
 ) -> tuple[Study, ...]:
     """The studies that have one of these names; all if there is no name, or no study has one. Warns of the others."""
-    found = tuple(study for study in studies if {*names} & {*known(study)})
-    if found and (others := [study.name for study in studies if study not in found]):
+    named = tuple(study for study in studies if {*names} & {*names_of(study)})
+    if named and (others := [study.name for study in studies if study not in named]):
         warn(f"{lacking} {', '.join(others)}: left out")
-    return found or studies
+    return named or studies
 
 
 def seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
@@ -399,7 +403,7 @@ def seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
     if not all(re.fullmatch(r"[0-9]{1,18}(-[0-9]{1,18})?", part) for part in parts):
         raise wrong
     ends = [[int(end) for end in part.split("-")] for part in parts]
-    spans = [range(ends[0][0])] if text.isdecimal() else [range(each[0], each[-1] + 1) for each in ends]
+    spans = [range(ends[0][0])] if text.isdecimal() else [range(bounds[0], bounds[-1] + 1) for bounds in ends]
     if not all(spans) or sum(len(span) for span in spans) > 1000:
         raise wrong
     return tuple(sorted({seed for span in spans for seed in span}))
@@ -410,10 +414,10 @@ def in_store(runs: Path) -> str:
     return "" if runs == Path(os.environ.get(STORE) or "runs") else f" --runs {shlex.quote(str(runs))}"
 
 
-def pairs(option: str, given: Names, example: str) -> dict[str, str]:
+def pairs(option: str, values: Names, example: str) -> dict[str, str]:
     """The TASK=DATASET pairs of an option. Raises `BadInput` for anything else."""
     chosen = {}
-    for pair in given or ():
+    for pair in values or ():
         task, equals, dataset = pair.partition("=")
         if not (task and equals and dataset):
             raise BadInput(f"{option} '{pair}': write TASK=DATASET, such as {example}")

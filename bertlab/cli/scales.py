@@ -21,27 +21,27 @@ def scales(json: bool = JSON) -> None:
 
     listed: list[dict[str, Any]] = []
     rows = []
-    for name, each in SCALES.items():
-        size, tokens = cost.trained_parameters(each.recipe), cost.tokens(each.recipe)
-        fields = leaves(each.recipe)
+    for name, scale in SCALES.items():
+        size, tokens = cost.trained_parameters(scale.recipe), cost.tokens(scale.recipe)
+        fields = leaves(scale.recipe)
         for group in GROUPS:
-            fields |= leaves(getattr(each, group), f"{group}.")
+            fields |= leaves(getattr(scale, group), f"{group}.")
         listed.append(
             {
                 "name": name,
-                "purpose": each.purpose,
+                "purpose": scale.purpose,
                 "parameters": size,
                 "tokens": tokens,
-                "corpus": each.corpus,
-                "claim_seeds": each.claim_seeds,
-                "finetune_seeds": each.finetune_seeds,
+                "corpus": scale.corpus,
+                "claim_seeds": scale.claim_seeds,
+                "finetune_seeds": scale.finetune_seeds,
                 "fields": {path: by_kind(leaf) for path, leaf in fields.items() if path not in OPTIONS},
             }
         )
-        model, batch = each.recipe.model, each.recipe.schedule.batch_size
+        model, batch = scale.recipe.model, scale.recipe.schedule.batch_size
         shape = f"{model.layers} layers, {model.hidden} wide: {short(size)}"
-        steps = ", ".join(f"{steps:,} steps of {batch:,} x {length}" for length, steps in cost.phases(each.recipe))
-        rows.append((name, each.purpose, shape, steps, short(tokens), " + ".join(each.corpus)))
+        steps = ", ".join(f"{steps:,} steps of {batch:,} x {length}" for length, steps in cost.phases(scale.recipe))
+        rows.append((name, scale.purpose, shape, steps, short(tokens), " + ".join(scale.corpus)))
     if json:
         print_json(listed)
         return

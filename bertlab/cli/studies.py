@@ -21,19 +21,19 @@ def studies(
 
     listed: list[dict[str, Any]] = [
         {
-            "name": each.name,
-            "question": each.question,
-            "source": each.source,
-            "variants": [variant.name for variant in each.variants],
-            "measurements": [measurement.name for measurement in each.measurements],
+            "name": chosen_study.name,
+            "question": chosen_study.question,
+            "source": chosen_study.source,
+            "variants": [variant.name for variant in chosen_study.variants],
+            "measurements": [measurement.name for measurement in chosen_study.measurements],
         }
-        for each in chosen(study or [ALL])
+        for chosen_study in chosen(study or [ALL])
     ]
     if json:
         print_json(listed)
         return
     rows = []
-    for each in listed:
-        texts = [each[name] for name in ("name", "question", "source")]
-        rows.append([*texts, str(len(each["variants"])), ", ".join(each["measurements"])])
+    for fields in listed:
+        texts = [fields[name] for name in ("name", "question", "source")]
+        rows.append([*texts, str(len(fields["variants"])), ", ".join(fields["measurements"])])
     print_table(("study", "question", "source", "variants", "measurements"), rows, left=5)

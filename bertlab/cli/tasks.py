@@ -23,15 +23,15 @@ def tasks(json: bool = JSON) -> None:
     from bertlab.tasks import kinds
     from bertlab.tasks.catalog import TASKS, WORLD
 
-    def known(task: Task) -> tuple[str, ...]:
+    def metrics(task: Task) -> tuple[str, ...]:
         return kinds.find(task.kind).metrics_of(task, task.labels)
 
     if json:
-        print_json([dataclasses.asdict(each) | {"metrics": known(each)} for each in TASKS.values()])
+        print_json([dataclasses.asdict(task) | {"metrics": metrics(task)} for task in TASKS.values()])
         return
     rows = []
-    for name, each in TASKS.items():
-        source = "synthetic" if name in WORLD else each.hub or "a local mirror"
-        counterpart = "" if name in WORLD else each.microworld
-        rows.append((name, each.kind, ", ".join(known(each)), source, counterpart))
+    for name, task in TASKS.items():
+        source = "synthetic" if name in WORLD else task.hub or "a local mirror"
+        counterpart = "" if name in WORLD else task.microworld
+        rows.append((name, task.kind, ", ".join(metrics(task)), source, counterpart))
     print_table(("task", "kind", "metrics", "data set", "synthetic counterpart"), rows, left=5)

@@ -43,13 +43,13 @@ class Addenda:
     def kept(self, keys: Collection[str], studies: Collection[str]) -> "Addenda":
         """Those of some floors and studies."""
         floors = {key: floor for key, floor in self.floors.items() if key in keys}
-        return Addenda(floors, tuple(each for each in self.remarks if each.study in studies))
+        return Addenda(floors, tuple(remark for remark in self.remarks if remark.study in studies))
 
     def write(self, root: Path) -> None:
         """Writes them into a store; nothing if there are none. Raises `Unwritable`."""
         if not (self.floors or self.remarks):
             return
-        remarks = [{name: text for name, text in vars(each).items() if text} for each in self.remarks]
+        remarks = [{name: text for name, text in vars(remark).items() if text} for remark in self.remarks]
         write_json(root, FILE, {"floors": dict(sorted(self.floors.items())), "remarks": remarks})
 
 
@@ -57,21 +57,23 @@ def read(root: Path) -> Addenda:
     """The addenda of a store; none without the file. Warns of a file of another form, and reads nothing of it."""
     path = root / FILE
     try:
-        found = read_json(path, forms.ADDENDA) if kind(path, "file") else {}
+        contents = read_json(path, forms.ADDENDA) if kind(path, "file") else {}
     except BadInput as error:
         warn(f"{error}; it is skipped")
-        found = {}
-    fields = ({name: each[name] for name in vars(Remark("", "")) if name in each} for each in found.get("remarks", ()))
-    return Addenda(found.get("floors", {}), tuple(Remark(**each) for each in fields))
+        contents = {}
+    fields = (
+        {name: entry[name] for name in vars(Remark("", "")) if name in entry} for entry in contents.get("remarks", ())
+    )
+    return Addenda(contents.get("floors", {}), tuple(Remark(**remark) for remark in fields))
 
 
 def joined(several: Iterable[Addenda]) -> Addenda:
     """The addenda of several stores; of two floors of the same examples, the first counts."""
     floors: dict[str, Mapping[str, Any]] = {}
     remarks: dict[Remark, None] = {}
-    for each in several:
-        floors = {**each.floors, **floors}
-        remarks |= dict.fromkeys(each.remarks)
+    for part in several:
+        floors = {**part.floors, **floors}
+        remarks |= dict.fromkeys(part.remarks)
     return Addenda(floors, tuple(remarks))
 
 

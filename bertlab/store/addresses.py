@@ -12,37 +12,37 @@ from typing import Any
 
 def by_address(records: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
     """The ids of the runs at each address; several where a store has a study in several settings."""
-    found: dict[str, set[str]] = {}
+    ids_by_address: dict[str, set[str]] = {}
     for record in records:
         for study in (record["study"], f"{record['study']}@{record['scale']}"):
             for address, run_id in _addresses(record, study):
-                found.setdefault(address, set()).add(run_id)
-    return found
+                ids_by_address.setdefault(address, set()).add(run_id)
+    return ids_by_address
 
 
 def of_runs(records: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     """The addresses of each run that name it alone, without the scale where it is not needed."""
-    found: dict[str, list[str]] = {}
-    known = by_address(records)
-    for address, ids in known.items():
+    addresses_by_run: dict[str, list[str]] = {}
+    ids_by_address = by_address(records)
+    for address, ids in ids_by_address.items():
         study, _, rest = address.partition("/")
-        if len(ids) == 1 and ("@" not in study or len(known[f"{study.rpartition('@')[0]}/{rest}"]) > 1):
-            found.setdefault(next(iter(ids)), []).append(address)
-    return found
+        if len(ids) == 1 and ("@" not in study or len(ids_by_address[f"{study.rpartition('@')[0]}/{rest}"]) > 1):
+            addresses_by_run.setdefault(next(iter(ids)), []).append(address)
+    return addresses_by_run
 
 
 def find(text: str, records: Iterable[Mapping[str, Any]]) -> set[str]:
     """The ids of the runs at an address as written, else of those that differ in case and punctuation only."""
-    known = by_address(records)
-    if text in known:
-        return known[text]
-    return {run_id for address, ids in known.items() if slug(address) == slug(text) for run_id in ids}
+    ids_by_address = by_address(records)
+    if text in ids_by_address:
+        return ids_by_address[text]
+    return {run_id for address, ids in ids_by_address.items() if slug(address) == slug(text) for run_id in ids}
 
 
 def shown(label: str, addresses: Iterable[str]) -> str:
     """The address of a run with this label for a list: of the study that the label names, else the first."""
-    own, known = slug(label.replace("-seed", "-")), [*addresses]
-    return next((each for each in known if slug(each) == own), known[0] if known else label)
+    wanted, candidates = slug(label.replace("-seed", "-")), [*addresses]
+    return next((address for address in candidates if slug(address) == wanted), candidates[0] if candidates else label)
 
 
 def slug(text: str) -> str:

@@ -80,19 +80,19 @@ def is_locked(path: Path) -> bool:
 def record(path: Path) -> dict[str, Any]:
     """The last record of a lock: `pid`, `host`, `done`, `total`, `stage`, figures. Empty if there is none."""
     try:
-        found: dict[str, Any] = json.loads(content(path, "lock"))
+        fields: dict[str, Any] = json.loads(content(path, "lock"))
     except (OSError, ValueError, RecursionError):  # it is being written
         return {}
-    return found if misfit(found, LOCK) is None else {}
+    return fields if misfit(fields, LOCK) is None else {}
 
 
 def holder(path: Path) -> str:
     """The process that holds the lock of `path`, for messages."""
-    found = record(path)
-    if "pid" not in found:  # it has locked the file and not yet written
+    lock = record(path)
+    if "pid" not in lock:  # it has locked the file and not yet written
         return "another process"
-    since = time.strftime(" since %H:%M:%S", time.localtime(found["since"])) if "since" in found else ""
-    return f"process {found['pid']} on {found.get('host', 'another machine')}{since}"
+    since = time.strftime(" since %H:%M:%S", time.localtime(lock["since"])) if "since" in lock else ""
+    return f"process {lock['pid']} on {lock.get('host', 'another machine')}{since}"
 
 
 def _opened(path: Path, flags: int) -> IO[bytes]:
