@@ -8,10 +8,11 @@ import torch
 
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
-from bertlab.model.coreference import GOLD, KEPT
-from bertlab.tasks import catalog, data, documents
+from bertlab.tasks import catalog, data
 from bertlab.tasks.kinds import KINDS
-from bertlab.tasks.kinds.coreference_resolution import Annotation
+from bertlab.tasks.kinds.coreference_resolution import documents
+from bertlab.tasks.kinds.coreference_resolution.kind import Annotation
+from bertlab.tasks.kinds.coreference_resolution.model import GOLD, KEPT
 from bertlab.tasks.task import RawExamples, Task
 from multibootstrap import weighted
 

@@ -3,9 +3,16 @@
 import pytest
 import torch
 
-from bertlab.model.coreference import DISTANCES, GOLD, KEPT, NONE, CoreferenceModel, log_likelihoods
 from bertlab.model.encoder import Encoder
 from bertlab.recipe import Model
+from bertlab.tasks.kinds.coreference_resolution.model import (
+    DISTANCES,
+    GOLD,
+    KEPT,
+    NONE,
+    CoreferenceModel,
+    log_likelihoods,
+)
 
 SENTENCES = [[0, 0, 0, 1, 1, 1, 1], [0, 0, 1, 1, -1, -1, -1]]
 KEEP = [4, 2]

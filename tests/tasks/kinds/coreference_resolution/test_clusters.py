@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from bertlab.tasks.clusters import METRICS, clusters_of, f1_of_counts
+from bertlab.tasks.kinds.coreference_resolution.clusters import METRICS, clusters_of, f1_of_counts
 
 KEY = ["a", "bc", "def"]
 LUO = ["12345", "67", "89ABC"]

@@ -21,10 +21,10 @@ import numpy as np
 from bertlab.arrays import Float, Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
-from bertlab.tasks.clusters import METRICS, clusters_of, f1_of_counts
-from bertlab.tasks.documents import DocumentPart, Documents, by_word, divided
 from bertlab.tasks.examples import Examples, sizes
 from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
+from bertlab.tasks.kinds.coreference_resolution.clusters import METRICS, clusters_of, f1_of_counts
+from bertlab.tasks.kinds.coreference_resolution.documents import DocumentPart, Documents, by_word, divided
 from bertlab.tasks.metrics import Metric, MetricOfMeans, percentage
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
@@ -139,7 +139,7 @@ class CoreferenceResolution(TaskKind):
         self, encoder: Backbone, pooler: Pooler, labels: Sequence[str], dropout: float, seed: int, options: Options = ()
     ) -> nn.Module:
         """Scores of mentions and of their antecedents."""
-        from bertlab.model.coreference import CoreferenceModel
+        from bertlab.tasks.kinds.coreference_resolution.model import CoreferenceModel
 
         return CoreferenceModel(encoder, dropout, seed)
 
@@ -154,7 +154,7 @@ class CoreferenceResolution(TaskKind):
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The negative log-likelihood of the right antecedents of the kept spans, summed over a document, as the mean
         over documents, nats; `targets` (B, G, 3) has the gold mentions."""
-        from bertlab.model.coreference import KEPT, log_likelihoods
+        from bertlab.tasks.kinds.coreference_resolution.model import KEPT, log_likelihoods
 
         return -(log_likelihoods(logits, targets) * (logits[..., 0] == KEPT)).sum() / len(targets)
 
@@ -165,7 +165,7 @@ class CoreferenceResolution(TaskKind):
         the gold mentions of each document, among gold mentions."""
         import torch
 
-        from bertlab.model.coreference import log_likelihoods
+        from bertlab.tasks.kinds.coreference_resolution.model import log_likelihoods
 
         parts = cast(Documents, examples)
         likelihood = np.zeros(len(raw))
