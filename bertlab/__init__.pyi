@@ -2,8 +2,11 @@
 
 from bertlab.adaptation import Adaptation as Adaptation
 from bertlab.adaptation import Adapters as Adapters
+from bertlab.adaptation import BitFit as BitFit
 from bertlab.adaptation import Features as Features
 from bertlab.adaptation import FineTuning as FineTuning
+from bertlab.adaptation import GradualUnfreezing as GradualUnfreezing
+from bertlab.adaptation import LoRA as LoRA
 from bertlab.api import ablate as ablate
 from bertlab.api import make_recipe as make_recipe
 from bertlab.api import open_run as open_run

@@ -162,32 +162,20 @@ def tensors(batch):
     return TensorBatch(*map(torch.as_tensor, (batch.tokens, batch.segments, batch.lengths)), arrays)
 
 
-def test_the_low_rank_adaptation_of_the_pages_changes_attention(finished):
-    (block,) = {block for _, block in BLOCKS if "class LoRA(" in block}
-    names = {"__name__": __name__}
-    exec(compile(block, "parts.md", "exec"), names)
-    model = bertlab.open_run(finished, "masking-80-10-10-seed0").model.eval()
-    tokens = torch.arange(5, 17)[None]
-    before = model.encoder(tokens, torch.zeros_like(tokens))
-    encoder = names["LoRA"](rank=2).encoder(model, (0,))
-    torch.testing.assert_close(encoder(tokens, torch.zeros_like(tokens)), before)
-    trained = {name: value for name, value in encoder.named_parameters() if value.requires_grad}
-    assert all("qkv_proj.parametrizations.weight.0" in name for name in trained)
-    assert sum(value.numel() for value in trained.values()) == 4 * 2 * (32 + 96)  # layers, rank, D + 3 D
-    for name, value in trained.items():
-        torch.nn.init.normal_(value) if name.endswith("up") else None
-    assert not torch.allclose(encoder(tokens, torch.zeros_like(tokens)), before)
-
-
-def test_the_adaptation_of_the_pages_trains_biases(tmp_path, finished):
-    biases = shown("FineTuning", tmp_path).variant("biases").adaptation
-    encoder = biases.encoder(bertlab.open_run(finished, "masking-80-10-10-seed0").model, (0,))
-    trained = {name for name, value in encoder.named_parameters() if value.requires_grad}
-    assert trained == {name for name, _ in encoder.named_parameters() if name.endswith("bias")} != set()
+def test_the_adaptation_of_the_pages_has_new_weights_in_the_last_layer(tmp_path, finished):
+    adaptation = shown("FineTuning", tmp_path).variant("new").adaptation
+    before = bertlab.open_run(finished, "masking-80-10-10-seed0").model.encoder
+    encoder = adaptation.encoder(bertlab.open_run(finished, "masking-80-10-10-seed0").model, (0,))
+    pairs = list(zip(before.layers, encoder.layers, strict=True))
+    equal = [torch.equal(one.mlp.fc1.weight, two.mlp.fc1.weight) for one, two in pairs]
+    assert equal == [True] * (len(pairs) - 1) + [False]
     setting = scales.find("smoke").finetune
-    found = biases.at_scale(setting, scales.find("smoke").features)
-    assert (type(found), found.peak_lr) == (type(biases), 10 * setting.peak_lr)
-    assert (found.max_steps, found.max_train_examples) == (setting.max_steps, setting.max_train_examples)
+    at_scale = adaptation.at_scale(setting, scales.find("smoke").features)
+    assert (type(at_scale), at_scale.peak_lr, at_scale.max_steps) == (
+        type(adaptation),
+        setting.peak_lr,
+        setting.max_steps,
+    )
 
 
 @pytest.mark.parametrize("short", [1000, 0], ids=["products", "fused"])

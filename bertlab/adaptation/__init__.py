@@ -2,5 +2,8 @@
 
 from bertlab.adaptation.adapters import Adapters as Adapters
 from bertlab.adaptation.base import Adaptation as Adaptation
+from bertlab.adaptation.bitfit import BitFit as BitFit
 from bertlab.adaptation.features import Features as Features
 from bertlab.adaptation.finetuning import FineTuning as FineTuning
+from bertlab.adaptation.gradual_unfreezing import GradualUnfreezing as GradualUnfreezing
+from bertlab.adaptation.lora import LoRA as LoRA

@@ -6,15 +6,17 @@ import dataclasses
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from bertlab import keyed
 from bertlab.arrays import Integer
 from bertlab.errors import ArmFailed
 from bertlab.names import shown
-from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, Range
-from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Rate
+from bertlab.recipe.identity import science
+from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, FieldError, Range, arm
+from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Optimizer, Rate
+from bertlab.recipe.schedules import Curve, LinearDecay
 from bertlab.recipe.transformer import Transformer
 from bertlab.tasks.examples import ExampleBatch, Examples
 from bertlab.tasks.kinds import KINDS
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 
 EVALUATION_TOKENS = 4096
 """Tokens per batch of evaluation, padding included."""
+OF_OPTIMIZER = frozenset({"weight_decay", "bias_correction", "beta2", "max_grad_norm"})
+"""Fields of an adaptation that its optimiser takes over."""
 
 
 @dataclass(frozen=True)
@@ -56,6 +60,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Whether it can train on an intermediate task first."""
     searched: ClassVar[bool] = False
     """Whether `--search` chooses its setting."""
+    rate_factor: ClassVar[float] = 1.0
+    """Its learning rate as a multiple of the scale's rate of fine-tuning."""
     _returns: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("description", "group", "problem", "stage"), str),
         **dict.fromkeys(("intermediate", "searched"), bool),
@@ -65,6 +71,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         "inputs": "bertlab.adaptation.base.Inputs",
         "logits": "torch.Tensor",
         "lr_multipliers": Annotated[Mapping[Any, float], Range(0, 10**6)],
+        "rate_factor": Annotated[float, Range(0, 10**6, above=True)],
         "steps": Annotated[int, Range(1, 10**9)],
         "flops": Annotated[float, WORK],
     }
@@ -76,7 +83,9 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     peak_lr: Rate = 5e-5
     """Learning rate at the end of the warm-up; 2e-5, 3e-5 or 5e-5 in BERT (appendix A.3)."""
     warmup: Annotated[float, SHARE] = 0.1
-    """Share of the steps in which the rate rises linearly; afterwards it falls linearly to 0."""
+    """Share of the steps in which the rate rises linearly."""
+    curve: Curve = field(default_factory=LinearDecay)
+    """How the rate goes on after that; in BERT it falls linearly to 0."""
     max_train_examples: Count = 0
     """Trains on at most this many examples, a keyed sample; 0 for all."""
     max_steps: Count = 0
@@ -87,8 +96,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """The maximum number of tokens per sequence, special tokens included."""
     dropout: Annotated[float, DROPOUT] = 0.1
     """Probability of dropout in training, in the encoder and in what is above it."""
+    optimizer: Optimizer = field(default_factory=lambda: arm(Optimizer, "adamw")())  # noqa: PLW0108 imported late
+    """How gradients become updates; AdamW in BERT. The next four fields replace its own, as far as it has them."""
     weight_decay: Decay = 0.01
-    """AdamW's, multiplied by the learning rate; biases and normalisations have none."""
+    """Share of a weight that an update subtracts, times the learning rate; biases and normalisations have none."""
     bias_correction: bool = True
     """Whether Adam corrects the bias of its moments; Google's released optimiser does not."""
     beta2: Annotated[float, BELOW_ONE] = 0.999
@@ -99,6 +110,11 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Tagging only: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3); of
     the whole split if nothing marks documents, as in the Hub's CoNLL-2003."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if twice := science(self.optimizer).keys() & OF_OPTIMIZER:
+            raise FieldError(self._group, "optimizer", f"sets {min(twice)}: set that field of the adaptation itself")
+
     @property
     @abstractmethod
     def description(self) -> str:
@@ -106,8 +122,13 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
-        """Its setting at a scale whose settings for the task are these: by default the common fields of fine-tuning."""
-        return cls(**{each.name: getattr(finetuning, each.name) for each in dataclasses.fields(Adaptation)})
+        """Its setting at a scale whose settings for the task are these: by default that of fine-tuning, as far as both
+        have the same fields, with `rate_factor` times the learning rate."""
+        names = {field.name for field in dataclasses.fields(cls)} & {
+            field.name for field in dataclasses.fields(finetuning)
+        }
+        shared = {name: getattr(finetuning, name) for name in names}
+        return cls(**shared | {"peak_lr": cls.rate_factor * finetuning.peak_lr})
 
     def in_model(self, layers: int) -> Self:
         """This setting on an encoder with `layers` layers. Settings that coincide there become equal and share runs."""
@@ -139,10 +160,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         encoder, seed = self.encoder(model, key), keyed.key(*key, "head")
         if not isinstance(encoder, nn.Module):
             raise ArmFailed.of(self, "encoder", f"returns {shown(encoder)}: return the encoder, a module")
-        made = kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
-        if not isinstance(made, nn.Module):
-            raise ArmFailed.of(kind, "head", f"returns {shown(made)}: return the encoder with a head, a module")
-        return made
+        adapted = kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
+        if not isinstance(adapted, nn.Module):
+            raise ArmFailed.of(kind, "head", f"returns {shown(adapted)}: return the encoder with a head, a module")
+        return adapted
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
         """The encoder with what the adaptation adds to it and freezes."""
@@ -156,18 +177,36 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """The logits of the targets of a batch, as `TaskKind.logits`."""
         from torch import Tensor
 
-        found = kind.logits(model, batch)
-        if not isinstance(found, Tensor):
-            raise ArmFailed.of(kind, "logits", f"returns {shown(found)}: return a tensor")
-        shape, wanted = tuple(found.shape), tuple(batch["targets"].shape)
+        logits = kind.logits(model, batch)
+        if not isinstance(logits, Tensor):
+            raise ArmFailed.of(kind, "logits", f"returns {shown(logits)}: return a tensor")
+        shape, wanted = tuple(logits.shape), tuple(batch["targets"].shape)
         if kind.user_defined and (len(shape) != 3 or shape[:2] != wanted):
             advice = "return ({}, {}, C), the logits of each target of the batch".format(*wanted)
             raise ArmFailed.of(kind, "logits", f"returns a tensor of shape {shape}: {advice}")
-        return found
+        return logits
+
+    def loss(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
+        """The loss of a batch of training, a scalar with a gradient: the task's, the mean over its targets. An
+        adaptation may add to it."""
+        return kind.loss(self.logits(model, kind, batch), batch["targets"])
+
+    def on_step(self, model: nn.Module, step: int, steps: int) -> None:
+        """Called with the prepared model before update number `step` of `steps`, from 0: a parameter that then requires
+        no gradient keeps its value in this update."""
+
+    def merge(self, model: nn.Module) -> None:
+        """Called after training: gives the model plain weights, with which it computes the same."""
 
     def lr_multipliers(self, model: nn.Module) -> dict[nn.Parameter, float]:
         """The learning rates of parameters of a prepared model that differ from `peak_lr`, as multiples of it."""
         return {}
+
+    @property
+    def optimizer_settings(self) -> Optimizer:
+        """The optimiser, with the fields of the adaptation that it has too."""
+        names = OF_OPTIMIZER & {field.name for field in dataclasses.fields(self.optimizer)}
+        return dataclasses.replace(self.optimizer, **{name: getattr(self, name) for name in names})
 
     def steps(self, examples: int) -> int:
         """Updates in all epochs of training on this many examples."""

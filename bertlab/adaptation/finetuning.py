@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Self
+from typing import TYPE_CHECKING, Annotated
 
 from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
@@ -50,22 +49,17 @@ class FineTuning(Adaptation):
         """All weights, or the head only."""
         return "the head trained on a frozen encoder" if self.frozen else "all weights fine-tuned"
 
-    @classmethod
-    def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
-        """The scale's setting for the task."""
-        return cls(**{each.name: getattr(finetuning, each.name) for each in dataclasses.fields(FineTuning)})
-
     def prepare(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
         """The encoder under the head of the task, each with its dropout."""
         from bertlab.model.layers import set_dropout
 
-        made = super().prepare(model, kind, labels, key)
+        adapted = super().prepare(model, kind, labels, key)
         if self.head_dropout:
-            set_dropout(made, self.head_dropout)
+            set_dropout(adapted, self.head_dropout)
             set_dropout(model.encoder, self.dropout)
-        return made
+        return adapted
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
         """The encoder, under a BiLSTM if there is one."""
@@ -79,14 +73,10 @@ class FineTuning(Adaptation):
         """`head_lr` above the encoder; `layer_decay` for its last layer, its powers below (Clark et al. 2020, appendix
         A). Parameters that layers share have the rate of the last layer.
         """
-        from bertlab.model import recurrent
-
-        # By its class, as a head of a study file may name it otherwise; with a BiLSTM, that comes first.
-        encoder = next((each for each in model.modules() if isinstance(each, recurrent.Backbone)), None)
-        levels = [] if encoder is None else encoder.levels
+        levels = levels_of(model)
         return dict.fromkeys(model.parameters(), self.head_lr) | {
-            value: self.layer_decay ** (len(levels) - place)
-            for place, level in enumerate(levels)
+            value: self.layer_decay ** (len(levels) - index)
+            for index, level in enumerate(levels)
             for value in level.parameters()
         }
 
@@ -98,3 +88,12 @@ class FineTuning(Adaptation):
         above = cost.recurrent_flops(model.hidden, model.hidden // 2, 2) if self.bilstm else 0.0
         encoder = forward * (1.0 if self.frozen else 3.0)
         return passes * trained * (encoder + 3.0 * above) + evaluated * (forward + above)
+
+
+def levels_of(model: nn.Module) -> list[nn.Module]:
+    """The levels of the encoder in a prepared model, lowest first; none where there is no encoder."""
+    from bertlab.model import recurrent
+
+    # By its class, as a head of a study file may name it otherwise; with a BiLSTM, that comes first.
+    encoder = next((module for module in model.modules() if isinstance(module, recurrent.Backbone)), None)
+    return [] if encoder is None else encoder.levels

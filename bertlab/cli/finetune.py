@@ -13,7 +13,7 @@ def finetune(
     task: str = option(..., "--task", "TASK", "The task (see `bertlab tasks`).", autocompletion=complete.TASKS),
     from_: str = option(..., "--from", MODEL, "The model to measure.", autocompletion=complete.PRETRAINED),
     adaptation: str = option(
-        "finetune", "--adaptation", "finetune|features|adapters", "How the model is adapted to the task."
+        "finetune", "--adaptation", "KIND", "How the model is adapted to the task, such as features or lora."
     ),
     logger: Names = LOGGERS,
     retry: bool = RETRY,

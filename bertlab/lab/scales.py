@@ -94,7 +94,8 @@ class Scale:
             if hasattr(self, group):
                 scale = dataclasses.replace(scale, **{group: settings})
             if given and group not in ("recipe", "features"):
-                scale = scale.give(group.removeprefix("tasks."), {name: getattr(settings, name) for name in given})
+                names = dict.fromkeys(name.partition(".")[0] for name in given)
+                scale = scale.give(group.removeprefix("tasks."), {name: getattr(settings, name) for name in names})
         paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
         return dataclasses.replace(scale, assigned=tuple(sorted(paths)))
 

@@ -20,7 +20,6 @@ from bertlab.errors import ArmFailed, BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.names import shown
-from bertlab.optimizers import AdamW
 from bertlab.progress import Progress
 from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
@@ -49,14 +48,8 @@ class FinetuningModule(TrainingModule):
         stage: str = "train",
     ) -> None:
         """`steps` are the updates of the learning-rate schedule; what is logged is named after the `stage`."""
-        settings = AdamW(
-            beta2=adaptation.beta2,
-            weight_decay=adaptation.weight_decay,
-            bias_correction=adaptation.bias_correction,
-            max_grad_norm=adaptation.max_grad_norm,
-        )
-        schedule = recipe.Schedule(steps=steps, peak_lr=adaptation.peak_lr, warmup=adaptation.warmup)
-        super().__init__(schedule, settings)
+        rate = {name: getattr(adaptation, name) for name in ("peak_lr", "warmup", "curve")}
+        super().__init__(recipe.Schedule(steps=steps, **rate), adaptation.optimizer_settings)
         self.model, self.kind, self.adaptation = model, kind, adaptation
         self.key, self.stage = tuple(key), stage
         self.curve: list[dict[str, float]] = []
@@ -73,12 +66,17 @@ class FinetuningModule(TrainingModule):
         """Those of the adaptation."""
         return self.adaptation.lr_multipliers(self.model)
 
+    def on_train_batch_start(self, batch: dict[str, Tensor], batch_idx: int) -> None:
+        """Lets the adaptation act before each update."""
+        self.adaptation.on_step(self.model, self.global_step, self.schedule.steps)
+
     def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
         """The loss of a batch."""
         self.seed_dropout(*self.key, "dropout", self.global_step)
-        loss = self.kind.loss(self(batch), batch["targets"])
-        require_scalar(loss, self.kind, "loss")
-        require_gradient(loss, self.kind, "loss")
+        loss = self.adaptation.loss(self.model, self.kind, batch)
+        component = self.adaptation if self.adaptation._own else self.kind
+        require_scalar(loss, component, "loss")
+        require_gradient(loss, component, "loss")
         self.add_losses(loss)
         return loss
 
@@ -204,55 +202,53 @@ def finetune(
     if problem := adaptation.problem(kind):
         raise BadInput(f"task '{data.name}': {problem}")
     data = sampled(data, adaptation.max_eval_examples)
-    evaluated = [encode(data, each, opened, adaptation) for each in (data.evaluation, data.test) if each is not None]
-    train = encode_training(data, opened, adaptation)
-    inputs = {id(part): adaptation.inputs(opened.model, part, machine, progress) for part in (train, *evaluated)}
-    model = adaptation.prepare(opened.model, kind, data.labels, key)
-    if not isinstance(model, nn.Module):
-        raise ArmFailed.of(adaptation, "prepare", f"returns {shown(model)}: return the module to train")
-    if not any(each.requires_grad for each in model.parameters()):
-        raise ArmFailed.of(adaptation, "prepare", "returns a module without a parameter to train: leave some unfrozen")
-
-    def trained(read: Inputs, name: str, stage: str, *key: int | str) -> FinetuningModule:
-        """The model, trained on some examples."""
-        examples = TaskDataModule(read, adaptation, key)
-        module = FinetuningModule(model, kind, adaptation, examples.steps, key, stage).train()
-        reports = ProgressCallback(progress, examples.steps, f"{adaptation.stage} {name}")
+    splits = [raw for raw in (data.evaluation, data.test) if raw is not None]
+    encoded = [encode(data, raw, opened, adaptation) for raw in splits]
+    model = _prepared(adaptation, opened.model, kind, data.labels, key)
+    stages: list[tuple[TaskData, str, tuple[int | str, ...]]] = [(data, "train", key)]
+    if intermediate_task is not None:
+        stages.insert(0, (intermediate_task, "intermediate", (*key, "first")))
+    for task, stage, order in stages:
+        train = encode_training(task, opened, adaptation)
+        examples = TaskDataModule(adaptation.inputs(opened.model, train, machine, progress), adaptation, order)
+        module = FinetuningModule(model, kind, adaptation, examples.steps, order, stage).train()
+        reports = ProgressCallback(progress, examples.steps, f"{adaptation.stage} {task.name}")
         with quiet():
             trainer(machine, examples.steps, [reports, StopOnSignal()], loggers=loggers).fit(module, examples)
-        return module
+    trained = sum(value.numel() for value in model.parameters() if value.requires_grad)
+    adaptation.merge(model)
 
-    if intermediate_task is not None:
-        before = encode_training(intermediate_task, opened, adaptation)
-        read = adaptation.inputs(opened.model, before, machine, progress)
-        trained(read, intermediate_task.name, "intermediate", *key, "first")
-    module = trained(inputs[id(train)], data.name, "train", *key)
+    def scored(raw: RawExamples, part: Examples, threshold: float | None) -> EvalResult:
+        read = adaptation.inputs(opened.model, part, machine, progress)
+        return evaluate(data, raw, train, part, predict(module, part, read, machine), threshold)
 
-    def scores(part: Examples) -> Float32:
-        read = inputs.get(id(part)) or adaptation.inputs(opened.model, part, machine, progress)
-        return predict(module, part, read, machine)
-
-    def floor(raw: RawExamples) -> dict[str, float] | None:
-        """The metrics of the same model where one of two texts is another example's."""
-        mixed = exchanged(data, raw)
-        if mixed is None:
-            return None
-        part = encode(data, mixed, opened, adaptation)
-        return evaluate(data, mixed, train, part, scores(part), found.threshold).metrics
-
-    found = evaluate(data, data.evaluation, train, evaluated[0], scores(evaluated[0]), None)
-    tested = None
-    if data.test is not None:
-        tested = evaluate(data, data.test, train, evaluated[1], scores(evaluated[1]), found.threshold)
-        tested = dataclasses.replace(tested, exchanged=floor(data.test))
+    results: list[EvalResult] = []
+    for raw, part in zip(splits, encoded, strict=True):
+        result = scored(raw, part, results[0].threshold if results else None)
+        if (shuffled := exchanged(data, raw)) is not None:
+            floor = scored(shuffled, encode(data, shuffled, opened, adaptation), (results or [result])[0].threshold)
+            result = dataclasses.replace(result, exchanged=floor.metrics)
+        results.append(result)
     return Outcome(
-        **vars(found) | {"exchanged": floor(data.evaluation)},
-        test=tested,
+        **vars(results[0]),
+        test=results[1] if len(results) > 1 else None,
         curve=module.curve,
         steps=module.schedule.steps,
         train_examples=train.raw_count,
-        trained_parameters=sum(each.numel() for each in model.parameters() if each.requires_grad),
+        trained_parameters=trained,
     )
+
+
+def _prepared(
+    adaptation: Adaptation, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
+) -> nn.Module:
+    """The module that an adaptation trains."""
+    prepared = adaptation.prepare(model, kind, labels, key)
+    if not isinstance(prepared, nn.Module):
+        raise ArmFailed.of(adaptation, "prepare", f"returns {shown(prepared)}: return the module to train")
+    if not any(value.requires_grad for value in prepared.parameters()):
+        raise ArmFailed.of(adaptation, "prepare", "returns a module without a parameter to train: leave some unfrozen")
+    return prepared
 
 
 def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Machine) -> Float32:

@@ -5,6 +5,7 @@ import itertools
 import json
 import shutil
 import signal
+from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -16,7 +17,10 @@ from bertlab.adaptation import Adaptation, FineTuning, base
 from bertlab.errors import ArmFailed, BadInput, RunFailed
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import MaskedLM
+from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.progress import Interrupted, signals_as_flags, silent
+from bertlab.recipe.identity import load, science
+from bertlab.recipe.schedules import Cosine, LinearDecay, WarmupStableDecay
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import by_length
 from bertlab.tasks.kinds import KINDS, Classification
@@ -87,6 +91,87 @@ def test_the_rate_its_warm_up_and_the_decay_are_those_of_the_setting(pretrained)
     assert [module.schedule.learning_rate(step) for step in (0, 1, 5)] == pytest.approx([0.25, 0.5, 0.25])
     groups = module.configure_optimizers()["optimizer"].param_groups
     assert {each["weight_decay"] for each in groups if each["params"][0].dim() > 1} == {0.3}
+
+
+def module_of(setting, pretrained, steps=8):
+    kind = KINDS["classification"]
+    model = setting.prepare(open_pretrained(pretrained).model, kind, ("a", "b"), ("head",))
+    return FinetuningModule(model, kind, setting, steps=steps, key=("head",))
+
+
+def test_optimiser_and_curve_are_those_of_the_setting(pretrained):
+    setting = FineTuning(
+        peak_lr=0.5, warmup=0.0, curve=Cosine(), optimizer=LAMB(beta1=0.8), weight_decay=0.3, beta2=0.9
+    )
+    module = module_of(setting, pretrained)
+    assert [module.schedule.learning_rate(step) for step in (0, 4, 8)] == pytest.approx([0.5, 0.25, 0.0])
+    assert module.optimizer_settings == LAMB(beta1=0.8, weight_decay=0.3, beta2=0.9)
+    optimizer = module.configure_optimizers()["optimizer"]
+    assert type(optimizer).__name__ == "LAMB"
+    assert {group["weight_decay"] for group in optimizer.param_groups} == {0.3, 0.0}
+    others = FineTuning(optimizer=Adafactor(), beta2=0.98, max_grad_norm=2.0)
+    assert others.optimizer_settings == Adafactor(max_grad_norm=2.0), "Adafactor has no beta2"
+    with pytest.raises(BadInput, match=r"optimizer sets weight_decay: set that field of the adaptation itself"):
+        FineTuning(optimizer=LAMB(weight_decay=0.2))
+
+
+def test_an_optimiser_is_part_of_the_id_and_the_default_is_not():
+    assert science(FineTuning(optimizer=AdamW(), curve=LinearDecay()), FineTuning()) == {}
+    setting = FineTuning(optimizer=LAMB(beta1=0.8), curve=Cosine(), weight_decay=0.3)
+    written = {"optimizer": {"kind": "lamb", "beta1": 0.8}, "curve": "cosine", "weight_decay": 0.3}
+    assert science(setting, FineTuning()) == written
+    assert load(FineTuning, written) == setting
+
+
+def test_another_optimiser_learns_as_well(run, pairs):
+    setting = dataclasses.replace(SETTINGS, optimizer=LAMB(), curve=WarmupStableDecay(cooldown=0.3), peak_lr=1e-2)
+    assert run(pairs, setting).metrics["accuracy"] > 90
+
+
+PARTS = []
+"""The two losses of each step of a `WithLanguageModel`."""
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WithLanguageModel(FineTuning):
+    """Radford et al. 2018, equation 5: adds 0.5 times the mean loss of a left-to-right language model."""
+
+    kind: ClassVar[str] = "with-language-model"
+
+    def prepare(self, model, kind, labels, key):
+        adapted = super().prepare(model, kind, labels, key)
+        adapted.lm_head = model.lm_head
+        return adapted
+
+    def loss(self, model, kind, batch):
+        parts = super().loss(model, kind, batch), self.language_model(model, batch)
+        PARTS.append([part.item() for part in parts])
+        return parts[0] + 0.5 * parts[1]
+
+    def language_model(self, model, batch):
+        states = model.encoder(batch["tokens"], batch["segments"], batch.get("lengths"))
+        real = batch.get("lengths", torch.full((len(states),), states.shape[1]))
+        weights = (torch.arange(1, states.shape[1]) < real[:, None]).float()
+        embeddings = model.encoder.embeddings.tokens.weight
+        total = model.lm_head.loss(states[:, :-1], embeddings, batch["tokens"][:, 1:], weights, sparse=False)
+        return total / weights.sum()
+
+
+def test_an_adaptation_may_add_a_loss(run, pairs):
+    PARTS.clear()
+    setting = WithLanguageModel(**{field.name: getattr(SETTINGS, field.name) for field in dataclasses.fields(SETTINGS)})
+    outcome = run(pairs, setting)
+    losses = [task + 0.5 * language_model for task, language_model in PARTS]
+    assert [point["loss"] for point in outcome.curve] == pytest.approx(losses, rel=1e-6)
+    assert PARTS[-1][1] < 0.8 * PARTS[0][1], "both losses fall"
+    assert outcome.metrics["accuracy"] > 90
+    assert outcome.trained_parameters > run(pairs, SHORT).trained_parameters, "the language model's head is trained"
+
+
+def test_a_loss_of_a_study_file_is_checked(run, pairs, monkeypatch):
+    monkeypatch.setattr(WithLanguageModel, "loss", lambda *args: torch.zeros(()))
+    with pytest.raises(ArmFailed, match=r"WithLanguageModel.loss .*returns a tensor without a gradient"):
+        run(pairs, WithLanguageModel(max_steps=1, length=32))
 
 
 def test_a_dropout_of_the_head_leaves_that_of_the_encoder(pretrained):

@@ -1,0 +1,44 @@
+"""BitFit (Ben Zaken et al. 2022): trains the biases of the encoder."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bertlab.adaptation.base import Adaptation
+from bertlab.errors import BadInput
+from bertlab.recipe import cost
+from bertlab.recipe.transformer import Transformer
+
+if TYPE_CHECKING:
+    from bertlab.model.heads import PretrainingModel
+    from bertlab.model.recurrent import Backbone
+
+
+@dataclass(frozen=True, kw_only=True)
+class BitFit(Adaptation):
+    """Trains all biases of the encoder and of a pre-trained pooler, the head of the task, and a missing pooler."""
+
+    kind = "bitfit"
+    description = "biases trained in a frozen encoder"
+    stage = "training biases"
+    searched = True
+    rate_factor = 10.0
+    """The paper searches rates from 1e-4 to 1e-3 (section 4), and 1e-5 to 5e-5 for all weights."""
+
+    def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
+        """The encoder, of which the biases are trained. Raises `BadInput` if it has none."""
+        biases = [value for name, value in model.named_parameters() if name.endswith("bias")]
+        if not any(name.endswith("bias") for name, _ in model.encoder.named_parameters()):
+            raise BadInput("the adaptation bitfit trains biases and this encoder has none: use another one")
+        model.requires_grad_(False)
+        for value in biases:
+            value.requires_grad_(True)
+        return model.encoder
+
+    def flops(
+        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+    ) -> float:
+        """Two forward passes of the encoder per token: frozen weights need no gradient."""
+        return (2.0 * passes * trained + evaluated) * cost.encoder_flops_per_token(model, self.length, causal=causal)

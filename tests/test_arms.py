@@ -1,0 +1,62 @@
+"""One component, one file: nothing else in the package names it, but for the two lists of public names."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+import bertlab
+from bertlab.adaptation import Adaptation
+from bertlab.recipe import Format, Loss, Optimizer, Tokenizer
+from bertlab.recipe.ranges import arms
+from bertlab.recipe.schedules import Curve
+
+ROOT = Path(bertlab.__file__).parent
+DEFAULTS = {"MaskedLM", "NextSentence", "SegmentPairs", "FullSentences", "WordPiece", "LinearDecay"}
+"""What a recipe has if nothing else is said, and what `token_matched_to` counts tokens by."""
+BASES = {"FineTuning", "ByteLevelBPE"}
+"""What other components extend."""
+SETTINGS = {"Features"}
+"""Scales have settings of its own for it."""
+COMPONENTS = {
+    arm.__name__: (arm, axis)
+    for axis in (Loss, Format, Tokenizer, Optimizer, Curve, Adaptation)
+    for arm in arms(axis).values()
+    if arm.__module__.startswith("bertlab.")
+}
+PROOFS = {"BitFit", "LoRA", "GradualUnfreezing", "Constant", "Cosine", "InverseSquareRoot", "WarmupStableDecay"}
+
+
+def identifiers(path):
+    """The names that the code of a file uses, and its texts, but not what comments and docstrings say."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Name):
+            names.add(node.id)
+        elif isinstance(node, ast.Attribute):
+            names.add(node.attr)
+        elif isinstance(node, ast.alias):
+            names.add(node.name)
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            names.add(node.value)
+    return names
+
+
+NAMED = {path.relative_to(ROOT).as_posix(): identifiers(path) for path in [*ROOT.rglob("*.py"), *ROOT.rglob("*.pyi")]}
+
+
+@pytest.mark.parametrize("name", sorted(COMPONENTS.keys() - DEFAULTS - BASES - SETTINGS))
+def test_a_component_is_named_in_its_own_file_and_in_two_lists(name):
+    arm, axis = COMPONENTS[name]
+    own = Path(sys.modules[arm.__module__].__file__).relative_to(ROOT).as_posix()
+    package = Path(sys.modules[axis._home].__file__).relative_to(ROOT).as_posix()
+    others = {path: names for path, names in NAMED.items() if Path(path).stem != Path(own).stem}  # an optimiser has two
+    assert {path for path, names in others.items() if name in names} == {package, "__init__.pyi"}
+    if name in PROOFS - {"Cosine"}:  # rotary positions have a cosine, too
+        assert not [path for path, names in others.items() if arm.kind in names]
+
+
+def test_the_proofs_are_components():
+    assert COMPONENTS.keys() - DEFAULTS - BASES - SETTINGS >= PROOFS
+    assert COMPONENTS.keys() >= DEFAULTS | BASES | SETTINGS
