@@ -24,9 +24,10 @@ from bertlab.cli.main import app
 from bertlab.inputs.audit import audit
 from bertlab.inputs.batches import Batches
 from bertlab.lab import plan, scales, studies
-from bertlab.model.heads import PretrainingModel, TensorBatch
+from bertlab.model.heads import PretrainingModel
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
+from bertlab.training.data import to_device, to_tensors
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -158,8 +159,7 @@ def test_the_loss_of_the_pages_with_a_head_of_its_own_finds_replaced_tokens(tmp_
 
 
 def tensors(batch):
-    arrays = {kind: {name: torch.as_tensor(each) for name, each in own.items()} for kind, own in batch.arrays.items()}
-    return TensorBatch(*map(torch.as_tensor, (batch.tokens, batch.segments, batch.lengths)), arrays)
+    return to_device(to_tensors(batch), "cpu")
 
 
 def test_the_adaptation_of_the_pages_has_new_weights_in_the_last_layer(tmp_path, finished):

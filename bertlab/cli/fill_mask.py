@@ -39,8 +39,8 @@ def fill_mask(
 
     import torch  # takes seconds, which bad input does not wait for
 
-    from bertlab.model.heads import TensorBatch
     from bertlab.model.interop import huggingface
+    from bertlab.model.streams import TensorBatch
     from bertlab.objectives import MaskedLM
     from bertlab.training.finetuning import open_pretrained
 
@@ -68,7 +68,7 @@ def fill_mask(
     tokens = torch.tensor([ids])
     places = (tokens == tokenizer.mask).nonzero()[:, 1]
     with torch.inference_mode():
-        batch = TensorBatch(tokens, torch.zeros_like(tokens), None, {kind: {"positions": places[None]}})
+        batch = TensorBatch.of(tokens, None, None, {kind: {"positions": places[None]}})
         logits = model.logits(batch, kind)
     best = logits[0].softmax(-1).topk(min(top, tokenizer.size))
     guesses = [

@@ -12,9 +12,10 @@ import numpy as np
 from bertlab import keyed
 from bertlab.arrays import Int64
 from bertlab.errors import ArmFailed, BadInput
-from bertlab.inputs.collator import Batch, Collator, joined
+from bertlab.inputs.collator import Collator
 from bertlab.inputs.formats import Layout, segment_pairs, single_segments
 from bertlab.inputs.formats.base import Endless
+from bertlab.inputs.streams import Batch, joined
 from bertlab.names import shown
 from bertlab.recipe import Format, Loss, Recipe
 from bertlab.recipe.cost import phases, tokens

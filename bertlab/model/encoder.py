@@ -6,23 +6,29 @@ Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, cast
 
 import torch
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.errors import ArmFailed
+from bertlab.errors import ArmFailed, BadInput
+from bertlab.inputs.streams import INPUTS
 from bertlab.model.attention import Attention, gather, padding_bias, real_tokens
 from bertlab.model.layers import MLP, Block, Embeddings, LayerNorm, Norm, PreNormBlock
 from bertlab.model.positions import Rotary, Rotation
 from bertlab.model.power_norm import PowerNorm
 from bertlab.model.sharing import share
+from bertlab.model.streams import Lengths, TensorBatch
 from bertlab.names import shown
+from bertlab.recipe.objective import Decoded
 
 AttentionInputs = tuple[Tensor | None, Rotation | None]
 """The bias of a layer's attention scores, (B or 1, heads or 1, T or 1, T), and the rotary angles of its positions."""
+
+Place = Tensor | Decoded | None
+"""Where vectors are read: positions (B, K) of the stream `INPUTS`, what a decoder gives, or None for [CLS]."""
 
 
 class Stack(nn.Module, ABC):
@@ -114,6 +120,32 @@ class Stack(nn.Module, ABC):
         if self.final_norm is not None:
             x = self.final_norm(x, real)
         return x if later is None else gather(x, later)
+
+    def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
+        """The embeddings (B, T, D) of each stream of a batch that it reads."""
+        return {INPUTS: self.embeddings(batch.tokens, batch.format.get("segments"))}
+
+    def read(self, embedded: Mapping[str, Tensor], lengths: Lengths, places: Mapping[str, Place]) -> dict[str, Tensor]:
+        """The last layer's vectors, computed only at `places`: (B, K, D) at positions (B, K), (B, D) at [CLS] for None.
+
+        Raises `BadInput` for what a decoder reads.
+        """
+        for place in places.values():
+            if isinstance(place, Decoded):
+                raise BadInput(
+                    f"{type(self).__name__} has no decoder, which a loss of the objective reads: leave it out"
+                )
+        at = cast(Mapping[str, Tensor | None], places)
+        positions = [place for place in at.values() if place is not None]
+        first = len(positions) < len(at)
+        if first:  # [CLS] is position 0
+            positions = [embedded[INPUTS].new_zeros((len(embedded[INPUTS]), 1), dtype=torch.long), *positions]
+        x = self.encode(embedded[INPUTS], lengths[INPUTS], torch.cat(positions, 1))  # (B, R, D)
+        vectors, end = {}, int(first)
+        for name, place in at.items():
+            begin, end = end, end + (0 if place is None else place.shape[1])
+            vectors[name] = x[:, 0] if place is None else x[:, begin:end]
+        return vectors
 
     def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
         """The vectors (B, T, D) of the embeddings and of each layer; under pre-norm, only the last are normalised."""

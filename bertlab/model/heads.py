@@ -10,7 +10,6 @@ Shapes: B batch, T tokens, K prediction slots per sequence, D hidden, V vocabula
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +25,7 @@ from bertlab.model.encoder import Stack
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import APPROXIMATE, set_dropout
 from bertlab.model.recurrent import Backbone
+from bertlab.model.streams import Lengths, TensorBatch
 from bertlab.names import shown
 from bertlab.recipe.objective import bert
 from bertlab.recipe.ranges import naming
@@ -127,17 +127,6 @@ class PairHead(nn.Module):
         return F.cross_entropy(logits, labels.long(), reduction="sum")
 
 
-@dataclass(frozen=True)
-class TensorBatch:
-    """A batch on a device: see `bertlab.inputs.collator.Batch`."""
-
-    tokens: Tensor
-    segments: Tensor
-    lengths: Tensor | None
-    """None if there is no padding."""
-    arrays: Mapping[str, Mapping[str, Tensor]]
-
-
 class PretrainingModel(nn.Module):
     """The encoder with the heads of an objective, by default BERT's."""
 
@@ -196,7 +185,7 @@ class PretrainingModel(nn.Module):
     def losses(self, batch: TensorBatch) -> dict[str, Tensor]:
         """The sum of each loss over its predictions in a batch, nats, scalars, by the kind of the loss."""
         with naming(self._described, *self.objective):
-            return self._losses(self.encoder.embeddings(batch.tokens, batch.segments), batch.lengths, batch.arrays)
+            return self._losses(self.encoder.embed(batch), batch.lengths, batch.arrays)
 
     def compile_losses(self, **options: Any) -> None:
         """Compiles `losses` at its first call for each shape, as one graph; the `options` are `torch.compile`'s.
@@ -209,11 +198,11 @@ class PretrainingModel(nn.Module):
         )
 
     def _losses(
-        self, x: Tensor, lengths: Tensor | None, arrays: Mapping[str, Mapping[str, Tensor]]
+        self, embedded: Mapping[str, Tensor], lengths: Lengths, arrays: Mapping[str, Mapping[str, Tensor]]
     ) -> dict[str, Tensor]:
-        """`losses` from the embeddings `x` (B, T, D) on."""
-        places = {loss.kind: loss.positions(arrays[loss.kind]) for loss in self.objective}
-        hidden = self._read(x, lengths, places)
+        """`losses` from the embeddings (B, T, D) of the streams on."""
+        places = {loss.kind: loss.reads(arrays[loss.kind]) for loss in self.objective}
+        hidden = self.encoder.read(embedded, lengths, places)
         embeddings = self.encoder.embeddings.tokens.weight
         return {
             loss.kind: loss.sum(self.head(loss), hidden[loss.kind], arrays[loss.kind], embeddings)
@@ -224,24 +213,10 @@ class PretrainingModel(nn.Module):
         """The logits of the loss `kind` in a batch, in fp32, at the positions of that loss or of the loss `arrays`."""
         loss = next(each for each in self.objective if each.kind == kind)
         with naming(self._described, loss):
-            x = self.encoder.embeddings(batch.tokens, batch.segments)
-            places = {kind: loss.positions(batch.arrays[arrays or kind]), "": None}
-            hidden = self._read(x, batch.lengths, places)[kind]
+            places = {kind: loss.reads(batch.arrays[arrays or kind]), "": None}
+            hidden = self.encoder.read(self.encoder.embed(batch), batch.lengths, places)[kind]
             out: Tensor = self.head(loss)(hidden, self.encoder.embeddings.tokens.weight)
             return out.float()
-
-    def _read(self, x: Tensor, lengths: Tensor | None, places: Mapping[str, Tensor | None]) -> dict[str, Tensor]:
-        """The last layer's vectors, only at `places`: (B, K, D) at positions (B, K), (B, D) at [CLS] for None."""
-        read = [each for each in places.values() if each is not None]
-        first = any(each is None for each in places.values())
-        if first:  # [CLS] is position 0
-            read = [x.new_zeros((len(x), 1), dtype=torch.long), *read]
-        x = self.encoder.encode(x, lengths, torch.cat(read, 1))  # (B, R, D)
-        found, end = {}, int(first)
-        for name, each in places.items():
-            begin, end = end, end + (0 if each is None else each.shape[1])
-            found[name] = x[:, 0] if each is None else x[:, begin:end]
-        return found
 
     def save(self, path: Path) -> None:
         """Writes the weights as safetensors; the tied output matrix is in it once, as the token embeddings."""

@@ -50,12 +50,12 @@ class Embeddings(nn.Module):
         self.dropout = nn.Dropout(model.dropout)
         self.projection = nn.Linear(width, hidden) if width != hidden else None
 
-    def forward(self, tokens: Tensor, segments: Tensor) -> Tensor:
-        """(B, T) and (B, T) -> (B, T, D)."""
+    def forward(self, tokens: Tensor, segments: Tensor | None = None) -> Tensor:
+        """(B, T) and (B, T), all 0 for None -> (B, T, D)."""
         x = self.tokens(tokens)
         if self.segments is not None:
-            own = segments if self.segments.num_embeddings > 1 else torch.zeros_like(segments)
-            x = x + self.segments(own)
+            single = segments is None or self.segments.num_embeddings == 1
+            x = x + self.segments(torch.zeros_like(tokens) if single else segments)
         if self.positions is not None:
             x = x + self.positions.weight[: tokens.shape[1]]
         x = self.norm(x)

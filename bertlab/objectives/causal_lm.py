@@ -9,7 +9,7 @@ import numpy as np
 from bertlab.inputs.audit.checks import Check, always
 from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.batches import Evaluation, heldout
-from bertlab.inputs.collator import Sequences
+from bertlab.inputs.streams import Sequences
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.recipe import Recipe
 from bertlab.recipe.objective import Arrays

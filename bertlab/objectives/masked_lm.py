@@ -17,7 +17,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.audit.checks import Check, always, share
 from bertlab.inputs.audit.sample import Sample, again
 from bertlab.inputs.batches import Evaluation, heldout
-from bertlab.inputs.collator import Batch, Sequences
+from bertlab.inputs.streams import Batch, Sequences
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.objectives.selection import Choice, Selection, Tokens
 from bertlab.recipe import Recipe
@@ -174,10 +174,7 @@ class MaskedLM(LanguageModel):
             masks = {"dynamic": epoch, "static": 0, "duplicated": epoch % self.copies}[self.schedule]
             keys = keyed.bits(keyed.key(base, masks), sequences.sequence_ids)
             choice = choose(sequences, keys)
-            numbers, used = choice.numbers, choice.used
-            positions = numbers + np.int32(1)
-            for column in sequences.before.T:
-                positions += numbers >= column[:, None]
+            used, positions = choice.used, sequences.positions(choice.numbers)
             positions *= used  # empty slots point at [CLS], which is restored below
             tokens = sequences.tokens
             flat = positions.astype(np.int64)

@@ -11,7 +11,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.audit.checks import Check, always
 from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.batches import Evaluation, heldout_pairs
-from bertlab.inputs.collator import Batch, Sequences
+from bertlab.inputs.streams import Batch, Sequences
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.recipe import Recipe, Transformer
 from bertlab.recipe.objective import Arrays, Loss, Premise
@@ -38,7 +38,7 @@ class SentencePair(Loss):
     head: ClassVar[str] = "nsp_head"
     labels_only: ClassVar[bool] = True
     labels: ClassVar[str]
-    """The array of a batch that has the labels, -1 where there is none."""
+    """The array of a format of pairs that has the labels, -1 where there is none."""
     labelled: ClassVar[str] = "have a label"
     """What the pairs with a label are."""
 
@@ -66,7 +66,7 @@ class SentencePair(Loss):
         """The labels with which the pairs were drawn."""
 
         def examples(sequences: Sequences) -> Arrays:
-            drawn = getattr(sequences, self.labels)
+            drawn = sequences.format.get(self.labels, np.full_like(sequences.lengths, -1))
             return {"labels": np.where(drawn < 0, np.int32(UNLABELLED), drawn)}
 
         return examples
@@ -130,7 +130,7 @@ class SentencePair(Loss):
 
     def audit(self, sample: Sample) -> list[Check]:
         """Each label is the one that its pair was drawn with; pairs without a label have none."""
-        drawn, labels = getattr(sample.batch, self.labels), sample.batch.arrays[self.kind]["labels"]
+        drawn, labels = sample.batch.format[self.labels], sample.batch.arrays[self.kind]["labels"]
         wrong = np.where(drawn < 0, labels >= 0, labels != drawn)
         found = f"{(labels >= 0).mean():.2%} of the pairs have one"
         expected = "those that the pairs were drawn with"

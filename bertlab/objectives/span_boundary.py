@@ -13,7 +13,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.audit.checks import Check, always
 from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.batches import Evaluation, heldout
-from bertlab.inputs.collator import Sequences
+from bertlab.inputs.streams import Sequences
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.recipe import Recipe, Transformer
 from bertlab.recipe.objective import Arrays, Loss, Premise

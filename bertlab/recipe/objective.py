@@ -33,6 +33,14 @@ class Pairing(Checked, group="pairing"):
 
 
 @dataclass(frozen=True)
+class Decoded:
+    """A decoder's vectors (B, U, D) at all tokens of a stream: each is computed from the tokens up to its own, and from
+    the stream that the encoder reads."""
+
+    stream: str
+
+
+@dataclass(frozen=True)
 class Premise:
     """What has to hold of a model before it is compared with one that is trained otherwise."""
 
@@ -147,11 +155,16 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         """The positions (B, K) at which it reads the backbone's last layer; None if it reads [CLS]."""
         return arrays["positions"]
 
+    def reads(self, arrays: Arrays) -> Any:
+        """What it reads of the backbone: its `positions`, or `Decoded` vectors."""
+        return self.positions(arrays)
+
     @abstractmethod
     def sum(self, head: Any, hidden: Any, arrays: Arrays, embeddings: Any) -> Any:
         """The sum of its losses over its predictions, nats, a scalar.
 
-        `hidden` is (B, K, D) at its positions, or (B, D) at [CLS]; `embeddings` (V, E) are the token embeddings.
+        `hidden` is (B, K, D) at its positions, (B, D) at [CLS], or (B, U, D) of a decoder; `embeddings` (V, E) are the
+        token embeddings.
         """
 
     def evaluations(self, recipe: Recipe, corpus: Any, size: int, final: bool) -> Sequence[Any]:

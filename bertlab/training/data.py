@@ -13,8 +13,8 @@ from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.inputs.batches import Batches, Evaluation
-from bertlab.inputs.collator import Batch
-from bertlab.model.heads import TensorBatch
+from bertlab.inputs.streams import Batch, Stream
+from bertlab.model.streams import TensorBatch, TensorStream
 from bertlab.names import shown
 from bertlab.recipe import Loss, Recipe
 from bertlab.recipe.ranges import problem_of
@@ -162,10 +162,19 @@ def to_tensors(batch: Batch, *, always_lengths: bool = False) -> TensorBatch:
 
     A compiled model needs them: without lengths it would have another graph, and each process of a group another one.
     """
-    arrays = {kind: {n: torch.from_numpy(v) for n, v in each.items()} for kind, each in batch.arrays.items()}
-    padded = always_lengths or bool((batch.lengths < batch.tokens.shape[1]).any())
-    lengths = torch.from_numpy(batch.lengths) if padded else None
-    return TensorBatch(torch.from_numpy(batch.tokens), torch.from_numpy(batch.segments), lengths, arrays)
+
+    def stream(numpy: Stream) -> TensorStream:
+        padded = always_lengths or bool((numpy.lengths < numpy.tokens.shape[1]).any())
+        return TensorStream(torch.from_numpy(numpy.tokens), torch.from_numpy(numpy.lengths) if padded else None)
+
+    return TensorBatch(
+        {name: stream(value) for name, value in batch.streams.items()},
+        {
+            kind: {name: torch.from_numpy(value) for name, value in added.items()}
+            for kind, added in batch.arrays.items()
+        },
+        {name: torch.from_numpy(value) for name, value in batch.format.items() if value.ndim == 2},
+    )
 
 
 def to_device(batch: TensorBatch, device: torch.device | str) -> TensorBatch:
@@ -176,9 +185,14 @@ def to_device(batch: TensorBatch, device: torch.device | str) -> TensorBatch:
         tensor = (tensor.pin_memory() if cuda else tensor).to(device, non_blocking=cuda)  # nothing waits for the copy
         return tensor if tensor.is_floating_point() else tensor.long()
 
-    arrays = {kind: {name: moved(value) for name, value in each.items()} for kind, each in batch.arrays.items()}
-    lengths = None if batch.lengths is None else moved(batch.lengths)
-    return TensorBatch(moved(batch.tokens), moved(batch.segments), lengths, arrays)
+    return TensorBatch(
+        {
+            name: TensorStream(moved(stream.tokens), None if stream.lengths is None else moved(stream.lengths))
+            for name, stream in batch.streams.items()
+        },
+        {kind: {name: moved(value) for name, value in added.items()} for kind, added in batch.arrays.items()},
+        {name: moved(value) for name, value in batch.format.items()},
+    )
 
 
 class TaskDataModule(LightningDataModule):

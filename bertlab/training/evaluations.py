@@ -9,7 +9,7 @@ import torch
 
 from bertlab.errors import ArmFailed
 from bertlab.inputs.batches import Evaluation
-from bertlab.inputs.collator import Batch
+from bertlab.inputs.streams import Batch
 from bertlab.names import shown
 from bertlab.recipe import Loss
 from bertlab.wording import listed

@@ -18,7 +18,8 @@ from torch import Tensor
 from bertlab.errors import ArmFailed, BadInput, RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.machine import Machine
-from bertlab.model.heads import PretrainingModel, TensorBatch
+from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
 from bertlab.progress import Progress
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import tokens
@@ -269,8 +270,8 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
     balance = None  # the share of the pairs in the first batches whose second segment follows the first
     steps = min(32, recipe.schedule.steps)
     if recipe.inputs.format.pairs and steps:
-        drawn = map(batches.batch, range(steps))
-        balance = sum(float(((each.random_second == 0) & (each.order < 1)).mean()) for each in drawn) / steps
+        labels = [batches.batch(step).format for step in range(steps)]
+        balance = sum(float(((each["random_second"] == 0) & (each["order"] < 1)).mean()) for each in labels) / steps
     of_tokens = [loss for loss in recipe.objective if loss.over_vocabulary]
     known = dict.fromkeys(name for loss in of_tokens for name in (*loss.measured, loss.judged_by))
     return {

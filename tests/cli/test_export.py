@@ -85,7 +85,7 @@ def test_results_without_weights_are_no_model(call, finished, tmp_path, capsys):
 def test_transformers_gives_the_ids_and_the_vectors_of_the_run(exported, finished):
     from transformers import AutoModel, AutoModelForMaskedLM, AutoTokenizer
 
-    from bertlab.model.heads import TensorBatch
+    from bertlab.model.streams import TensorBatch
     from bertlab.training.finetuning import open_pretrained
 
     (run,) = (run for run in Store(finished).runs() if run.label == RUN)
@@ -99,7 +99,7 @@ def test_transformers_gives_the_ids_and_the_vectors_of_the_run(exported, finishe
         logits = AutoModelForMaskedLM.from_pretrained(exported).eval()(**inputs).logits
         model = opened.model.eval()
         torch.testing.assert_close(model.encoder(tokens, torch.zeros_like(tokens), None), vectors, rtol=0, atol=1e-5)
-        batch = TensorBatch(tokens, torch.zeros_like(tokens), None, {"masked_lm": {"positions": every}})
+        batch = TensorBatch.of(tokens, None, None, {"masked_lm": {"positions": every}})
         masked = model.logits(batch, "masked_lm")
         torch.testing.assert_close(masked.view_as(logits), logits, rtol=0, atol=1e-5)
 

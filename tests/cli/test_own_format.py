@@ -102,8 +102,22 @@ def test_its_batches_are_of_the_tokens_of_the_other_format_and_are_audited(corpu
 
 
 def with_array(name, change):
-    """Changes one array of a layout."""
-    return lambda layout: dataclasses.replace(layout, **{name: change(getattr(layout, name))})
+    """Changes one array of a layout; a pair's makes it one of pairs, whose second segments are empty."""
+
+    def changed(layout):
+        if not hasattr(layout, name):
+            none = 0 * layout.first_length
+            layout = base.PairLayout(
+                **vars(layout), second=0 * layout.first, second_length=none, random=none > 0, order=none
+            )
+        return dataclasses.replace(layout, **{name: change(getattr(layout, name))})
+
+    return changed
+
+
+def with_breaks(*breaks):
+    """Adds breaks to a layout."""
+    return lambda layout: base.PackedLayout(**vars(layout), breaks=np.array(breaks))
 
 
 @pytest.mark.parametrize(
@@ -123,7 +137,7 @@ def with_array(name, change):
             with_array("second_length", lambda values: values + 10**8),
             "makes a sequence of 1000000.. tokens with its spec",
         ),
-        (with_array("starts", lambda values: values[::-1].copy()), "makes starts or breaks that do not ascend"),
+        (with_array("starts", lambda values: values[::-1].copy()), "makes starts that do not ascend"),
         (with_array("starts", lambda values: values - 1), "puts starts of sequence 0 from token -1 up to 0"),
         (with_array("starts", lambda values: values[:-1]), "makes .* first for .* starts: give one for each sequence"),
         (
@@ -135,13 +149,13 @@ def with_array(name, change):
             r"makes first of shape \(.*,\), uint64: give an array of int64",
         ),
         (with_array("first", list), "makes first .*: give an array of int64"),
-        (with_array("order", lambda values: values + 9), "makes an order of 8: give 1, 0 or -1"),
+        (with_array("order", lambda values: values + 9), "makes an order of 9: give 1, 0 or -1"),
         (
             with_array("random", lambda values: values + 0),
             r"makes random of shape \(.*,\), int64: give an array of bool",
         ),
-        (with_array("breaks", lambda values: np.array([0])), "makes breaks outside of the text"),
-        (with_array("breaks", lambda values: np.array([5, 4])), "makes starts or breaks that do not ascend"),
+        (with_breaks(0), "makes breaks outside of the text"),
+        (with_breaks(5, 4), "makes breaks that do not ascend"),
         (
             lambda layout: type(layout)(*(getattr(layout, field.name)[:0] for field in dataclasses.fields(layout))),
             "makes no sequence: make one at least",
@@ -174,10 +188,8 @@ def test_sequences_that_do_not_go_on_are_refused(corpus, path, monkeypatch, back
         Batches(recipe, corpus).batch(0)
 
 
-def test_a_layout_of_breaks_and_pairs_is_refused():
+def test_a_second_segment_beyond_the_text_is_refused():
     one, none = np.array([3]), np.zeros(1, np.int8)
-    layout = base.Layout(one, one, one, 2 * one, one, none > 0, none, breaks=one)
-    assert layout.problem(20, 32).startswith("makes breaks outside of the text, or beside second segments")
-    assert dataclasses.replace(layout, breaks=one[:0]).problem(20, 32) == ""
-    assert dataclasses.replace(layout, second_length=0 * one).problem(20, 32) == ""
-    assert dataclasses.replace(layout, breaks=one[:0]).problem(8, 32).startswith("puts second of sequence 0 from")
+    layout = base.PairLayout(one, one, one, 2 * one, one, none > 0, none)
+    assert layout.problem(20, 32) == dataclasses.replace(layout, second_length=0 * one).problem(20, 32) == ""
+    assert layout.problem(8, 32).startswith("puts second of sequence 0 from")

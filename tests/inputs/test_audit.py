@@ -15,8 +15,8 @@ from bertlab.inputs.audit import Audited, audit, same_batches
 from bertlab.inputs.audit.checks import always
 from bertlab.inputs.audit.sample import elsewhere
 from bertlab.inputs.batches import Batches
-from bertlab.inputs.collator import Batch
 from bertlab.inputs.formats import DocSentences, FullSentences, Layout, full_sentences, segment_pair
+from bertlab.inputs.streams import Batch
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, Tokens
 from bertlab.objectives.selection import Choice
 from bertlab.recipe import Format, Inputs, Model, Recipe, Schedule
@@ -308,7 +308,7 @@ def test_padding_is_not_pad(corpus: Any) -> None:
 def test_segments_are_exchanged(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
         inside = np.arange(48) < batch.lengths[:, None]
-        batch.segments[inside] = 1 - batch.segments[inside]
+        batch.format["segments"][inside] ^= 1
         return batch
 
     assert found(corpus, recipe(), alter=alter) == {"segments"}
@@ -324,7 +324,7 @@ def test_a_sequence_begins_without_cls(corpus: Any) -> None:
 
 def test_a_batch_lacks_a_sequence(corpus: Any) -> None:
     given = recipe(format="doc-sentences")
-    lost = named(given, corpus, lambda batch: batch.random_second >= 0)
+    lost = named(given, corpus, lambda batch: batch.lengths > 0)
 
     def alter(batch: Batch) -> Batch:
         kept = np.flatnonzero(batch.sequence_ids != lost)
@@ -444,10 +444,10 @@ def test_random_pairs_of_another_form(corpus: Any, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("name", FORMATS[:2])
 def test_a_wrong_label_of_a_pair(corpus: Any, name: str, label: int, figure: str) -> None:
     given = recipe(format=name)
-    sequence = named(given, corpus, lambda batch: (batch.random_second == label) & (batch.lengths > 25))
+    sequence = named(given, corpus, lambda batch: (batch.format["random_second"] == label) & (batch.lengths > 25))
 
     def alter(batch: Batch) -> Batch:
-        batch.random_second[batch.sequence_ids == sequence] = 1 - label
+        batch.format["random_second"][batch.sequence_ids == sequence] = 1 - label
         return batch
 
     assert found(corpus, given, alter=alter) == {figure}
@@ -455,8 +455,7 @@ def test_a_wrong_label_of_a_pair(corpus: Any, name: str, label: int, figure: str
 
 def test_a_label_without_a_pair(corpus: Any) -> None:
     def alter(batch: Batch) -> Batch:
-        batch.random_second[:] = 1
-        return batch
+        return dataclasses.replace(batch, format={"random_second": np.ones_like(batch.lengths)})
 
     assert found(corpus, recipe(format="doc-sentences"), alter=alter) == {"label of the pair"}
 
@@ -486,7 +485,7 @@ def test_a_failure_says_where(corpus: Any) -> None:
     def altered(step: int) -> Batch:
         batch = source.batch(step)
         if step == 3:
-            batch.segments[5, 0] = 1
+            batch.format["segments"][5, 0] = 1
         return batch
 
     (audited,) = audit(recipe(), corpus, altered)
@@ -538,8 +537,8 @@ def _tokenizer(corpus: Any, ordinary: Any) -> Any:
 
 
 def _chosen(layout: Layout, chosen: Any) -> Layout:
-    arrays = {name: array[chosen] for name, array in vars(layout).items() if name != "breaks"}
-    return Layout(**arrays, breaks=layout.breaks)
+    arrays = {name: array if name == "breaks" else array[chosen] for name, array in vars(layout).items()}
+    return type(layout)(**arrays)
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 from bertlab.errors import BadInput
 from bertlab.inputs import batches
 from bertlab.inputs.batches import Batches, heldout, heldout_pairs, training_text
-from bertlab.inputs.collator import Batch, _Text, joined
+from bertlab.inputs.streams import Batch, joined
+from bertlab.inputs.windows import Windows
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.objectives.selection import slots
 from bertlab.optimizers import AdamW
@@ -72,7 +73,8 @@ def lm(batch: Batch) -> SimpleNamespace:
 
 def arrays(batch: Batch) -> dict[str, np.ndarray]:
     """All that a batch holds, and what the language model adds, by name."""
-    return {name: array for name, array in vars(batch).items() if name != "arrays"} | vars(lm(batch))
+    own = {"sequence_ids": batch.sequence_ids, "epochs": batch.epochs}
+    return {"tokens": batch.tokens, "lengths": batch.lengths, **own, **batch.format, **vars(lm(batch))}
 
 
 def plain(batch: Batch) -> np.ndarray:
@@ -86,7 +88,8 @@ def plain(batch: Batch) -> np.ndarray:
 
 def contents(batch: Batch) -> list[bytes]:
     names = "tokens segments lengths positions targets weights random_second sequence_ids epochs"
-    return [arrays(batch)[name].tobytes() for name in names.split()]
+    nothing = {"segments": np.zeros_like(batch.tokens), "random_second": np.zeros_like(batch.lengths)}
+    return [(nothing | arrays(batch))[name].tobytes() for name in names.split()]
 
 
 def by_id(source: Batches, steps: int) -> dict[tuple[int, int], list[bytes]]:
@@ -116,17 +119,19 @@ def test_layout_of_a_sequence() -> None:
         for sequence in range(16):
             length = batch.lengths[sequence]
             assert not tokens[sequence, length:].any()
-            assert not batch.segments[sequence, length:].any()
+            assert not batch.format["segments"][sequence, length:].any()
             ends = np.flatnonzero(tokens[sequence] == SEP)
             assert tokens[sequence, 0] == CLS
             assert ends.tolist() == [ends[0], length - 1]
-            assert batch.segments[sequence, :length].tolist() == [0] * (ends[0] + 1) + [1] * (length - 1 - ends[0])
+            assert batch.format["segments"][sequence, :length].tolist() == [0] * (ends[0] + 1) + [1] * (
+                length - 1 - ends[0]
+            )
             first, second = tokens[sequence, 1 : ends[0]] - 5, tokens[sequence, ends[0] + 1 : length - 1] - 5
             assert (np.diff(first) == 1).all()
             assert (np.diff(second) == 1).all()
             assert len(set(home[first])) == len(set(home[second])) == 1
-            assert (home[first[0]] != home[second[0]]) == batch.random_second[sequence]
-            assert batch.random_second[sequence] or second[0] > first[-1]
+            assert (home[first[0]] != home[second[0]]) == batch.format["random_second"][sequence]
+            assert batch.format["random_second"][sequence] or second[0] > first[-1]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -206,7 +211,7 @@ def test_schedules_differ_in_their_masks_alone(schedule: Any) -> None:
         one, two = source.batch(step), dynamic.batch(step)
         assert (plain(one) == plain(two)).all()
         for name in ("sequence_ids", "epochs", "random_second", "lengths"):
-            assert (getattr(one, name) == getattr(two, name)).all()
+            assert (arrays(one)[name] == arrays(two)[name]).all()
         for sequence, epoch in enumerate(one.epochs.tolist()):
             masks[epoch][int(one.sequence_ids[sequence])] = (
                 one.tokens[sequence].tobytes() + lm(one).positions[sequence].tobytes()
@@ -296,8 +301,8 @@ def test_an_epoch_shows_the_corpus() -> None:
     full = 0
     for step in range(source.sequences_in(0)):
         batch = source.batch(step)
-        tokens, true = plain(batch)[0], batch.random_second[0] == 0
-        own = (batch.segments[0] == 0) | true
+        tokens, true = plain(batch)[0], batch.format["random_second"][0] == 0
+        own = (batch.format["segments"][0] == 0) | true
         seen[tokens[own & (tokens > MASK)] - 5] += 1
         full += int(true and batch.lengths[0] == 64)
     assert seen.max() == 1
@@ -347,7 +352,7 @@ def test_recipes_that_differ_in_training_alone_see_the_same_sequences() -> None:
             one, two = Batches(usual, CORPUS).batch(step), Batches(other, CORPUS).batch(step)
             assert (plain(one) == plain(two)).all()
             assert (one.sequence_ids == two.sequence_ids).all()
-            assert (one.random_second == two.random_second).all()
+            assert (one.format["random_second"] == two.format["random_second"]).all()
     assert (Batches(usual, CORPUS).batch(0).sequence_ids != Batches(recipe(seed=1), CORPUS).batch(0).sequence_ids).any()
 
 
@@ -390,20 +395,20 @@ def test_evaluation_takes_single_segments_and_pairs_of_the_heldout_documents() -
     assert sum(map(len, tokens)) > 0.85 * len(CORPUS.heldout.tokens)
     assert len(np.unique(np.concatenate(tokens))) == sum(map(len, tokens))
     assert all((np.diff(sequence) == 1).all() for sequence in tokens)
-    assert not any(part.segments.any() for part in singles)
+    assert not any(part.format for part in singles)
     assert sum(len(part.sequence_ids) for part in heldout(recipe(), CORPUS, FIXED, 7)) == 7
 
     pairs = heldout_pairs(recipe(), CORPUS, FIXED, 10_000)
-    share = np.concatenate([part.random_second for part in pairs]).mean()
+    share = np.concatenate([part.format["random_second"] for part in pairs]).mean()
     assert 0.3 < share < 0.7
-    assert all(part.segments.any(axis=1).all() for part in pairs)
+    assert all(part.format["segments"].any(axis=1).all() for part in pairs)
 
 
 def test_a_text_on_the_disk_stays_there() -> None:
     """But for one that is shorter than a sequence."""
     text = np.arange(100, dtype=np.uint16)
-    assert np.shares_memory(_Text(text, 64)._values, text)
-    assert not np.shares_memory(_Text(text[:9], 64)._values, text)
+    assert np.shares_memory(Windows(text, 64)._values, text)
+    assert not np.shares_memory(Windows(text[:9], 64)._values, text)
 
 
 def test_unusable_corpora_say_so() -> None:

@@ -217,4 +217,4 @@ def test_every_next_token_is_predicted_and_nothing_after_the_last() -> None:
     real = found.weights[0] > 0
     assert found.positions[0, real].tolist() == list(range(11))
     assert found.targets[0, real].tolist() == [5, 6, 7, 8, 9, SEP, 10, 11, 12, 13, SEP]
-    assert not batch.segments.any()
+    assert not batch.format

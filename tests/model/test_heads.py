@@ -7,8 +7,9 @@ import torch.nn.functional as F
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model import heads
-from bertlab.model.heads import ClassificationModel, PretrainingModel, SpanModel, TaggingModel, TensorBatch
+from bertlab.model.heads import ClassificationModel, PretrainingModel, SpanModel, TaggingModel
 from bertlab.model.layers import set_dropout
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
 from bertlab.recipe.objective import bert
 
@@ -33,16 +34,16 @@ def batch(kind="masked_lm"):
     lengths = torch.tensor([12, 6, 8, 12]).int()
     slots = {"positions": positions, "targets": targets, "weights": weights}
     labels = {"labels": torch.tensor([0, 1, 1, 0]).int()}
-    return TensorBatch(tokens, tokens % 2, lengths, {kind: slots, "next_sentence": labels})
+    return TensorBatch.of(tokens, tokens % 2, lengths, {kind: slots, "next_sentence": labels})
 
 
 def plain(given):
-    return given.tokens, given.segments, given.lengths
+    return given.tokens, given.format["segments"], given.lengths["inputs"]
 
 
 def dense_losses(model, batch):
     """The same losses by way of the logits of every token."""
-    x = model.encoder(batch.tokens, batch.segments, batch.lengths)
+    x = model.encoder(*plain(batch))
     found = {}
     for loss in model.objective:
         head, arrays = model.head(loss), batch.arrays[loss.kind]
@@ -244,7 +245,7 @@ def test_a_step_is_repeated_to_the_bit_whatever_was_drawn_before():
     positions = torch.arange(5).expand(8, 5) + 1
     slots = {"positions": positions, "targets": tokens[:, :5], "weights": torch.ones(8, 5)}
     arrays = {"masked_lm": slots, "next_sentence": {"labels": tokens[:, 0] % 2}}
-    batch = TensorBatch(tokens, tokens % 2, None, arrays)
+    batch = TensorBatch.of(tokens, tokens % 2, None, arrays)
 
     def step(key):
         torch.manual_seed(key)

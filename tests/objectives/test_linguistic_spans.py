@@ -14,7 +14,7 @@ from bertlab import keyed
 from bertlab.errors import BadInput
 from bertlab.inputs.audit import audit
 from bertlab.inputs.batches import Batches
-from bertlab.inputs.collator import Sequences
+from bertlab.inputs.streams import Sequences
 from bertlab.objectives import Entities, MaskedLM, NounPhrases, SentenceOrder, WholeWords
 from bertlab.objectives.selection import Selection, chosen
 from bertlab.objectives.selection.linguistic import LinguisticSelection, _up_to_half
@@ -23,7 +23,7 @@ from bertlab.recipe import Corpus, Inputs, Recipe, Schedule
 from bertlab.text import sources, tokens
 from bertlab.text.annotation import BEGINS, CONTINUES, marks_of
 from bertlab.text.tokenizers import WordPiece
-from objectives.test_selections_of_words import STARTS, VOCABULARY, random_sequences, sequences
+from objectives.test_selections_of_words import STARTS, VOCABULARY, between, random_sequences, sequences
 
 SELECTIONS = [Entities(), NounPhrases()]
 
@@ -149,8 +149,7 @@ def test_masks_are_functions_of_keys(selection: LinguisticSelection) -> None:
     whole = choose(selection, made, 0.15)
     assert whole == choose(selection, made, 0.15)
     assert whole != choose(selection, made, 0.15, seed=10)
-    arrays = {name: value[7:9] for name, value in vars(made).items() if name not in ("epoch", "arrays")}
-    assert choose(selection, Sequences(**arrays, epoch=0), 0.15) == whole[7:9]
+    assert choose(selection, between(made, 7, 9), 0.15) == whole[7:9]
     for nothing in (sequences([], 16), sequences([[[], []]], 16)):
         assert not any(choose(selection, with_marks(nothing), 0.15))
 

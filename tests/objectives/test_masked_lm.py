@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bertlab.errors import BadInput
-from bertlab.inputs.collator import Sequences
+from bertlab.inputs.streams import INPUTS, Sequences, Stream
 from bertlab.lab.study import Study
 from bertlab.objectives import Corruption, MaskedLM
 from bertlab.objectives.selection import chosen as chosen_of
@@ -65,12 +65,9 @@ def apply(
     """What is shown, and positions, targets and weights."""
     shown = tokens.copy()
     sequences = Sequences(
-        tokens=shown,
+        {INPUTS: Stream(shown, ordinary + 3)},
         before=first[:, None],
         ordinary=ordinary,
-        lengths=ordinary + 3,
-        random_second=ordinary * 0,
-        order=ordinary * 0 - 1,
         sequence_ids=np.arange(len(tokens)) if names is None else names,
         epoch=epoch,
     )

@@ -15,7 +15,7 @@ from bertlab import keyed
 from bertlab.errors import ArmFailed
 from bertlab.inputs.audit import Audited, audit
 from bertlab.inputs.batches import Batches
-from bertlab.inputs.collator import Sequences
+from bertlab.inputs.streams import INPUTS, Sequences, Stream
 from bertlab.objectives import Corruption, MaskedLM
 from bertlab.objectives.selection import Choice, GeometricSpans, NGrams, Selection, Tokens, WholeWords, chosen, slots
 from bertlab.recipe import Inputs, Recipe, Schedule
@@ -39,9 +39,19 @@ def sequences(segments: list[list[list[int]]], length: int) -> Sequences:
         sequence[: len(content)] = content
     first, second = (np.array([len(pair[number]) for pair in segments], dtype=np.int32) for number in range(2))
     return Sequences(
-        tokens=tokens, before=first[:, None], ordinary=first + second, lengths=first + second + 3,
-        random_second=0 * first, order=0 * first - 1, sequence_ids=np.arange(len(segments)), epoch=0,
-    )  # fmt: skip
+        {INPUTS: Stream(tokens, first + second + 3)},
+        before=first[:, None],
+        ordinary=first + second,
+        sequence_ids=np.arange(len(segments)),
+        epoch=0,
+    )
+
+
+def between(made: Sequences, low: int, high: int) -> Sequences:
+    """The sequences from `low` up to `high`."""
+    names = ("tokens", "lengths", "before", "ordinary", "sequence_ids", "marks")
+    tokens, lengths, *rest, marks = (getattr(made, name)[low:high] for name in names)
+    return Sequences({INPUTS: Stream(tokens, lengths)}, *rest, epoch=0, marks=marks)
 
 
 def random_sequences(count: int, length: int) -> Sequences:
@@ -214,8 +224,7 @@ def test_a_choice_does_not_depend_on_the_other_sequences(selection: Selection) -
     keys = keyed.bits(5, np.arange(40))
     choose = selection.prepare(0.15, VOCABULARY, 48)
     whole = choose(made, keys)
-    arrays = {name: value[7:9] for name, value in vars(made).items() if name not in ("epoch", "arrays")}
-    for one, other in zip(choose(Sequences(**arrays, epoch=0), keys[7:9]), whole, strict=True):
+    for one, other in zip(choose(between(made, 7, 9), keys[7:9]), whole, strict=True):
         assert (one == other[7:9])[whole.used[7:9] > 0].all()
 
 

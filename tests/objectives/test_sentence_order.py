@@ -16,8 +16,9 @@ from bertlab import CausalLM, MaskedLM, NextSentence, SentenceOrder
 from bertlab.errors import BadInput
 from bertlab.inputs.audit import audit, same_batches
 from bertlab.inputs.batches import Batches, heldout_pairs
-from bertlab.inputs.collator import Batch, Collator
+from bertlab.inputs.collator import Collator
 from bertlab.inputs.formats import Layout, segment_pairs
+from bertlab.inputs.streams import Batch
 from bertlab.objectives.sentence_pair import UNLABELLED
 from bertlab.recipe import Inputs, Pairing, Recipe, Schedule
 
@@ -95,7 +96,7 @@ def flipped(batch: Batch) -> None:
 
 
 def taken_for_in_order(batch: Batch) -> None:
-    batch.order[batch.order == 1] = 0
+    batch.format["order"][batch.format["order"] == 1] = 0
 
 
 @pytest.mark.parametrize(
@@ -172,7 +173,8 @@ def test_batches_of_other_recipes_are_as_they_were() -> None:
             batches = Batches(recipe, SimpleNamespace(tokenizer=VOCABULARY, train=source, heldout=source))
             for step in range(0, 600, 20):
                 batch = batches.batch(step)
-                for array in (batch.tokens, batch.segments, batch.lengths, batch.random_second, batch.sequence_ids):
+                segments, random, _ = batch.format.values()
+                for array in (batch.tokens, segments, batch.lengths, random, batch.sequence_ids):
                     digest.update(np.ascontiguousarray(array).tobytes())
         found[inputs.format.kind] = digest.hexdigest()[:16]
     assert found == {"segment-pair": "c9785218aaa74837", "sentence-pair": "27d6a6f9968ff8b4"}

@@ -12,7 +12,7 @@ import pytest
 from bertlab.errors import BadInput
 from bertlab.inputs.audit import audit
 from bertlab.inputs.batches import Batches
-from bertlab.inputs.collator import Batch
+from bertlab.inputs.streams import Batch
 from bertlab.objectives import CausalLM, GeometricSpans, MaskedLM, NextSentence, NGrams, SpanBoundary, Tokens
 from bertlab.recipe import Inputs, Model, Recipe, Schedule, cost
 from bertlab.recipe.identity import science, set_fields

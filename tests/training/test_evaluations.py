@@ -7,7 +7,8 @@ import torch
 
 from bertlab.errors import ArmFailed
 from bertlab.inputs.batches import Evaluation
-from bertlab.model.heads import PretrainingModel, TensorBatch
+from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.recipe import Model
 from bertlab.training.data import _check_positions
@@ -103,7 +104,7 @@ def test_what_is_right_is_given_on():
 )
 def test_a_loss_reads_only_tokens_of_the_batch(positions, says):
     loss = own(positions=lambda self, arrays: positions)
-    batch = TensorBatch(torch.zeros(2, 5, dtype=torch.long), torch.zeros(2, 5), None, {"own": {}})
+    batch = TensorBatch.of(torch.zeros(2, 5, dtype=torch.long), None, None, {"own": {}})
     if not says:
         return _check_positions((loss,), batch)
     with pytest.raises(ArmFailed, match=rf"^Own\.positions \(test_evaluations\.py, line \d+\) {says}"):

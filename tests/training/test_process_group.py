@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bertlab.inputs.batches import Batches
-from bertlab.inputs.collator import joined
+from bertlab.inputs.streams import joined
 from bertlab.progress import silent
 from bertlab.recipe import Inputs
 from bertlab.training import checkpoints

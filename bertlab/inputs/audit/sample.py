@@ -12,7 +12,7 @@ from functools import cached_property
 import numpy as np
 
 from bertlab.arrays import Array, Bool, Int64, UInt64
-from bertlab.inputs.collator import Batch, joined
+from bertlab.inputs.streams import Batch, joined
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import Recipe
 from bertlab.text.tokens import TokenisedCorpus
@@ -96,7 +96,17 @@ class Sample:
     @cached_property
     def later(self) -> Bool:
         """(R, T) the ordinary tokens of the segment that comes later in the text, or from another document."""
-        return np.asarray(self.ordinary & (self.second != (self.batch.order == 1)[:, None]))
+        return np.asarray(self.ordinary & (self.second != self.exchanged[:, None]))
+
+    @cached_property
+    def random(self) -> Bool:
+        """(R,) whether the second segment is said to be from another document."""
+        return np.asarray(self.batch.format.get("random_second", 0 * self.batch.lengths) == 1)
+
+    @cached_property
+    def exchanged(self) -> Bool:
+        """(R,) whether the two segments are said to be exchanged."""
+        return np.asarray(self.batch.format.get("order", 0 * self.batch.lengths) == 1)
 
     @cached_property
     def word_starts(self) -> Bool:
@@ -186,7 +196,7 @@ def trace(sample: Sample) -> Trace:
         agrees[number] = place is not None
         begin = begin if place is None else place
         places[number, one] = begin + np.arange(len(first))
-        behind = None if sample.batch.random_second[number] else _find(text, second, begin + len(first), reach)
+        behind = None if sample.random[number] else _find(text, second, begin + len(first), reach)
         if behind is not None:
             follows[number] = True
             places[number, two] = behind + np.arange(len(second))

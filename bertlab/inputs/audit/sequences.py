@@ -27,12 +27,12 @@ def layout(sample: Sample) -> list[Check]:
         framed &= ~sample.inner.any(axis=1)
         expected = "[CLS] text [SEP]"
     stray = sample.ordinary & np.isin(tokens, [tokenizer.pad, tokenizer.cls, tokenizer.mask])
-    positions = np.arange(width)
+    positions, shown = np.arange(width), batch.format.get("segments", 0 * batch.tokens)
     beyond = positions >= sizes[:, None]
     padding = beyond & (positions < sample.places[:, 2, None])
-    padded = padding & ((batch.tokens != tokenizer.pad) | (batch.segments != 0))
+    padded = padding & ((batch.tokens != tokenizer.pad) | (shown != 0))
     segments = (np.cumsum(sample.inner, axis=1) > sample.inner) & form.pairs
-    mixed = ~beyond & (segments != batch.segments)
+    mixed = ~beyond & (segments != shown)
     outside = (sizes > sample.length) | (sample.sizes < 1)
     found = f"{sizes.min()} to {sizes.max()}, mean {sizes.mean():.1f}"
     return [
@@ -72,9 +72,9 @@ def content(sample: Sample) -> list[Check]:
 
 def pairs(sample: Sample) -> list[Check]:
     """Whether the label describes the second segment."""
-    random, name, trace = sample.batch.random_second == 1, sample.name, sample.traced
+    random, name, trace = sample.random, sample.name, sample.traced
     if not sample.recipe.inputs.format.pairs:
-        return [always("label of the pair", "0 where there is no pair", sample.batch.random_second != 0, name)]
+        return [always("label of the pair", "0 where there is no pair", random, name)]
     behind = trace.follows | ~(trace.agrees & sample.second.any(axis=1))
     number, column = np.arange(len(random)), sample.later.argmax(axis=1)
     home = np.searchsorted(trace.ends, sample.batch.sequence_ids, side="right")
@@ -90,11 +90,11 @@ def form(sample: Sample) -> list[Check]:
     if not sample.recipe.inputs.format.pairs:
         return []
     if sample.recipe.pairing.random:
-        label, names = sample.batch.random_second == 1, ("true pairs", "random ones")
+        label, names = sample.random, ("true pairs", "random ones")
         evaluated = np.ones_like(label)
     else:
-        label, names = sample.batch.order == 1, ("pairs in order", "exchanged ones")
-        evaluated = sample.batch.order >= 0
+        label, names = sample.exchanged, ("pairs in order", "exchanged ones")
+        evaluated = sample.batch.format["order"] >= 0
     # Text of a few tokens stands in many places: where it was taken from is not known.
     placed = sample.traced.agrees & evaluated & (sample.second.sum(axis=1) >= PREFIX)
 

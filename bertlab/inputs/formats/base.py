@@ -4,16 +4,18 @@ The sequence that would start at a sentence is a pure function of the number of 
 sentences at once; an epoch consists of those that are met by going from each sequence to where the next one starts.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
-from typing import Any, Literal
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from bertlab import keyed
-from bertlab.arrays import Bool, Int8, Int32, Int64
+from bertlab.arrays import Array, Bool, Int8, Int32, Int64
 from bertlab.errors import BadInput
+from bertlab.inputs.windows import Windows
 from bertlab.names import shown
+from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
 
 Key = Callable[..., int]
@@ -24,27 +26,87 @@ _WIDER = (0, 0, 0, 0, 1, 4, 16, 1 << 30)
 """By how much each attempt to draw widens the range of forms on both sides."""
 
 
+class Spans(NamedTuple):
+    """The S spans of text of B sequences."""
+
+    begins: Int64
+    """(B, S) where each begins in the text."""
+    before: Int32
+    """(B, S - 1) ordinary tokens before each [SEP] between two spans; in a sequence of fewer spans all of them."""
+    ordinary: Int32
+    """(B,) ordinary tokens: all but specials and padding."""
+
+    @property
+    def separators(self) -> Int32:
+        """(B, S - 1) the position of each of these [SEP]; in a sequence of fewer spans its end."""
+        separators: Int32 = self.before + np.arange(1, self.before.shape[1] + 1, dtype=np.int32)
+        return separators
+
+
+class Frame(NamedTuple):
+    """The text of B sequences between their special tokens."""
+
+    tokens: Int32
+    """(B, T) ids, contiguous; [PAD] beyond a sequence's length."""
+    lengths: Int32
+    """(B,) tokens that are not padding."""
+    ordinary: Int32
+    """(B,) ordinary tokens: all but specials and padding."""
+    before: Int32
+    """(B, N) ordinary tokens before each of the N inner [SEP]."""
+    arrays: Mapping[str, Int32]
+    """What the format adds to the batch."""
+
+
 @dataclass(frozen=True)
 class Layout:
-    """Where the tokens of N sequences lie: [CLS] first [SEP] second [SEP], or [CLS] first [SEP]."""
+    """Where the tokens of N sequences of one segment lie: [CLS] text [SEP]."""
 
     starts: Int64
     """Offset of the first token that the sequence stands for, its name within an epoch; ascending."""
     first: Int64
     """Offset of the first segment's first token."""
     first_length: Int32
-    second: Int64
-    second_length: Int32
-    """Tokens of the second segment; 0 in a sequence of one segment."""
-    random: Bool
-    """Whether the second segment comes from another document."""
-    order: Int8
-    """1 if the segments are exchanged, 0 if they are not but could be, -1 otherwise."""
-    breaks: Int64 = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
-    """Offsets of tokens, ascending, before which a [SEP] stands within a first segment that crosses them."""
 
     def __len__(self) -> int:
         return len(self.starts)
+
+    @property
+    def lengths(self) -> Int32:
+        """(N,) tokens of each sequence, specials included."""
+        return (self.first_length + 2).astype(np.int32)
+
+    def spans(self, chosen: Int64) -> Spans:
+        """The spans of text of the sequences number `chosen` (B,), in each of which its tokens follow each other."""
+        length = self.first_length.take(chosen)
+        return Spans(self.first.take(chosen)[:, None], length[:, None][:, 1:], length)
+
+    def frame(self, chosen: Int64, text: Windows, tokenizer: TrainedTokenizer) -> Frame:
+        """The sequences number `chosen` (B,), of tokens gathered from `text`, with their special tokens."""
+        begins, before, ordinary = spans = self.spans(chosen)
+        lengths = ordinary + 2
+        for column in before.T:
+            lengths += column < ordinary
+        separators = spans.separators
+
+        ids, behind = text.joined(begins, separators)
+        beyond = text.behind.take(lengths - 1, axis=0)
+        ids[:, 0] = tokenizer.cls
+        ids ^= (ids ^ tokenizer.pad) & beyond
+        tokens = ids.astype(np.int32)
+        ends = np.minimum(np.append(separators, lengths[:, None], axis=1), lengths[:, None] - 1)
+        tokens.reshape(-1)[ends + np.arange(0, tokens.size, tokens.shape[1])[:, None]] = tokenizer.sep
+        return Frame(tokens, lengths, ordinary, before, self.arrays(chosen, behind & ~beyond))
+
+    def arrays(self, chosen: Int64, last: Array) -> Mapping[str, Int32]:
+        """What it adds to a batch of the sequences number `chosen` (B,); `last` (B, T) has all bits of the columns of
+        their last spans."""
+        return {}
+
+    def gather(self, chosen: Int64, values: Windows) -> Array:
+        """The values (B, T) of the ordinary tokens of the sequences number `chosen` (B,); any values elsewhere."""
+        spans = self.spans(chosen)
+        return values.joined(spans.begins, spans.separators)[0]
 
     def problem(self, tokens: int, length: int) -> str:
         """What is wrong with it for a text of so many `tokens` and sequences of at most `length`; empty if nothing."""
@@ -59,60 +121,104 @@ class Layout:
             return "makes no sequence: make one at least"
         if (longest := int(self.lengths.max())) > length:
             return f"makes a sequence of {longest} tokens with its specials: at most {length}"
-        first, second = (begin.astype(np.int64) for begin in (self.first, self.second))
-        ends = [
-            ("starts", self.starts, self.starts + 1, 1),
-            ("first", first, first + self.first_length, 1),
-            ("second", second, second + self.second_length, 0),
-        ]
-        for name, begin, end, least in ends:
+        for name, begin, end, least in self._of_text():
             used = (end > begin) | bool(least)
             wrong = (end - begin < least) | (used & ((begin < 0) | (end > tokens)))
             if wrong.any():
-                place = int(wrong.argmax())
-                span = f"{name} of sequence {place} from token {begin[place]} up to {end[place]}"
+                number = int(wrong.argmax())
+                span = f"{name} of sequence {number} from token {begin[number]} up to {end[number]}"
                 return f"puts {span}: the text has tokens 0 to {tokens - 1}, and a sequence has one at least"
-        breaks = self.breaks
-        if (np.diff(self.starts) < 0).any() or (np.diff(breaks) <= 0).any():
-            return "makes starts or breaks that do not ascend: give them in the order of the text"
-        if len(breaks) and (breaks[0] < 1 or breaks[-1] >= tokens or (self.second_length > 0).any()):
-            return "makes breaks outside of the text, or beside second segments: give them within first segments"
-        if (abs(self.order) > 1).any():
-            return f"makes an order of {self.order[abs(self.order) > 1][0]}: give 1, 0 or -1"
+        if (np.diff(self.starts) < 0).any():
+            return "makes starts that do not ascend: give them in the order of the text"
         return ""
+
+    def _of_text(self) -> list[tuple[str, Int64, Int64, int]]:
+        """Parts of the text: their name, where each begins and ends, and its tokens at least."""
+        first = self.first.astype(np.int64)
+        return [("starts", self.starts, self.starts + 1, 1), ("first", first, first + self.first_length, 1)]
+
+
+@dataclass(frozen=True)
+class PackedLayout(Layout):
+    """Sequences of one segment that may go on in the next document, behind a [SEP]."""
+
+    breaks: Int64
+    """Int64 of tokens, ascending, before which a [SEP] stands within a segment that crosses them."""
 
     @property
     def lengths(self) -> Int32:
-        """Tokens of each sequence, specials included, (N,)."""
+        """(N,) tokens of each sequence, specials included."""
         inner = self._breaks_until(self.first + self.first_length, "left") - self._breaks_until(self.first, "right")
-        specials = 2 + (self.second_length > 0) + inner
-        return (self.first_length + self.second_length + specials).astype(np.int32)
+        return (self.first_length + 2 + inner).astype(np.int32)
 
-    def spans(self, chosen: Int64) -> tuple[Int64, Int32]:
-        """Where each span of the sequences number `chosen` (B,) begins, (B, S), and the ordinary tokens before each
-        [SEP] between them, (B, S - 1): in a sequence of fewer spans all of its tokens."""
-        first, first_length = self.first.take(chosen), self.first_length.take(chosen)
-        if self.second_length.take(chosen).any():
-            return np.array([first, self.second.take(chosen)]).T, first_length[:, None]
-        if not len(self.breaks):
-            return first[:, None], first_length[:, None][:, 1:]
-        low, high = self._breaks_until(first, "right"), self._breaks_until(first + first_length, "left")
+    def spans(self, chosen: Int64) -> Spans:
+        """The parts of each segment between breaks."""
+        first, length = self.first.take(chosen), self.first_length.take(chosen)
+        low, high = self._breaks_until(first, "right"), self._breaks_until(first + length, "left")
         number = low[:, None] + np.arange((high - low).max())
         begins = self.breaks.take(number, mode="clip")
-        before = np.where(number < high[:, None], begins - first[:, None], first_length[:, None])
-        return np.concatenate([first[:, None], begins], axis=1), before.astype(np.int32)
+        before = np.where(number < high[:, None], begins - first[:, None], length[:, None])
+        return Spans(np.concatenate([first[:, None], begins], axis=1), before.astype(np.int32), length)
+
+    def problem(self, tokens: int, length: int) -> str:
+        """What is wrong with it, its breaks too."""
+        if problem := super().problem(tokens, length):
+            return problem
+        if (np.diff(self.breaks) <= 0).any():
+            return "makes breaks that do not ascend: give them in the order of the text"
+        if len(self.breaks) and (self.breaks[0] < 1 or self.breaks[-1] >= tokens):
+            return "makes breaks outside of the text: give them within segments"
+        return ""
 
     def _breaks_until(self, offsets: Int64, side: Any) -> Int64:
         return np.searchsorted(self.breaks, offsets, side=side)
+
+
+@dataclass(frozen=True)
+class PairLayout(Layout):
+    """Sequences of two segments: [CLS] first [SEP] second [SEP]."""
+
+    second: Int64
+    """Offset of the second segment's first token."""
+    second_length: Int32
+    """Tokens of the second segment; 0 in a sequence of one segment."""
+    random: Bool
+    """Whether the second segment comes from another document."""
+    order: Int8
+    """1 if the segments are exchanged, 0 if they are not but could be, -1 otherwise."""
+
+    @property
+    def lengths(self) -> Int32:
+        """(N,) tokens of each sequence, specials included."""
+        return (self.first_length + self.second_length + 2 + (self.second_length > 0)).astype(np.int32)
+
+    def spans(self, chosen: Int64) -> Spans:
+        """The two segments."""
+        begins, first = np.array([self.first.take(chosen), self.second.take(chosen)]).T, self.first_length.take(chosen)
+        return Spans(begins, first[:, None], first + self.second_length.take(chosen))
+
+    def arrays(self, chosen: Int64, last: Array) -> Mapping[str, Int32]:
+        """The `segments`, whether the second is `random_second`, and the `order` of both."""
+        random, order = (array.take(chosen).astype(np.int32) for array in (self.random, self.order))
+        return {"segments": (last & 1).astype(np.int32), "random_second": random, "order": order}
+
+    def problem(self, tokens: int, length: int) -> str:
+        """What is wrong with it, its order too."""
+        if problem := super().problem(tokens, length):
+            return problem
+        beyond = self.order[abs(self.order) > 1]
+        return f"makes an order of {beyond[0]}: give 1, 0 or -1" if len(beyond) else ""
+
+    def _of_text(self) -> list[tuple[str, Int64, Int64, int]]:
+        second = self.second.astype(np.int64)
+        return [*super()._of_text(), ("second", second, second + self.second_length, 0)]
 
 
 def consecutive(sentences: Int64, after: Callable[[Int64], Int64], most: int) -> Layout:
     """Sequences of one segment each, as `follow` finds them: up to the next one, but at most `most` tokens."""
     numbers = follow(after, len(sentences) - 1)
     starts = sentences[numbers]
-    counts = np.minimum(sentences[after(numbers)] - starts, most).astype(np.int32)
-    zeros, order = np.zeros_like(starts), np.full(len(starts), -1, dtype=np.int8)
-    return Layout(starts, starts, counts, zeros, zeros.astype(np.int32), zeros.astype(np.bool_), order)
+    return Layout(starts, starts, np.minimum(sentences[after(numbers)] - starts, most).astype(np.int32))
 
 
 def pieces(text: Part, longest: int, piece: int) -> tuple[Int64, Int64]:
@@ -168,10 +274,10 @@ def follow(after: Callable[[Int64], Int64], size: int) -> Int64:
     return np.flatnonzero(np.frombuffer(met, dtype=np.bool_))
 
 
-def by_blocks(make: Callable[[Int64], Layout], starts: Int64) -> Layout:
+def by_blocks(make: Callable[[Int64], PairLayout], starts: Int64) -> PairLayout:
     """The layout that `make` returns for `starts`, computed in blocks."""
     parts = [vars(make(starts[low : low + _BLOCK])) for low in range(0, len(starts), _BLOCK)]
-    return Layout(*(np.concatenate([part.pop(each.name) for part in parts]) for each in fields(Layout)))
+    return PairLayout(**{name: np.concatenate([part.pop(name) for part in parts]) for name in tuple(parts[0])})
 
 
 def require_others(text: Part) -> None:

@@ -10,7 +10,7 @@ import numpy as np
 from bertlab import keyed
 from bertlab.arrays import Bool, Int8, Int64
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import FormIndex, Key, Layout
+from bertlab.inputs.formats.base import FormIndex, Key, Layout, PairLayout
 from bertlab.recipe import Format, Pairing, Recipe
 from bertlab.text.tokens import Part
 
@@ -41,10 +41,10 @@ class SegmentPairs(Format):
         from bertlab.inputs.audit.checks import share  # imports this package
 
         batch, recipe, ends = sample.batch, sample.recipe, sample.traced.ends
-        random, pairing = batch.random_second == 1, recipe.pairing
+        random, pairing = batch.format["random_second"] == 1, recipe.pairing
         checks = [share("pairs from another document", int(random.sum()), len(random), pairing.random, "sequences")]
         if pairing.exchanged:
-            ordered, exchanged = int((batch.order >= 0).sum()), int((batch.order == 1).sum())
+            ordered, exchanged = int((batch.format["order"] >= 0).sum()), int((batch.format["order"] == 1).sum())
             checks.append(share("pairs exchanged", exchanged, ordered, pairing.exchanged, "pairs with an order"))
         # True pairs that are cut short on purpose, of those that the end of their document cannot cut.
         starts, room = batch.sequence_ids, sample.length - 3
@@ -58,7 +58,7 @@ class SegmentPairs(Format):
 
 def segment_pairs(
     text: Part, *, length: int, short: float, copy: int, seed: int | str, pairing: Pairing | None = None
-) -> Layout:
+) -> PairLayout:
     """The segment pairs of one epoch over `text`, of at most `length` tokens with their specials.
 
     A chunk of sentences that reaches the target length is split at a random sentence. In a share `pairing.random` of
@@ -156,7 +156,7 @@ class _Pairs:
         chunk = self._chunk(i)
         return np.where(chunk.random & ~chunk.within, chunk.split, chunk.stop)
 
-    def layout(self, i: Int64) -> Layout:
+    def layout(self, i: Int64) -> PairLayout:
         """The sequences that start at the spans `i`."""
         chunk = self._chunk(i)
         order, split = self._order(i, chunk)
@@ -181,7 +181,7 @@ class _Pairs:
         first += _heads(first_length - first_kept, self._key("first front"), i)
         second += _heads(second_length - second_kept, self._key("second front"), i)
         first_kept, second_kept = first_kept.astype(np.int32), second_kept.astype(np.int32)
-        return Layout(start, first, first_kept, second, second_kept, chunk.random, order)
+        return PairLayout(start, first, first_kept, second, second_kept, chunk.random, order)
 
     def _elsewhere(self, i: Int64, chunk: _Chunk, first_length: Int64, total: Int64, at: Int64) -> tuple[Int64, Int64]:
         """Sentences of another document for the sequences `at` of those that start at `i`: offsets and tokens. They

@@ -10,7 +10,7 @@ import numpy as np
 from bertlab import keyed
 from bertlab.arrays import Bool, Int64
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import FormIndex, Key, Layout
+from bertlab.inputs.formats.base import FormIndex, Key, Layout, PairLayout
 from bertlab.inputs.formats.segment_pair import SegmentPairs
 from bertlab.recipe import Format, Recipe
 from bertlab.text.tokens import Part
@@ -45,7 +45,7 @@ class SentencePairs(Format):
         """Each segment is one sentence; half of the pairs are from another document."""
         from bertlab.inputs.audit.checks import always, total  # imports this package
 
-        places, random, count = sample.traced.places, sample.batch.random_second == 1, len(sample.batch.random_second)
+        places, random = sample.traced.places, sample.batch.format["random_second"] == 1
         adjoining = (sample.ordinary & (places >= 0))[:, 1:] & (sample.ordinary & (places >= 0))[:, :-1]
         crossing = (adjoining & sample.boundaries[places[:, 1:]]).any(axis=1)
         # The pairs of a document depend on each other: documents are the independent units.
@@ -53,11 +53,19 @@ class SentencePairs(Format):
         variance = float((np.bincount(home, random - 0.5) ** 2).sum())
         return [
             always("a segment", "of one sentence", crossing, sample.name),
-            total("pairs from another document", random.sum(), count / 2, variance, count, count, "sequences"),
+            total(
+                "pairs from another document",
+                random.sum(),
+                len(random) / 2,
+                variance,
+                len(random),
+                len(random),
+                "sequences",
+            ),
         ]
 
 
-def sentence_pairs(text: Part, *, length: int, copy: int, seed: int | str) -> Layout:
+def sentence_pairs(text: Part, *, length: int, copy: int, seed: int | str) -> PairLayout:
     """The sentence pairs of one epoch over `text`, of at most `length` tokens with their specials.
 
     A sentence is paired with the one that follows it, and the next sequence starts behind both; or with a sentence of
@@ -107,7 +115,7 @@ class _Pairs:
         _, split, true = self._draw(i)
         return np.where(true & ~split, i + 2, i + 1)
 
-    def layout(self, i: Int64) -> Layout:
+    def layout(self, i: Int64) -> PairLayout:
         """The sequences that start at the sentences `i`."""
         document, split, true = self._draw(i)
         start, end = self.sentences[i], self.sentences[i + 1]
@@ -125,4 +133,4 @@ class _Pairs:
         second_length = np.where(split, np.minimum(end - start - within, second_length), second_length).astype(np.int32)
         first_length = np.where(split, within, end - start).astype(np.int32)
         order = np.full(len(i), -1, dtype=np.int8)
-        return Layout(start, start, first_length, behind - second_length, second_length, ~true, order)
+        return PairLayout(start, start, first_length, behind - second_length, second_length, ~true, order)

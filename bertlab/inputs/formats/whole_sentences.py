@@ -3,7 +3,6 @@
 A sentence longer than a sequence is cut into even pieces, so that every token is in exactly one sequence.
 """
 
-import dataclasses
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from bertlab.arrays import Int64
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import Layout
+from bertlab.inputs.formats.base import Layout, PackedLayout
 from bertlab.recipe import Format, Recipe
 from bertlab.text.tokens import Part
 
@@ -52,7 +51,7 @@ def full_sentences(text: Part, *, length: int) -> Layout:
         return np.searchsorted(ends, begin + length - 2, side="right") - 1
 
     layout = base.consecutive(sentences, after, length - 2)
-    return dataclasses.replace(layout, breaks=sentences[documents[1:-1]])
+    return PackedLayout(**vars(layout), breaks=sentences[documents[1:-1]])
 
 
 def doc_sentences(text: Part, *, length: int) -> Layout:

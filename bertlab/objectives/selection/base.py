@@ -11,7 +11,7 @@ from bertlab.arrays import Bool, Int32, Int64, UInt64
 from bertlab.errors import ArmFailed
 from bertlab.inputs.audit.checks import Check, always
 from bertlab.inputs.audit.sample import Sample
-from bertlab.inputs.collator import Batch, Sequences
+from bertlab.inputs.streams import Batch, Sequences
 from bertlab.names import shown
 from bertlab.recipe.ranges import Arm
 from bertlab.text.tokenizers import TrainedTokenizer

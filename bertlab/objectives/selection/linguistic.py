@@ -9,7 +9,7 @@ from bertlab import keyed
 from bertlab.arrays import Array, Bool, Float64, Int32, Int64, UInt32, UInt64
 from bertlab.inputs.audit.checks import Check
 from bertlab.inputs.audit.sample import Sample
-from bertlab.inputs.collator import Batch, Sequences
+from bertlab.inputs.streams import Batch, Sequences
 from bertlab.objectives.selection.runs import RunSelection
 from bertlab.objectives.selection.words import Words
 from bertlab.text.annotation import BEGINS, marks_of
@@ -66,9 +66,7 @@ class LinguisticSelection(RunSelection):
         """Where there are spans enough, half of the chosen tokens or more are of spans chosen whole."""
         # Spans are known where the place in the text is: not of another document's segments.
         traced, marks = sample.traced, sample.corpus.train.marks
-        known = (
-            traced.agrees & (sample.batch.random_second == 0) & ((traced.places >= 0) == sample.ordinary).all(axis=1)
-        )
+        known = traced.agrees & ~sample.random & ((traced.places >= 0) == sample.ordinary).all(axis=1)
         ordinary, starts = sample.ordinary[known], sample.word_starts[known]
         opens = ordinary & ~np.roll(ordinary, 1, axis=1)
         assert marks is not None  # the recipe has had its corpus annotated

@@ -5,7 +5,7 @@ import numpy as np
 from bertlab.arrays import Bool, Int32
 from bertlab.inputs.audit.checks import Check, always
 from bertlab.inputs.audit.sample import Sample
-from bertlab.inputs.collator import Sequences
+from bertlab.inputs.streams import Sequences
 from bertlab.objectives.selection.base import Choice
 from bertlab.objectives.selection.words import WordSelection
 

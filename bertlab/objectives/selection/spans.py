@@ -9,7 +9,7 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Int32, UInt32, UInt64
-from bertlab.inputs.collator import Sequences
+from bertlab.inputs.streams import INPUTS, Sequences, Stream
 from bertlab.objectives.selection.words import Words, WordSelection
 
 _NEVER = np.uint32(0xFFFFFFFF)
@@ -52,9 +52,8 @@ def _mean_run(selection: SpanSelection, mask_prob: float, length: int) -> float:
     tokens[:, 0], tokens[:, -1] = cls, sep
     nothing = np.zeros(count, np.int32)
     numbers = np.arange(count, dtype=np.int64)
-    sequences = Sequences(
-        tokens, np.zeros((count, 0), np.int32), nothing + length - 2, nothing + length, nothing, nothing, numbers, 0
-    )
+    streams = {INPUTS: Stream(tokens, nothing + length)}
+    sequences = Sequences(streams, np.zeros((count, 0), np.int32), nothing + length - 2, numbers, 0)
     choice = selection.prepare(mask_prob, tokenizer, length)(sequences, keyed.bits(keyed.key("runs"), numbers))
     ordered = np.sort(np.where(choice.used > 0, choice.numbers, 2 * length), axis=1)
     begins = (np.diff(ordered, axis=1, prepend=-2) != 1) & (ordered < length)

@@ -7,8 +7,9 @@ import torch
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.heads import PretrainingModel, TensorBatch
+from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop import huggingface
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM, MaskedLM, SentenceOrder
 from bertlab.recipe.identity import canonical
 from bertlab.text.tokenizers import Unigram, WordPiece, base
@@ -38,7 +39,7 @@ def assert_same_logits(ours, theirs):
     every = torch.arange(TOKENS).expand_as(tokens)
     with torch.no_grad():
         expected = theirs.eval()(input_ids=tokens, token_type_ids=segments, attention_mask=real.long())
-        batch = TensorBatch(tokens, segments, lengths, {loss.kind: {"positions": every} for loss in ours.objective})
+        batch = TensorBatch.of(tokens, segments, lengths, {loss.kind: {"positions": every} for loss in ours.objective})
         masked, *pairs = (ours.eval().logits(batch, loss.kind) for loss in ours.objective)
     logits = expected["prediction_logits"] if "prediction_logits" in expected else expected["logits"]
     assert logits.std() > 0.1

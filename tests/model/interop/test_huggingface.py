@@ -9,8 +9,9 @@ import torch
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
-from bertlab.model.heads import PretrainingModel, TensorBatch
+from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop import checkpoint, huggingface
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
 from bertlab.text.tokenizers import ByteLevelBPE, WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
@@ -65,7 +66,7 @@ def assert_same_logits(ours, theirs, padded):
     with torch.no_grad():
         expected = theirs.eval()(input_ids=tokens, token_type_ids=segments, attention_mask=real.long())
         arrays = {loss.kind: {"positions": every} for loss in ours.objective}
-        batch = TensorBatch(tokens, segments, lengths if padded else None, arrays)
+        batch = TensorBatch.of(tokens, segments, lengths if padded else None, arrays)
         masked, *relation = (ours.eval().logits(batch, loss.kind) for loss in ours.objective)
     logits = expected["prediction_logits"] if "prediction_logits" in expected else expected["logits"]
     assert logits.std() > 0.1
@@ -120,7 +121,7 @@ def test_the_written_tokenizer_gives_pairs_the_segments_of_the_model(made, segme
     theirs = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()
     ids = pair["input_ids"]
     segments = ((ids == tokenizer.sep).cumsum(1) - (ids == tokenizer.sep).long()) * (segments - 1)
-    batch = TensorBatch(ids, segments, None, {"masked_lm": {"positions": torch.arange(ids.shape[1])[None]}})
+    batch = TensorBatch.of(ids, segments, None, {"masked_lm": {"positions": torch.arange(ids.shape[1])[None]}})
     with torch.no_grad():
         logits = ours.eval().logits(batch, "masked_lm")
         torch.testing.assert_close(theirs(**pair).logits, logits, rtol=0, atol=1e-5)

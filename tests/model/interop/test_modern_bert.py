@@ -7,8 +7,9 @@ import torch
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.heads import PretrainingModel, TensorBatch
+from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop import huggingface
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.recipe.identity import canonical
 from bertlab.text.tokenizers import ModernBPE
@@ -55,7 +56,7 @@ def assert_same(ours, theirs, pad):
     with torch.no_grad():
         expected = theirs.eval()(input_ids=tokens, attention_mask=real.long(), output_hidden_states=True)
         states = ours.eval().encoder.hidden_states(tokens, segments, lengths)
-        logits = ours.logits(TensorBatch(tokens, segments, lengths, every), MaskedLM.kind)
+        logits = ours.logits(TensorBatch.of(tokens, segments, lengths, every), MaskedLM.kind)
     assert len(states) == len(expected.hidden_states) == 6
     for found, wanted in zip(states, expected.hidden_states, strict=True):
         torch.testing.assert_close(found[real], wanted[real], rtol=0, atol=1e-5)

@@ -9,8 +9,9 @@ import torch
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.heads import PretrainingModel, TensorBatch
+from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop import huggingface
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import MaskedLM
 from bertlab.recipe.identity import canonical
 from bertlab.text.tokenizers import SPECIALS, ByteLevelBPE
@@ -59,7 +60,7 @@ def assert_same_logits(ours, theirs, pad):
     every = {MaskedLM.kind: {"positions": torch.arange(TOKENS).expand_as(tokens)}}
     with torch.no_grad():
         expected = theirs.eval()(input_ids=tokens, attention_mask=real.long(), **seen).logits
-        found = ours.eval().logits(TensorBatch(tokens, segments, lengths, every), MaskedLM.kind)
+        found = ours.eval().logits(TensorBatch.of(tokens, segments, lengths, every), MaskedLM.kind)
     assert expected.std() > 0.1
     torch.testing.assert_close(found[real], expected[real], rtol=0, atol=1e-5)
 

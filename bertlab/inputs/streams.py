@@ -1,0 +1,159 @@
+"""Batches as streams of tokens: what formats make of text, and what losses make of that."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
+
+from bertlab.arrays import Array, Int32, Int64, UInt8
+
+Arrays = Mapping[str, Array]
+
+INPUTS = "inputs"
+"""The stream that a format makes of text, and that an encoder reads."""
+_STEP = 8
+"""Trimmed widths are multiples of it: for each new shape the matrix library compiles its kernels anew."""
+
+
+class Stream(NamedTuple):
+    """B sequences of T tokens."""
+
+    tokens: Int32
+    """(B, T) ids; [PAD] beyond a sequence's length."""
+    lengths: Int32
+    """(B,) tokens that are not padding."""
+
+
+@dataclass(frozen=True)
+class Sequences:
+    """B sequences of text, from which the losses make their inputs and labels, one after the other."""
+
+    streams: Mapping[str, Stream]
+    """The streams by name, as the losses before have left them; a loss may change their tokens in place."""
+    before: Int32
+    """(B, N) ordinary tokens before each of the N inner [SEP] of the text."""
+    ordinary: Int32
+    """(B,) ordinary tokens of the text: all but [CLS], [SEP] and [PAD]."""
+    sequence_ids: Int64
+    """(B,) equal ids mean equal tokens before any loss changes them, as in the `Batch`."""
+    epoch: int
+    """The one epoch of all B sequences, from 0."""
+    format: Arrays = field(default_factory=dict)
+    """What the format has added, as in the `Batch`."""
+    arrays: Mapping[str, Arrays] = field(default_factory=dict)
+    """What the losses before have added, by their kind."""
+    marks: UInt8 = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint8))
+    """(B, T) the linguistic spans that each ordinary token is in, as `text.annotation` marks them; empty if no loss
+    reads them."""
+
+    @property
+    def tokens(self) -> Int32:
+        """(B, T) ids of the stream `INPUTS`, contiguous; a loss may change them in place."""
+        return self.streams[INPUTS].tokens
+
+    @property
+    def lengths(self) -> Int32:
+        """(B,) tokens of the stream `INPUTS` that are not padding."""
+        return self.streams[INPUTS].lengths
+
+    def positions(self, numbers: Int32) -> Int32:
+        """The positions (B, K) of the ordinary tokens with these numbers (B, K) in the text."""
+        positions = numbers + np.int32(1)  # behind [CLS]
+        for column in self.before.T:
+            positions += numbers >= column[:, None]
+        return positions
+
+
+@dataclass(frozen=True)
+class Batch:
+    """B sequences: streams of tokens, and the arrays that their format and the losses add."""
+
+    streams: Mapping[str, Stream]
+    """The streams by name: `INPUTS`, and those that losses make."""
+    format: Arrays
+    """What the format adds. In formats of pairs: `segments` (B, T), 0 for the first segment with its specials, 1 for
+    the second, 0 for padding; `random_second` (B,), 1 if the second segment is from another document, else 0; `order`
+    (B,), 1 if the segments, which follow each other in the text, are exchanged, 0 if they are not but could be, -1 if
+    segments are never exchanged, or if the form of the pair would reveal the order."""
+    arrays: Mapping[str, Arrays]
+    """What each loss adds, by its kind. If a loss adds `weights` (B, K), its arrays of two axes have K slots; the first
+    ones are used and have a weight above 0."""
+    sequence_ids: Int64
+    """(B,) equal ids mean equal tokens before any loss changes them. In the first epoch the id is the offset in the
+    text of the first token that the sequence stands for."""
+    epochs: Int64
+    """(B,) the epoch of each sequence."""
+
+    @property
+    def tokens(self) -> Int32:
+        """(B, T) ids of the stream `INPUTS`."""
+        return self.streams[INPUTS].tokens
+
+    @property
+    def lengths(self) -> Int32:
+        """(B,) tokens of the stream `INPUTS` that are not padding."""
+        return self.streams[INPUTS].lengths
+
+    def map(self, change: Callable[..., Array], *others: Batch) -> Batch:
+        """The batch with each array changed: `change` maps it, and the same array of each of the `others`, to one."""
+        batches = (self, *others)
+
+        def mapped(*arrays: Arrays) -> dict[str, Array]:
+            return {name: change(*(by_name[name] for by_name in arrays)) for name in arrays[0]}
+
+        streams = {name: Stream(*map(change, *(batch.streams[name] for batch in batches))) for name in self.streams}
+        return Batch(
+            streams,
+            mapped(*(batch.format for batch in batches)),
+            {kind: mapped(*(batch.arrays[kind] for batch in batches)) for kind in self.arrays},
+            change(*(batch.sequence_ids for batch in batches)),
+            change(*(batch.epochs for batch in batches)),
+        )
+
+    def take(self, low: int, high: int) -> Batch:
+        """The sequences from `low` up to `high`."""
+        part = slice(low, high)  # written out: small batches cost little else
+        return Batch(
+            {name: Stream(tokens[part], lengths[part]) for name, (tokens, lengths) in self.streams.items()},
+            {name: array[part] for name, array in self.format.items()},
+            {kind: {name: array[part] for name, array in added.items()} for kind, added in self.arrays.items()},
+            self.sequence_ids[part],
+            self.epochs[part],
+        )
+
+    def trimmed(self) -> Batch:
+        """The batch without the slots, and the columns beyond the next `_STEP`, that all its sequences leave empty."""
+        streams = {
+            name: Stream(_columns(each.tokens, each.lengths), each.lengths) for name, each in self.streams.items()
+        }
+        form = {
+            name: _columns(array, self.lengths) if array.ndim == 2 else array for name, array in self.format.items()
+        }
+        arrays = dict(self.arrays)
+        for kind, added in self.arrays.items():
+            if "weights" in added:
+                slots = int((added["weights"] > 0).sum(axis=1).max())
+                used = {name: array[:, :slots].copy() for name, array in added.items() if array.ndim == 2}
+                arrays[kind] = {**added, **used}
+        return dataclasses.replace(self, streams=streams, format=form, arrays=arrays)
+
+
+def _columns(array: Int32, lengths: Int32) -> Int32:
+    """The columns of an array (B, T) that sequences of `lengths` (B,) use, up to the next `_STEP`."""
+    return array[:, : -(-int(lengths.max()) // _STEP) * _STEP].copy()
+
+
+def joined(parts: Sequence[Batch]) -> Batch:
+    """The sequences of several batches as one, padded with zeros to the widest."""
+
+    def join(*arrays: Array) -> Array:
+        if arrays[0].ndim == 2:
+            width = max(array.shape[1] for array in arrays)
+            arrays = tuple(np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays)
+        return np.concatenate(arrays)
+
+    return parts[0].map(join, *parts[1:])
