@@ -38,7 +38,7 @@ def report(
     Example: bertlab report masking --out reports
     """
     from bertlab.report import page
-    from bertlab.report.pages.agreement import summary
+    from bertlab.report.pages import notes
     from bertlab.store.merge import Joined, opened
 
     check_fail_on(fail_on)
@@ -53,8 +53,8 @@ def report(
         print_json(agreed | results_data(written.evidence))
         return 1 if failing(written.evidence, fail_on) else 0
     print_results(written.evidence, differences=True)
-    if written.agreement.final:
-        say(summary(written.agreement))
+    for line in notes("agreement_summary", written.agreement):
+        say(line)
     if written.changes:
         say(f"Since {written.changes.since}: {written.changes.summary}")
     first, *rest = written.pages

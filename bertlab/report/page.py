@@ -18,8 +18,8 @@ from bertlab.names import ALL
 from bertlab.report.agreement import Agreement, agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages import agreement as agreement_pages
 from bertlab.report.pages import chapter, decided, latex, notes, render, summary, undecided
+from bertlab.report.plots.agreement import figures
 from bertlab.store import writes
 from bertlab.store.runs import Store
 
@@ -98,7 +98,7 @@ def write(
     except OSError as error:
         raise Unwritable(out, error) from error
     pages = [path for path in paths if path.suffix in (".md", ".html", ".tex")]
-    own = Agreement(tuple(each for each in agreed.comparisons if each.study in names))
+    own = Agreement(agreed.comparisons[agreed.comparisons["study"].isin(names)])
     csv_files = [path for path in paths if path.suffix == ".csv"]
     return Report(sorted(pages, key=lambda path: path.stem != "index"), csv_files, chosen, own, changes)
 
@@ -131,9 +131,16 @@ def _files(
             yield f"{made.stem}.md", render("study.md.j2", chapter=made)
         if "latex" in formats:
             yield f"{made.stem}.tex", latex.study(made)
-    if agreed.final:
+    if len(agreed.final):
         yield "agreement.csv", tidy.csv(tidy.agreement(agreed))
-        yield from agreement_pages.files(agreed, formats)
+        drawn = figures(agreed)
+        yield from ((f"figures/agreement-{kind}.svg", svg) for kind, (svg, _) in drawn.items())
+        pages = [name for name in ("html", "md") if name in formats]
+        yield from (
+            (f"agreement.{name}", render(f"agreement.{name}.j2", found=agreed, figures=drawn)) for name in pages
+        )
+        if "latex" in formats:
+            yield "agreement.tex", latex.agreement(agreed)
     if changes:
         yield "compare.csv", tidy.csv(changes.values)
     written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
@@ -146,7 +153,6 @@ def _files(
         "written": written,
         "changes": changes,
         "agreed": agreed,
-        "agreement": agreement_pages.summary(agreed) if agreed.final else "",
     }
     for name in ("html", "md"):
         if name in formats:

@@ -193,13 +193,9 @@ def noise(known: Iterable[tuple[Evidence, Sequence[Spread]]]) -> pandas.DataFram
 def agreement(found: Agreement) -> pandas.DataFrame:
     """A line for each pair of variants on each measurement, endpoint and milestone.
 
-    Differences are `variant` minus `other`, published ones of the end of pre-training: see `agreement.Comparison`.
+    Differences are `variant` minus `other`, published ones of the end of pre-training: see `agreement.COLUMNS`.
     """
-    lines = [
-        {name: getattr(each, name) for name in AGREEMENT if name != "seeds"} | {"seeds": len(each.by_seed)}
-        for each in found.comparisons
-    ]
-    return pandas.DataFrame(lines, columns=list(AGREEMENT), dtype=object)
+    return found.comparisons.assign(seeds=found.comparisons["seeds"].map(len))[list(AGREEMENT)]
 
 
 def _ends(prefix: str, found: Interval | None) -> dict[str, float]:

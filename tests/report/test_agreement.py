@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 from bertlab.report import page
@@ -22,15 +23,16 @@ from bertlab.report.agreement import (
     METRIC,
     NO_FLOOR,
     Agreement,
-    Comparison,
     Halves,
     Share,
     agreement,
+    compared,
     interval,
+    table,
 )
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages.agreement import notes, overall, summary
+from bertlab.report.pages import notes
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Interval
 from bertlab.store.runs import Store
@@ -38,13 +40,25 @@ from bertlab.store.runs import Store
 BASELINE, MASKED, RANDOM = "80/10/10", "100/0/0", "0/0/100"
 
 
-def compared(*by_seed: float, published: float = 1.0, study: str = "masking", **changes: Any) -> Comparison:
+def pair(*by_seed: float, published: float = 1.0, study: str = "masking", **changes: Any) -> dict[str, Any]:
     """A pair whose measured differences at seeds 0, 1, ... are these."""
     known: dict[str, Any] = {"scale": "tiny", "setting": "on a corpus", "key": "", "measurement": "MNLI"}
     known |= {"endpoint": METRIC, "variant": "one", "other": "two", "milestone": 100, "flops": None, "in_points": True}
     known |= {"place": "tiny on a corpus", "floors": NO_FLOOR, "runs": frozenset()}
-    seeds = dict(enumerate(by_seed))
-    return Comparison(**{**known, "study": study, "published": published, "by_seed": seeds, **changes})
+    return {**known, "study": study, "published": published, "by_seed": dict(enumerate(by_seed)), **changes}
+
+
+def of(*pairs: dict[str, Any]) -> pandas.DataFrame:
+    return compared(pairs)
+
+
+def final(found: Agreement) -> list[Any]:
+    return [*found.final.itertuples()]
+
+
+def summary(found: Agreement) -> str:
+    (line,) = notes("agreement_summary", found)
+    return line
 
 
 def measured(builder: Any, points: dict[str, dict[str, Sequence[float]]], **record: Any) -> Evidence:
@@ -67,7 +81,7 @@ POINTS = {
 
 def test_every_pair_whose_published_values_differ(builder: Any) -> None:
     found = agreement([measured(builder, POINTS)])
-    known = [(e.measurement, e.variant, e.other, e.published, e.measured, e.agrees) for e in found.final]
+    known = [(e.measurement, e.variant, e.other, e.published, e.measured, e.agrees) for e in final(found)]
     assert known == [
         ("MNLI", MASKED, BASELINE, 0.1, 0.5, True),
         ("MNLI", RANDOM, BASELINE, -0.6, 0.25, False),
@@ -97,7 +111,7 @@ def test_pairs_by_what_the_baseline_has_learned(builder: Any) -> None:
     assert summary(found).endswith(
         " Where the baseline is above every floor, or none is known: 1 of 2, 50 % (0 to 50 %)."
     )
-    assert [line[:2] for line in overall(found).rows] == [
+    assert [line[:2] for line in table(found).rows] == [
         ("paper's metric", "5"),
         (f"paper's metric, {ABOVE} or none known", "2"),
     ]
@@ -106,26 +120,22 @@ def test_pairs_by_what_the_baseline_has_learned(builder: Any) -> None:
 def test_the_baseline_is_a_variant_like_the_others(builder: Any) -> None:
     evidence = measured(builder, POINTS)
     one, two = (agreement([dataclasses.replace(evidence, baseline=each)]) for each in (BASELINE, RANDOM))
-    assert {(e.variant, e.other) for e in one.final} != {(e.variant, e.other) for e in two.final}
+    assert {(e.variant, e.other) for e in final(one)} != {(e.variant, e.other) for e in final(two)}
     assert one.overall == two.overall
     assert one.overall[METRIC][1] is not None
 
 
 def test_swapped_variants_change_nothing() -> None:
-    pairs = [compared(*each, published=p) for each, p in (((1.0, -3.0), 0.2), ((2.0, -1.0), -3.0), ((0.5, 0.0), 1.5))]
-    swapped = [
-        dataclasses.replace(
-            each,
-            variant=each.other,
-            other=each.variant,
-            published=-each.published,
-            by_seed={seed: -value for seed, value in each.by_seed.items()},
-        )
-        for each in pairs
+    lines = [pair(*each, published=p) for each, p in (((1.0, -3.0), 0.2), ((2.0, -1.0), -3.0), ((0.5, 0.0), 1.5))]
+    turned = [
+        {**line, "variant": line["other"], "other": line["variant"], "published": -line["published"]}
+        | {"by_seed": {seed: -value for seed, value in line["by_seed"].items()}}
+        for line in lines
     ]
+    pairs, swapped = of(*lines), of(*turned)
     assert Share.of(pairs) == Share.of(swapped) == Share(1, 3, 0)
     assert interval(pairs) == interval(swapped)
-    assert [each.size for each in pairs] == [each.size for each in swapped]
+    assert [*pairs["size"]] == [*swapped["size"]]
 
 
 def test_untrained_variants_and_variants_of_the_same_runs_are_no_pairs(builder: Any) -> None:
@@ -139,9 +149,9 @@ def test_untrained_variants_and_variants_of_the_same_runs_are_no_pairs(builder: 
     evidence = gather_all(Store(builder.root))[0]
     cells = tuple(dataclasses.replace(cell, value=50.0 + place) for place, cell in enumerate(evidence.cells))
     assert evidence.untrained(RANDOM)
-    assert agreement([dataclasses.replace(evidence, cells=cells)]).final == []
+    assert agreement([dataclasses.replace(evidence, cells=cells)]).final.empty
     apart = tuple(dataclasses.replace(cell, run_id=cell.variant) for cell in cells)
-    assert [e.variant for e in agreement([dataclasses.replace(evidence, cells=apart)]).final] == [MASKED]
+    assert [*agreement([dataclasses.replace(evidence, cells=apart)]).final["variant"]] == [MASKED]
 
 
 def test_less_is_better(builder: Any) -> None:
@@ -160,42 +170,44 @@ def test_less_is_better(builder: Any) -> None:
     evidence = gather_all(Store(builder.root))[0]
     # the paper's 83.6 - 84.2 < 0: by accuracy, and so by likelihood, the variant is worse there; here it scores higher
     more = agreement([evidence])
-    assert {e.endpoint: (e.published, e.agrees) for e in more.final} == {
+    assert {e.endpoint: (e.published, e.agrees) for e in final(more)} == {
         METRIC: (-0.6, False),
         LIKELIHOOD: (-0.6, True),
     }
     assert more.overall[MATCHED] == more.overall[METRIC]
     cells = tuple(dataclasses.replace(cell, metric="perplexity") for cell in evidence.cells)
     less = agreement([dataclasses.replace(evidence, cells=cells)])
-    known = {e.endpoint: (e.published, round(e.measured, 6), e.agrees) for e in less.final}
+    known = {e.endpoint: (e.published, round(e.measured, 6), e.agrees) for e in final(less)}
     assert known == {METRIC: (-0.6, 50.0, False), LIKELIHOOD: (0.6, -20.0, False)}
 
 
 def test_a_measured_zero_has_no_sign() -> None:
-    zero = compared(0.1, 0.2, -0.3)
-    assert zero.measured != 0, "by rounding alone"
-    assert Share.of([zero, compared(1.0), compared(-1.0)]) == Share(1, 3, 1)
+    pairs = of(pair(0.1, 0.2, -0.3), pair(1.0), pair(-1.0))
+    assert pairs["measured"][0] != 0, "by rounding alone"
+    assert Share.of(pairs) == Share(1, 3, 1)
 
 
 def test_halves_of_the_seeds() -> None:
     """Of 1, 2, -4 and 3, two seeds sum up to 3, -3 or 4, and the others to -1, 5 or -2."""
-    pair = compared(1.0, 2.0, -4.0, 3.0)
-    assert pair.halves == (0.0, 0.5)
-    assert compared(1.0, 2.0, 3.0, published=-1.0).halves == (1.0, 0.0)
-    assert compared(0.0, 0.0).halves == (0.0, 0.0), "a zero has no sign"
-    assert compared(1.0).halves is None
-    assert compared(*[1.0] * 12, *[-1.0] * 20).halves == (1.0, 1.0), "the first twelve"
-    found = Agreement((pair, compared(1.0, 1.0), compared(1.0), compared(1.0, -1.0, endpoint=LIKELIHOOD)))
+    four = pair(1.0, 2.0, -4.0, 3.0)
+    assert Halves.of(of(four)) == Halves(1, 0.0, 0.5)
+    assert Halves.of(of(pair(1.0, 2.0, 3.0, published=-1.0))) == Halves(1, 1.0, 0.0)
+    assert Halves.of(of(pair(0.0, 0.0))) == Halves(1, 0.0, 0.0), "a zero has no sign"
+    assert Halves.of(of(pair(1.0))) is None
+    assert Halves.of(of(pair(*[1.0] * 12, *[-1.0] * 20))) == Halves(1, 1.0, 1.0), "the first twelve"
+    found = Agreement(of(four, pair(1.0, 1.0), pair(1.0), pair(1.0, -1.0, endpoint=LIKELIHOOD)))
     assert (found.halves[METRIC], found.halves[LIKELIHOOD]) == (Halves(2, 0.5, 0.75), Halves(1, 0.0, 0.5))
-    assert [row[-2:] for row in overall(found).rows] == [("50 %", "75 %"), ("0 %", "50 %")]
-    heads = overall(found).columns[-2:]
+    assert [row[-2:] for row in table(found).rows] == [("50 %", "75 %"), ("0 %", "50 %")]
+    heads = table(found).columns[-2:]
     assert heads == ("halves agree", "half agrees with the paper")
-    assert all(f"{head.capitalize()}: " in " ".join(notes(found)) for head in heads), "a note explains each"
+    assert all(f"{head.capitalize()}: " in " ".join(notes("agreement_notes", found)) for head in heads), (
+        "a note explains each"
+    )
     known = {"pairs": 2, "with_each_other": 0.5, "with_published": 0.75}
     assert found.figures()["overall"][METRIC]["halves"] == known
-    alone = Agreement((compared(1.0),))
+    alone = Agreement(of(pair(1.0)))
     assert alone.halves[METRIC] is None
-    assert overall(alone).rows[0][-2:] == ("", "")
+    assert table(alone).rows[0][-2:] == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -203,45 +215,45 @@ def test_halves_of_the_seeds() -> None:
     [(-0.4, "below 0.5 points"), (0.5, "0.5 to 1 point"), (84.3 - 83.3, "1 to 2 points"), (-2.0, LARGEST)],
 )
 def test_sizes(published: float, size: str) -> None:
-    assert compared(1.0, published=published).size == size
-    assert compared(1.0, published=published, in_points=False).size == "not in points"
+    pairs = of(pair(1.0, published=published), pair(1.0, published=published, in_points=False))
+    assert [*pairs["size"]] == [size, "not in points"]
 
 
 def test_a_share_that_is_not_above_a_coin_says_so_and_a_large_study_is_named() -> None:
-    even = [compared(sign, study=f"s{number}") for number, sign in enumerate((1.0, -1.0) * 4)]
-    text = summary(Agreement(tuple(even)))
+    even = [pair(sign, study=f"s{number}") for number, sign in enumerate((1.0, -1.0) * 4)]
+    text = summary(Agreement(of(*even)))
     assert "That is not significantly above a coin." in text
     assert "without it" not in text, "each study is an eighth"
-    large = [dataclasses.replace(compared(1.0, study="large"), measurement=f"m{number}") for number in range(4)]
-    text = summary(Agreement((*even, *large)))
+    large = [pair(1.0, study="large", measurement=f"m{number}") for number in range(4)]
+    text = summary(Agreement(of(*even, *large)))
     assert " large has 4 of these pairs; without it: 4 of 8, 50 %." in text
-    assert "a coin" not in summary(Agreement(tuple(compared(1.0, study=f"s{number}") for number in range(8))))
+    assert "a coin" not in summary(Agreement(of(*(pair(1.0, study=f"s{number}") for number in range(8)))))
 
 
 def test_one_study_with_one_seed_has_no_interval(builder: Any) -> None:
-    assert interval([]) is None
-    assert interval([compared(1.0), compared(-1.0)]) is None
+    assert interval(of()) is None
+    assert interval(of(pair(1.0), pair(-1.0))) is None
     found = agreement([measured(builder, {name: {"MNLI": each["MNLI"][:1]} for name, each in POINTS.items()})])
     assert summary(found).startswith("2 of 3 measured differences have the published sign, 1 is zero: ")
     assert summary(found).endswith(
         "67 % (over 1 seed of one study; no interval: some variants have fewer than 4 seeds)."
     )
-    assert "More seeds (--seeds 4) or a second study" in notes(found)[-1]
+    assert "More seeds (--seeds 4) or a second study" in notes("agreement_notes", found)[-1]
 
 
 def test_an_interval_of_one_endpoint_does_not_hide_that_the_other_has_none() -> None:
-    pairs = [compared(1.0), compared(1.0, study="other"), compared(1.0, endpoint=LIKELIHOOD)]
-    texts = notes(Agreement(tuple(pairs)))
+    pairs = [pair(1.0), pair(1.0, study="other"), pair(1.0, endpoint=LIKELIHOOD)]
+    texts = notes("agreement_notes", Agreement(of(*pairs)))
     assert [each.split(":")[0] for each in texts[2:]] == ["Interval", "No interval"]
-    assert [each.split(":")[0] for each in notes(Agreement(tuple(pairs[:2])))[2:]] == ["Interval"]
+    texts = notes("agreement_notes", Agreement(of(*pairs[:2])))
+    assert [each.split(":")[0] for each in texts[2:]] == ["Interval"]
 
 
 def test_the_interval_counts_studies() -> None:
-    agrees, differs = ([compared(sign, study=f"{sign}")] * 9 for sign in (1.0, -1.0))
-    assert interval([*agrees, *differs]) == Interval(0.0, 1.0), "half of the resamples draw one study twice"
-    assert interval([*agrees, *(dataclasses.replace(each, study="1") for each in agrees)]) == Interval(1.0, 1.0)
-    many = [compared(1.0 if place % 2 else -1.0, study=str(place)) for place in range(100)]
-    ends = interval(many)
+    agrees, differs = ([pair(sign, study=f"{sign}")] * 9 for sign in (1.0, -1.0))
+    assert interval(of(*agrees, *differs)) == Interval(0.0, 1.0), "half of the resamples draw one study twice"
+    assert interval(of(*agrees, *({**each, "study": "1"} for each in agrees))) == Interval(1.0, 1.0)
+    ends = interval(of(*(pair(1.0 if place % 2 else -1.0, study=str(place)) for place in range(100))))
     assert ends is not None
     # of 100 draws with chance 1/2, 95 % give 40 to 60
     assert (ends.low, ends.high) == (pytest.approx(0.4, abs=0.02), pytest.approx(0.6, abs=0.02))
@@ -249,17 +261,16 @@ def test_the_interval_counts_studies() -> None:
 
 def test_pairs_of_a_section_share_the_drawn_seeds() -> None:
     # the mean is above 0 unless three or four draws are of the seeds below it, which 5 of 16 resamples do
-    pairs = [compared(3.0, -1.0, 3.0, -1.0)] * 50
+    pairs = of(*[pair(3.0, -1.0, 3.0, -1.0)] * 50)
     assert Share.of(pairs).value == 1.0
     assert interval(pairs[:1]) == interval(pairs) == Interval(0.0, 1.0), "independent draws would give 0.8 to 0.95"
-    apart = [compared(0.0, by_seed=dict.fromkeys(range(seed, seed + 4), 1.0)) for seed in (0, 2)]
-    assert interval(apart) == Interval(1.0, 1.0)
-    assert interval([compared(3.0, -1.0, 3.0)]) is None, "too few seeds"
+    apart = [pair(0.0, by_seed=dict.fromkeys(range(seed, seed + 4), 1.0)) for seed in (0, 2)]
+    assert interval(of(*apart)) == Interval(1.0, 1.0)
+    assert interval(of(pair(3.0, -1.0, 3.0))) is None, "too few seeds"
 
 
 def test_a_study_that_is_drawn_twice_draws_its_seeds_twice() -> None:
-    pairs = [compared(3.0, -1.0, 3.0, -1.0, study=str(place)) for place in range(40)]
-    ends = interval(pairs)
+    ends = interval(of(*(pair(3.0, -1.0, 3.0, -1.0, study=str(place)) for place in range(40))))
     assert ends is not None
     # 40 independent draws, each above 0 with chance 11/16; with the same seeds each time, 0.2 either way
     half = 1.96 * (11 / 16 * 5 / 16 / 40) ** 0.5
@@ -267,10 +278,9 @@ def test_a_study_that_is_drawn_twice_draws_its_seeds_twice() -> None:
 
 
 def test_pairs_of_few_seeds_count_in_every_resample() -> None:
-    few, many = [compared(-1.0)] * 3, [compared(1.0, 1.0, 1.0, 1.0)]
-    assert interval([*few, *many]) is None, "of one study, an interval needs four seeds of each pair"
-    others = [dataclasses.replace(each, study="other") for each in (*few, *many)]
-    assert interval([*few, *many, *others]) == Interval(0.25, 0.25)
+    pairs = [*[pair(-1.0)] * 3, pair(1.0, 1.0, 1.0, 1.0)]
+    assert interval(of(*pairs)) is None, "of one study, an interval needs four seeds of each pair"
+    assert interval(of(*pairs, *({**each, "study": "other"} for each in pairs))) == Interval(0.25, 0.25)
 
 
 @pytest.fixture
@@ -298,16 +308,16 @@ def test_a_pair_of_two_sections_with_the_same_runs_counts_once(builder: Any) -> 
     one, two = gather_all(Store(builder.root))
     both = agreement([one, two])
     assert [both.of(each).pairs for each in (one, two)] == [5, 5]
-    assert [each.measurement for each in both.on(METRIC)] == ["MNLI"] * 3 + ["NER"] * 2 + ["MNLI"] * 3
+    assert [*both.on(METRIC)["measurement"]] == ["MNLI"] * 3 + ["NER"] * 2 + ["MNLI"] * 3
 
 
 def test_the_curve_is_of_the_same_pairs_at_all_milestones(milestones: Evidence) -> None:
     found = agreement([milestones])
-    assert [(each.milestone, each.shares[METRIC]) for each in found.curve] == [
+    assert [(step["milestone"], step["shares"][METRIC]) for step in found.curve] == [
         (50, Share(0, 1, 0)),
         (100, Share(1, 1, 0)),
     ]
-    early, late = (each.flops for each in found.curve)
+    early, late = (step["flops"] for step in found.curve)
     assert early
     assert late == 2 * early
     assert found.overall[METRIC][0] == Share(2, 3, 0), "pairs count once, at the end"

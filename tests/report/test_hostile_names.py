@@ -122,7 +122,7 @@ def pictured(evidence: Evidence, alt: str) -> Chapter:
 
 
 def of_html(evidence: Evidence, alt: str) -> str:
-    known: dict[str, Any] = {"summary": "Of 1 claim 1 is open.", "changes": None, "agreement": "", "banner": []}
+    known: dict[str, Any] = {"summary": "Of 1 claim 1 is open.", "changes": None, "banner": []}
     chapters = [pictured(evidence, alt)]
     known |= {"decided": decided(chapters), "undecided": undecided(chapters)}
     return render("index.html.j2", chapters=chapters, agreed=agreement([evidence]), **known)

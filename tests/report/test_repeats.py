@@ -46,7 +46,7 @@ def test_a_second_column_of_the_same_runs_changes_no_result(study: Callable[...,
     assert (once.repeats, twice.repeats) == ({}, {AGAIN: "NER"})
     assert twice.points("0/0/100", AGAIN) == twice.points("0/0/100", "NER"), "it has its values"
     assert agreement([twice]).overall == agreement([once]).overall
-    assert {each.measurement for each in agreement([twice]).final} == {"MNLI", "NER"}
+    assert {*agreement([twice]).final["measurement"]} == {"MNLI", "NER"}
     alone, (*known, again) = findings.findings(once), findings.findings(twice)
     assert [(each.outcome, each.trial.adjusted) for each in known] == [
         (each.outcome, each.trial.adjusted) for each in alone
@@ -88,7 +88,7 @@ def test_variants_with_the_same_runs_need_not_have_the_same_seeds(builder: Any, 
     evidence = gather_all(Store(builder.root))[-1]
     assert evidence.duplicates == {"twin": "0/0/100"}
     assert evidence.trained == {"0/0/100": ["twin"], "80/10/10": [], "100/0/0": []}
-    pairs = {frozenset((each.variant, each.other)) for each in agreement([evidence]).final}
+    pairs = {*map(frozenset, agreement([evidence]).final[["variant", "other"]].to_numpy())}
     assert frozenset(("twin", "80/10/10")) in pairs
     assert frozenset(("twin", "0/0/100")) not in pairs, "their difference is none by definition"
     assert [each.noise for each in noise.spreads(evidence)] == [each.noise for each in noise.spreads(once)]

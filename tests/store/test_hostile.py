@@ -100,7 +100,7 @@ def store(exported, tmp_path):
 @pytest.fixture
 def asked(call, capsys, monkeypatch):
     """Gives a command: it may refuse, in lines, but not fail."""
-    for name, figures in (("pages", "pictures"), ("pages.agreement", "figures")):  # which take seconds
+    for name, figures in (("pages", "pictures"), ("page", "figures")):  # which take seconds
         monkeypatch.setattr(importlib.import_module(f"bertlab.report.{name}"), figures, lambda *_, **__: {})
 
     def asked(case, *arguments):

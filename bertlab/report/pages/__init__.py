@@ -17,7 +17,7 @@ from typing import Any
 import markupsafe
 
 from bertlab.names import filename, plain
-from bertlab.report import disagreements, escape, facts, findings, noise, tables, validity
+from bertlab.report import agreement, disagreements, escape, facts, findings, noise, tables, validity
 from bertlab.report.cells import FLOORS, LEXICAL, PLATEAU
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import Finding
@@ -175,7 +175,7 @@ def _environment(*, html: bool) -> Any:
         finalize=lambda value: plain(value) if html and type(value) is str else value,
     )
     known = {"facts": facts, "findings": findings, "noise": noise, "tables": tables, "disagreements": disagreements}
-    known["validity"] = validity
+    known |= {"validity": validity, "agreement": agreement}
     templates.globals |= {**known, "notes": notes, "SCRIPT": markupsafe.Markup(script), "SCRIPT_HASH": digest}
     templates.globals |= {each.__name__: each for each in (count, clusters, failures, floors_by_kind, narrow)}
     # with fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread

@@ -5,6 +5,8 @@ from collections.abc import Sequence
 
 from bertlab.names import plain
 from bertlab.report import tables
+from bertlab.report.agreement import Agreement, group_tables
+from bertlab.report.agreement import table as agreement_table
 from bertlab.report.evidence import Evidence
 from bertlab.report.findings import Finding
 from bertlab.report.pages import Chapter, notes
@@ -97,13 +99,16 @@ def _claims(found: Sequence[Finding]) -> tuple[Table, str]:
     return without, f"n = {known.pop()}." if known else ""
 
 
-def page(label: str, found: Sequence[Table], about: str) -> str:
-    """A file of plain tables, each labelled by its first column."""
+def agreement(found: Agreement) -> str:
+    """The tables of agreement, each labelled by its first column."""
     parts = [
         _table(
-            each, f"{about} by {each.columns[0]}.", f"tab:{label}:{each.columns[0].replace(' ', '-')}", published=False
+            table,
+            f"Signs that agree with the published ones, by {table.columns[0]}.",
+            f"tab:agreement:{table.columns[0].replace(' ', '-')}",
+            published=False,
         )
-        for each in found
+        for table in (agreement_table(found), *group_tables(found))
     ]
     return "\n".join([_HEADER, *parts])
 

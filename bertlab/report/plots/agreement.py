@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import operator
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from bertlab.report.agreement import ENDPOINTS, METRIC, Agreement
+from bertlab.report.agreement import ENDPOINTS, METRIC, SECTION, Agreement
 from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, SPAN, WIDTH, Key, applied, blank, label, legend, svg
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.wording import count
@@ -39,22 +40,23 @@ def figures(found: Agreement) -> dict[str, tuple[bytes, str]]:
 def _signs(found: Agreement) -> tuple[Figure, str] | None:
     from matplotlib.scale import SymmetricalLogScale
 
-    pairs = [each for each in found.on(METRIC) if each.in_points]
-    if not pairs:
+    pairs = found.on(METRIC)
+    pairs = pairs[pairs["in_points"].astype(bool)]
+    if pairs.empty:
         return None
     figure = blank(5.4)
     axes, strip = figure.subplots(2, height_ratios=(5, 1))
     keys: list[Key] = []
     for style, agrees in ((_AGREES, True), (_DIFFERS, False)):
-        own = [each for each in pairs if each.agrees is agrees]
-        axes.plot([each.published for each in own], [each.measured for each in own], **style, zorder=3)
-        keys.append((style, f"{'same sign' if agrees else 'another sign, or none'}: {count(len(own), 'pair')}"))
+        alike = pairs[pairs["agrees"] == agrees]
+        axes.plot(alike["published"], alike["measured"], **style, zorder=3)
+        keys.append((style, f"{'same sign' if agrees else 'another sign, or none'}: {count(len(alike), 'pair')}"))
     axes.axhline(0, color=PALE, linewidth=1.2, zorder=1)
     axes.axvline(0, color=PALE, linewidth=1.2, zorder=1)
-    for side, values in (("x", [each.published for each in pairs]), ("y", [each.measured for each in pairs])):
-        end = 1.25 * max(SPAN, *map(abs, values))
-        ticks = [each for each in _TICKS if abs(each) <= end]
-        names = [f"{each:+}".replace("-", "\N{MINUS SIGN}") if each else "0" for each in ticks]
+    for side, column in (("x", "published"), ("y", "measured")):
+        end = 1.25 * max(SPAN, pairs[column].abs().max())
+        ticks = [tick for tick in _TICKS if abs(tick) <= end]
+        names = [f"{tick:+}".replace("-", "\N{MINUS SIGN}") if tick else "0" for tick in ticks]
         axes.set(**{f"{side}scale": SymmetricalLogScale(None, linthresh=_LINEAR), f"{side}lim": (-end, end)})
         axes.set(**{f"{side}ticks": ticks, f"{side}ticklabels": names})
     axes.set_xlabel("published difference (points)")
@@ -83,23 +85,22 @@ def _share(axes: Axes, found: Agreement) -> list[Key]:
 def _curve(found: Agreement) -> tuple[Figure, str] | None:
     figure = blank(3.0)
     axes = figure.subplots()
-    by_section = Counter(each.section for each in found.curve if each.flops)
-    sections = {each.section: each for each in found.curve if by_section[each.section] > 1}
+    sections = [[*steps] for _, steps in itertools.groupby(found.curve, operator.itemgetter(*SECTION))]
+    sections = [steps for steps in sections if sum(bool(step["flops"]) for step in steps) > 1]
     if not sections:
         return None  # one budget is no curve
-    one_place = len({each.place for each in sections.values()}) == 1
+    one_place = len({steps[0]["place"] for steps in sections}) == 1
     keys: list[Key] = []
-    for place, (section, of) in enumerate(sections.items()):
-        steps = [each for each in found.curve if each.section == section]
-        colour: dict[str, Any] = {"color": COLOURS[place % len(COLOURS)]}
+    for number, steps in enumerate(sections):
+        colour: dict[str, Any] = {"color": COLOURS[number % len(COLOURS)]}
         drawn = False
         for endpoint, style in _ENDPOINTS.items():
-            shares = [(each.flops, each.shares[endpoint].value) for each in steps]
-            points = [(flops, share) for flops, share in shares if flops and share is not None]
-            axes.plot([at for at, _ in points], [100 * share for _, share in points], **style, **colour)
+            shares = [(step["flops"], step["shares"][endpoint].value) for step in steps]
+            points = [(flops, 100 * share) for flops, share in shares if flops and share is not None]
+            axes.plot([at for at, _ in points], [share for _, share in points], **style, **colour)
             drawn = drawn or bool(points)
         if drawn:
-            name = of.study if one_place else f"{of.study}, {of.place}"
+            name = steps[0]["study"] + ("" if one_place else f", {steps[0]['place']}")
             keys.append(({"linewidth": 2, **colour}, label(name, WIDTH / 2)))
     keys += [({**style, "color": INK}, ENDPOINTS[endpoint]) for endpoint, style in _ENDPOINTS.items()]
     axes.axhline(80, **_REFERENCE, zorder=1)
