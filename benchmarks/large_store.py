@@ -18,6 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.report import export
+from bertlab.store.forms import load, to_json
+from bertlab.store.record import Record
 from bertlab.store.runs import Store
 from bertlab.store.writes import folder
 
@@ -47,7 +49,7 @@ def with_seed(data: Any, ids: Mapping[str, str], seed: int) -> Any:
 def multiply(small: Store, root: Path, runs: int) -> int:
     """Writes a store with the runs of a small one for as many seeds as give `runs`; returns their number."""
     finished = [run for run in small.runs() if run.kind != "corpus"]
-    (record,) = small.records().values()
+    record = to_json(*small.records().values())
     seeds = -(-runs // len(finished))
     rows, cells = [], []
     for seed in range(seeds):
@@ -66,7 +68,7 @@ def multiply(small: Store, root: Path, runs: int) -> int:
                     (target / name).write_bytes(run.content(name))
             (target / "manifest.json").write_text(json.dumps(facts))
     request = record["requests"][0] | {"seeds": [*range(seeds)]}
-    Store(root).write_record("large", {**record, "requests": [request], "rows": rows, "cells": cells})
+    Store(root).write_record("large", load(Record, {**record, "requests": [request], "rows": rows, "cells": cells}))
     return seeds * len(finished)
 
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 import sys
 from collections.abc import Hashable, Iterable
 from functools import partial
-from typing import Any
 
 import script
 from blocks import Found, Settings, found
 
+from bertlab.store.record import Value
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 
@@ -29,14 +29,14 @@ class Recorded:
 
     def __init__(self, store: Store) -> None:
         self._runs = {run.id: run for run in store.runs()}
-        self.cells: list[tuple[dict[str, Any], Run, Run]] = []
-        """Each with its study, and the runs that it and its pre-training are."""
-        for record in (each for each in store.records(needed=()).values() if each["scale"] == SCALE):
-            for cell in record["cells"]:
-                if cell["run_id"] not in self._runs:
-                    raise script.Lacking(f"{store.root}: run {cell['run_id']} of '{record['study']}' is not finished")
-                own, trained = self._runs[cell["run_id"]], self._runs[cell["pretrain_id"]]
-                self.cells.append(({**cell, "study": record["study"]}, own, trained))
+        self.cells: list[tuple[str, Value, Run, Run]] = []
+        """The values, each with its study, and the runs that it and its pre-training are."""
+        for record in (each for each in store.records(needed=()).values() if each.scale == SCALE):
+            for value in record.cells:
+                if value.run_id not in self._runs:
+                    raise script.Lacking(f"{store.root}: run {value.run_id} of '{record.study}' is not finished")
+                own, trained = self._runs[value.run_id], self._runs[value.pretrain_id]
+                self.cells.append((record.study, value, own, trained))
         if not self.cells:
             command = f"bertlab ablate all --scale {SCALE}"
             raise script.Lacking(f"{store.root} has no studies at scale {SCALE}: run `{command}` there first")
@@ -47,13 +47,15 @@ class Recorded:
 
     def shared(self) -> float:
         """Seconds with everything once."""
-        return _seconds((run.id, run) for _, own, trained in self.cells for run in (own, trained, self.corpus(trained)))
+        return _seconds(
+            (run.id, run) for *_, own, trained in self.cells for run in (own, trained, self.corpus(trained))
+        )
 
     def by_cell(self) -> float:
         """Seconds with a corpus and a pre-training for each cell; a cell may have several fine-tuning seeds."""
         return _seconds(
-            ((*_row(cell), cell["measurement"], run.id), run)
-            for cell, own, trained in self.cells
+            ((*_row(study, value), value.measurement, run.id), run)
+            for study, value, own, trained in self.cells
             for run in (own, trained, self.corpus(trained))
         )
 
@@ -61,17 +63,17 @@ class Recorded:
         """Seconds with a pre-training for each row of each study, and each corpus once."""
         return _seconds(
             (key, run)
-            for cell, own, trained in self.cells
+            for study, value, own, trained in self.cells
             for key, run in (
-                ((*_row(cell), own.id), own),
-                ((*_row(cell), trained.id), trained),
+                ((*_row(study, value), own.id), own),
+                ((*_row(study, value), trained.id), trained),
                 (self.corpus(trained).id, self.corpus(trained)),
             )
         )
 
 
-def _row(cell: dict[str, Any]) -> tuple[Hashable, ...]:
-    return cell["study"], cell["variant"], cell["pretrain_seed"]
+def _row(study: str, value: Value) -> tuple[Hashable, ...]:
+    return study, value.variant, value.pretrain_seed
 
 
 def _seconds(runs: Iterable[tuple[Hashable, Run]]) -> float:

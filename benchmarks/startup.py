@@ -57,10 +57,10 @@ def _asked(store: Store) -> list[str]:
     records = [*store.records(needed=()).values()]
     if not records:
         return ["all", "--scale", "smoke"]
-    seeds = max(row["pretrain_seed"] for record in records for row in record["rows"]) + 1
-    random_init = any(row["variant"] == RANDOM_INIT for record in records for row in record["rows"])
-    asked = [record["study"] for record in records]
-    return [*asked, "--scale", records[0]["scale"], "--seeds", str(seeds), *(["--random-init"] if random_init else [])]
+    seeds = max(row.pretrain_seed for record in records for row in record.rows) + 1
+    random_init = any(row.variant == RANDOM_INIT for record in records for row in record.rows)
+    asked = [record.study for record in records]
+    return [*asked, "--scale", records[0].scale, "--seeds", str(seeds), *(["--random-init"] if random_init else [])]
 
 
 MEASURED = {"help": bare_help, "second": second}

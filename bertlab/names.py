@@ -1,5 +1,6 @@
 """Makes names from users and data safe to print and to use as file names."""
 
+import dataclasses
 import hashlib
 import re
 import unicodedata
@@ -23,11 +24,13 @@ def plain(text: str) -> str:
 
 
 def plain_data(value: Any) -> Any:
-    """JSON data with each text in it `plain`."""
+    """JSON data, or a dataclass of them, with each text in it `plain`."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.replace(value, **{name: plain_data(item) for name, item in vars(value).items()})
     if isinstance(value, Mapping):
         return {plain(str(name)): plain_data(item) for name, item in value.items()}
     if isinstance(value, list | tuple):
-        return [plain_data(item) for item in value]
+        return type(value)(plain_data(item) for item in value)
     return plain(value) if isinstance(value, str) else value
 
 

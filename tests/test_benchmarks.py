@@ -10,6 +10,8 @@ from types import SimpleNamespace
 
 import pytest
 
+from small_record import record, value
+
 FOLDER = Path(__file__).parents[1] / "benchmarks"
 
 
@@ -147,15 +149,15 @@ def test_sharing_counts_cells_and_rows(benchmark):
     def run(name, **science):
         return SimpleNamespace(id=name, seconds=lambda: 1.0, science=lambda: science)
 
-    def cell(variant, column, own):
-        seeds = {"pretrain_seed": 0, "pretrain_id": "trained"}
-        return {"variant": variant, "measurement": column, "run_id": own, **seeds}
+    def study(name, scale, *values):
+        cells = [value("trained", run_id, variant="BERT", measurement=column) for column, run_id in values]
+        return record(name, scale=scale, cells=tuple(cells))
 
     runs = [run("text"), run("trained", corpus="text"), run("mnli"), run("ner")]
     studies = [
-        {"study": "masking", "scale": "tiny", "cells": [cell("BERT", "MNLI", "mnli"), cell("BERT", "NER", "ner")]},
-        {"study": "nsp", "scale": "tiny", "cells": [cell("BERT", "MNLI", "mnli")]},
-        {"study": "nsp", "scale": "smoke", "cells": [cell("BERT", "MNLI", "other")]},
+        study("masking", "tiny", ("MNLI", "mnli"), ("NER", "ner")),
+        study("nsp", "tiny", ("MNLI", "mnli")),
+        study("nsp", "smoke", ("MNLI", "other")),
     ]
     recorded = sharing.Recorded(
         SimpleNamespace(root="runs", runs=lambda: runs, records=lambda needed: dict(enumerate(studies)))

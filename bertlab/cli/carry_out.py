@@ -103,8 +103,8 @@ def unlike_paper(plan: Plan) -> list[str]:
     lines = []
     for study in plan.request.studies:
         concerned: dict[str, list[str]] = {}
-        for each in differences(plan, study):
-            concerned.setdefault(each["what"], []).append(each["on"])
+        for difference in differences(plan, study):
+            concerned.setdefault(difference.what, []).append(difference.on)
         parts = [f"{what} ({', '.join(on)})" if any(on) else what for what, on in concerned.items()]
         if parts:
             lines.append(f"Differs from {study.source}, so only signs can be compared: {'; '.join(parts)}.")

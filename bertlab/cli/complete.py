@@ -124,6 +124,8 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
     def find(ctx: typer.Context) -> Iterator[str]:
         from bertlab.store import archive
         from bertlab.store.files import content
+        from bertlab.store.forms import load
+        from bertlab.store.record import Record
 
         root = Path(ctx.params.get("runs") or os.environ.get("BERTLAB_RUNS") or "runs")
         archived = archive.opened(root)
@@ -131,9 +133,9 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
         names += [run.path.name for kind in kinds for runs in archived.runs[kind].values() for run in runs]
         labels = {name.partition("--")[0]: name.partition("--")[2] for name in names}
         with suppress(OSError, ValueError, LookupError, TypeError):  # a record that cannot be read
-            records = [json.loads(archived.read("studies", name)) for name in archived.folders.get("studies", ())]
-            records += [json.loads(content(path, "record")) for path in sorted(root.glob("studies/*.json"))]
-            by_run = addresses.of_runs(records)
+            texts = [archived.read("studies", name) for name in archived.folders.get("studies", ())]
+            texts += [content(path, "record") for path in sorted(root.glob("studies/*.json"))]
+            by_run = addresses.of_runs(load(Record, json.loads(text)) for text in texts)
             yield from sorted(address for run_id in labels for address in by_run.get(run_id, ()))
         yield from sorted(labels.values())
         yield from labels

@@ -66,7 +66,7 @@ def _next(rounds: Rounds, *, retry: bool, keep: bool) -> tuple[dict[str, State],
 def _draw(rounds: Rounds, states: dict[str, State], places: set[Place]) -> tuple[Plan, Estimate]:
     """Prints a round; its plan and its cost."""
     plan = rounds.part(places)
-    looks = max(len(state.record.get("sequential", {}).get("looks", ())) for state in states.values())
+    looks = max(len(state.record.sequential.looks) if state.record.sequential else 0 for state in states.values())
     found = estimate(plan, rounds.store, rounds.machine, rounds.seconds, read_tasks=False)
     return plan, draw(plan, rounds.store, rounds.machine, f"round {looks + 1}", found)
 

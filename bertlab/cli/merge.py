@@ -36,11 +36,10 @@ def merge(
         say(plain(note))
     studies = []
     for record in records:
-        seeds = sorted({row["pretrain_seed"] for row in record["rows"]})
-        name = plain(f"{record['study']}, scale {record['scale']}")  # from other people's stores
-        say(f"{name}: {len(record['cells'])} values, seeds {', '.join(map(str, seeds))}")
-        about = {"study": record["study"], "scale": record["scale"]}
-        studies.append({**about, "values": len(record["cells"]), "seeds": seeds})
+        seeds = sorted({row.pretrain_seed for row in record.rows})
+        name = plain(f"{record.study}, scale {record.scale}")  # from other people's stores
+        say(f"{name}: {len(record.cells)} values, seeds {', '.join(map(str, seeds))}")
+        studies.append({"study": record.study, "scale": record.scale, "values": len(record.cells), "seeds": seeds})
     say(f"{into}: {copied} new runs, {present} were there. Next: `bertlab report --runs {into}`")
     if json:
         print_json({"into": str(into), "new": copied, "known": present, "studies": studies, "notes": notes})

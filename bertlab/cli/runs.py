@@ -80,9 +80,9 @@ def runs(
     records = store.records(needed=()).values()
     if study and ALL not in study:
         for name in study:
-            if name not in (names := {record["study"] for record in records}):
+            if name not in (names := {record.study for record in records}):
                 raise unknown("study with runs", name, names)
-        wanted = set().union(*(addresses.run_ids(record) for record in records if record["study"] in study))
+        wanted = set().union(*(addresses.run_ids(record) for record in records if record.study in study))
         rows = [row for row in rows if row[0] in wanted]
     known = addresses.of_runs(records)
     named = known

@@ -22,8 +22,6 @@ from bertlab.machine import Machine
 from bertlab.store.runs import Store
 from bertlab.wording import listed
 
-PLACE = ("study", "scale", "setting")
-
 
 def timed(
     request: Request,
@@ -42,11 +40,12 @@ def timed(
     if not studies or request.pretrained is not None:
         return request
     plan = planning.make(dataclasses.replace(request, only=(), seeds=request.seeds[:1]), machine)
-    asked = [tuple(record[name] for name in PLACE) for record in records(plan).values()]
-    found = store.records(needed=[study.name for study in studies]).values()
-    kept = [each for each in found if tuple(each[name] for name in PLACE) in asked]
-    steps = {each["study"]: each["timed"] for each in kept if "timed" in each}
-    speeds = {each["study"]: each["speeds"]["measured"] for each in kept if each.get("speeds", {}).get("measured")}
+    asked = {record.key for record in records(plan).values()}
+    stored = store.records(needed=[study.name for study in studies]).values()
+    alike_records = [record for record in stored if record.key in asked]
+    steps = {record.study: record.timed for record in alike_records if record.timed is not None}
+    speeds = {record.study: record.speeds.measured for record in alike_records if record.speeds}
+    speeds = {study: measured for study, measured in speeds.items() if measured}
     for study in studies if trials else ():
         alike = [] if study.name in steps or not _timed(study, request.only) else _timed(study)
         compared = [] if study.name in speeds else [*study.speeds]

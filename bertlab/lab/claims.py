@@ -21,7 +21,7 @@ def decidable(plan: Plan, study: Study) -> list[Claim]:
     known: dict[tuple[str, int, str], set[str]] = defaultdict(set)
     for cell in plan.cells_of[study.name]:
         known[cell.variant, cell.milestone, cell.measurement.name].add(cell.job.id)
-    deviations, recipe_sizes = {each["on"] for each in differences(plan, study)}, sizes_of(plan, study)
+    deviations, recipe_sizes = {difference.on for difference in differences(plan, study)}, sizes_of(plan, study)
     return [
         claim
         for claim in study.claims

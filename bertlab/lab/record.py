@@ -16,6 +16,7 @@ from bertlab.lab.statement import definition, statement, unlike
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.recipe.identity import by_kind, identity, leaves
 from bertlab.store import union
+from bertlab.store.record import AblateRequest, Difference, Record, Row, Speeds, Value
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.kinds.base import SETTINGS
@@ -25,23 +26,23 @@ GOOGLE = "google-bert/bert-base-"
 
 
 @without_collector()
-def records(plan: Plan, options: str = "") -> dict[str, dict[str, Any]]:
+def records(plan: Plan, options: str = "") -> dict[str, Record]:
     """The record of each study of a plan, by its file name, which is the same for equal settings.
 
     `options` are the options of the command line that define the setting, quoted for a shell.
     """
-    made = [_record(plan, study, options) for study in plan.request.studies]
-    return {union.name_of(record): record for record in made}
+    planned = [_record(plan, study, options) for study in plan.request.studies]
+    return {union.name_of(record): record for record in planned}
 
 
 @without_collector()
 def check(plan: Plan, store: Store) -> None:
     """Raises `BadInput` if the store has another study with the name of one that a plan has."""
-    known = store.records(needed=[study.name for study in plan.request.studies])
-    names = {record["study"] for record in known.values()}
+    stored = store.records(needed=[study.name for study in plan.request.studies])
+    names = {record.study for record in stored.values()}
     for study in plan.request.studies:
         if study.name in names:
-            union.join(known, _record(plan, study, ""), f"'{store.root}'")
+            union.join(stored, _record(plan, study, ""), f"'{store.root}'")
 
 
 def _setting(plan: Plan, study: Study) -> str:
@@ -51,15 +52,15 @@ def _setting(plan: Plan, study: Study) -> str:
     presets of single tasks, but for those that were revised.
     """
     request = plan.request
-    names = {catalog.find(each.task).name for each in study.measurements if each.task}
+    names = {catalog.find(measurement.task).name for measurement in study.measurements if measurement.task}
     first = _only(request.intermediate_task, names)
     scale = request.scale.following(study.at_paper)
-    given = _only(scale.given, {*names, *first.values(), *SETTINGS})
+    grouped = _only(scale.given, {*names, *first.values(), *SETTINGS})
     revised = _only(scale.tasks, names.intersection(scale.revised))
     left_out: dict[str, Any] = {"revised": (), "own_tasks": {}, "grid": {}, "assigned": (), "claim_seeds": 1}
     return identity(
         "record",
-        scale=dataclasses.replace(scale, given=given, tasks=revised, **left_out),
+        scale=dataclasses.replace(scale, given=grouped, tasks=revised, **left_out),
         text=plan.text,
         substitutes=_only(request.substitutes, names),
         intermediate_task=first,
@@ -67,63 +68,66 @@ def _setting(plan: Plan, study: Study) -> str:
     )
 
 
-def _only(given: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
-    return {name: value for name, value in given.items() if name in names}
+def _only(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if name in names}
 
 
-def _record(plan: Plan, study: Study, options: str) -> dict[str, Any]:
+def _record(plan: Plan, study: Study, options: str) -> Record:
     request, file = plan.request, study.file
     cells = plan.cells_of[study.name]
     measured = [cell.job for cell in cells if isinstance(cell.job, Measure)]
     pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
-    request_options = {
-        "study": file.given if file else study.name,
-        "options": options,
-        "seeds": list(request.seeds),
-        "finetune_seeds": request.finetune_seeds,
-        "only": list(request.only),
-        "random_init": request.random_init,
-    }
-    if request.claim_seeds or request.scale.claim_seeds > 1:  # the default is not one seed of everything
-        request_options["claim_seeds"] = list(request.claim_seeds)
-    if file:  # which may change and keep its name
-        request_options["file"] = union.mark(file.sources)
-    if request.measure:
-        request_options["measure"] = list(request.measure)
-    speeds = {"published": dict(study.speeds), "measured": dict(request.speeds.get(study.name, {}))}
-    return {
-        "study": study.name,
-        "setting": _setting(plan, study),
-        "definition": definition(study),
-        "requests": [request_options],
-        "sources": [dict(file.sources)] if file else [],
-        "baseline": study.baseline,
+    asked = _asked(plan, study, options)
+    speeds = Speeds(published=dict(study.speeds), measured=dict(request.speeds.get(study.name, {})))
+    return Record(
+        study=study.name,
+        setting=_setting(plan, study),
+        definition=definition(study),
+        requests=(asked,),
+        sources=(dict(file.sources),) if file else (),
+        baseline=study.baseline,
         **statement(study, request.timed.get(study.name, {})),
-        "sizes": sizes_of(plan, study),
-        "scale": request.scale.name,
-        "differences": differences(plan, study),
-        **({"name": request.name} if request.name else {}),
-        "command": union.command([request_options], request.name),
-        "corpus": list(plan.corpora),
-        "pretrained": request.pretrained.label if request.pretrained else "",
-        "world": plan.world,
-        "substitutes": dict(request.substitutes),
-        "intermediate_task": {job.data.name: job.intermediate_task.name for job in measured if job.intermediate_task},
-        "tries": list(request.tries),
-        **({"timed": dict(request.timed[study.name])} if study.name in request.timed else {}),
-        **({"speeds": speeds} if study.speeds else {}),
-        "searched": {task: dict(changes) for task, changes in request.searched.items()},
-        "rows": [
-            {
-                "variant": cell.variant,
-                "pretrain_seed": cell.pretrain.seed,
-                "pretrain_id": cell.pretrain.id,
-                "corpus_id": cell.pretrain.corpus.id if isinstance(cell.pretrain, Pretrain) else "",
-            }
+        sizes=sizes_of(plan, study),
+        scale=request.scale.name,
+        differences=tuple(differences(plan, study)),
+        name=request.name,
+        command=union.command([asked], request.name),
+        corpus=tuple(plan.corpora),
+        pretrained=request.pretrained.label if request.pretrained else "",
+        world=plan.world,
+        substitutes=dict(request.substitutes),
+        intermediate_task={job.data.name: job.intermediate_task.name for job in measured if job.intermediate_task},
+        tries=tuple(request.tries),
+        timed=request.timed.get(study.name),
+        speeds=speeds if study.speeds else None,
+        searched={task: dict(changes) for task, changes in request.searched.items()},
+        rows=tuple(
+            Row(
+                variant=cell.variant,
+                pretrain_seed=cell.pretrain.seed,
+                pretrain_id=cell.pretrain.id,
+                corpus_id=cell.pretrain.corpus.id if isinstance(cell.pretrain, Pretrain) else "",
+            )
             for cell in pretrained.values()
-        ],
-        "cells": _cells(study, cells),
-    }
+        ),
+        cells=tuple(_values(study, cells)),
+    )
+
+
+def _asked(plan: Plan, study: Study, options: str) -> AblateRequest:
+    request, file = plan.request, study.file
+    of_claims = request.claim_seeds or request.scale.claim_seeds > 1  # the default is not one seed of everything
+    return AblateRequest(
+        study=file.given if file else study.name,
+        options=options,
+        seeds=tuple(request.seeds),
+        finetune_seeds=request.finetune_seeds,
+        only=tuple(request.only),
+        random_init=request.random_init,
+        claim_seeds=tuple(request.claim_seeds) if of_claims else None,
+        file=union.mark(file.sources) if file else "",
+        measure=tuple(request.measure),
+    )
 
 
 def sizes_of(plan: Plan, study: Study) -> dict[str, dict[str, int]]:
@@ -140,28 +144,26 @@ def sizes_of(plan: Plan, study: Study) -> dict[str, dict[str, int]]:
     }
 
 
-def _cells(study: Study, cells: Iterable[Cell]) -> list[dict[str, Any]]:
+def _values(study: Study, cells: Iterable[Cell]) -> Iterator[Value]:
     """Each value; those that differ in their seeds alone share the rest."""
     shared: dict[tuple[str, str, int], dict[str, Any]] = {}
-    found = []
     for cell in cells:
-        key = cell.variant, cell.measurement.name, cell.milestone
-        alike = shared.get(key) or shared.setdefault(key, _cell(study, cell))
-        job, pretrain = cell.job, cell.pretrain
-        seeds = {"pretrain_seed": pretrain.seed, "pretrain_id": pretrain.id, "run_id": job.id}
-        found.append({**alike, **seeds, "finetune_seed": job.finetune_seed if isinstance(job, Measure) else 0})
-    return found
+        job, column = cell.job, (cell.variant, cell.measurement.name, cell.milestone)
+        yield Value(
+            **shared.get(column) or shared.setdefault(column, _without_seeds(study, cell)),
+            pretrain_seed=cell.pretrain.seed,
+            pretrain_id=cell.pretrain.id,
+            run_id=job.id,
+            finetune_seed=job.finetune_seed if isinstance(job, Measure) else 0,
+        )
 
 
-def _cell(study: Study, cell: Cell) -> dict[str, Any]:
-    job = cell.job
+def _without_seeds(study: Study, cell: Cell) -> dict[str, Any]:
+    """The fields of a value that do not depend on seeds."""
     value = {
         "variant": cell.variant,
         "measurement": cell.measurement.name,
         "metric": cell.measurement.metric,
-        "pretrain_seed": cell.pretrain.seed,
-        "pretrain_id": cell.pretrain.id,
-        "run_id": job.id,
         "content": "",
         "published": study.figure(cell.variant, cell.measurement.name, cell.milestone),
         "task": "held-out text",
@@ -169,25 +171,21 @@ def _cell(study: Study, cell: Cell) -> dict[str, Any]:
         "split": "held-out",
         "method": "pretraining",
         "milestone": cell.milestone,
-        "finetune_seed": 0,
     }
-    if isinstance(job, Measure):
+    if isinstance(job := cell.job, Measure):
         task = job.data.task
         value |= {
-            "content": " after ".join(each.content for each in job.tasks),
+            "content": " after ".join(located.content for located in job.tasks),
             "task": job.data.name,
             "dataset": task.dataset,
             "split": task.test if cell.measurement.split == "test" else task.evaluation,
             "method": job.settings.kind,
-            "finetune_seed": job.finetune_seed,
         }
     return value
 
 
-def differences(plan: Plan, study: Study) -> list[dict[str, Any]]:
-    """Each difference of a planned study from its paper's setting as `what`, and as `on` its measurement, if to one.
-
-    Those at every scale, which the study itself says, are marked: their words may change without the runs.
+def differences(plan: Plan, study: Study) -> list[Difference]:
+    """The differences of a planned study from its paper's setting.
 
     Without any, sizes can be compared, not only signs. Wikipedia and books, a given vocabulary, cased text for NER and
     settings that a search chose from the papers' grid are the papers' own. Device, precision and numbers of seeds do
@@ -196,12 +194,11 @@ def differences(plan: Plan, study: Study) -> list[dict[str, Any]]:
     if not study.of_paper:
         return []
     paper = scales.find("paper").following(study.at_paper)
-    found: list[dict[str, Any]] = unlike(study)
-    found += [{"on": "", "what": what} for what in _pretraining(plan, study, paper)]
+    of_setting = [Difference(on="", what=what) for what in _pretraining(plan, study, paper)]
     for measurement in study.measurements:
-        each = dict.fromkeys(_unlike(plan, study, measurement, paper))
-        found += [{"on": measurement.name, "what": what} for what in each]
-    return found
+        texts = dict.fromkeys(_unlike(plan, study, measurement, paper))
+        of_setting += [Difference(on=measurement.name, what=what) for what in texts]
+    return [*unlike(study), *of_setting]
 
 
 def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:

@@ -11,8 +11,9 @@ from bertlab.lab import shipped, studies
 from bertlab.lab.claim import Claim
 from bertlab.lab.needs import sizes
 from bertlab.lab.scales import Scale
-from bertlab.lab.study import RANDOM_INIT, Measurement, Study
+from bertlab.lab.study import RANDOM_INIT, Average, Measurement, Study
 from bertlab.recipe.identity import science
+from bertlab.store.record import Definition, Difference, Record, StatedAverage, StatedClaim
 from bertlab.tasks.task import Task
 
 OTHER_VERSION = (
@@ -22,35 +23,32 @@ OTHER_VERSION = (
 
 
 def statement(study: Study, timed: Mapping[str, int]) -> dict[str, Any]:
-    """The fields of a record that say what the paper found, and how the study differs from it at every scale.
+    """The fields of a record that say what the paper found.
 
     `timed` are the steps of the variants that train for as long as the baseline.
     """
-    averages = [
-        {
-            "name": average.name,
-            "of": [[name, *metrics] for name, metrics in average.parts],
-            "published": {
-                variant.name: figure
-                for variant in study.variants
-                if (figure := study.figure(variant.name, average.name)) is not None
-            },
-        }
-        for average in study.averages
-    ]
     return {
         "question": study.question,
         "source": study.source,
-        "notes": [*study.notes, *timed_notes(study, timed)],
+        "notes": (*study.notes, *timed_notes(study, timed)),
         "summary": study.summary,
-        "claims": [dataclasses.asdict(claim) for claim in study.claims],
-        "averages": averages,
+        "claims": tuple(StatedClaim(**dataclasses.asdict(claim)) for claim in study.claims),
+        "averages": tuple(_stated(study, average) for average in study.averages),
     }
 
 
-def unlike(study: Study) -> list[dict[str, Any]]:
+def _stated(study: Study, average: Average) -> StatedAverage:
+    published = {variant.name: study.figure(variant.name, average.name) for variant in study.variants}
+    return StatedAverage(
+        name=average.name,
+        of=tuple((name, *metrics) for name, metrics in average.parts),
+        published={name: figure for name, figure in published.items() if figure is not None},
+    )
+
+
+def unlike(study: Study) -> list[Difference]:
     """The differences from the paper's setting at every scale, as a record has them."""
-    return [{"on": on, "what": what, "of_study": True} for on, what in study.differences]
+    return [Difference(on=on, what=what, of_study=True) for on, what in study.differences]
 
 
 def timed_notes(study: Study, timed: Mapping[str, int]) -> list[str]:
@@ -72,14 +70,14 @@ def untested(study: Study, claim: Claim, scale: Scale) -> str:
     return claim.untestable(True, recipes)
 
 
-def definition(study: Study) -> dict[str, Any]:
+def definition(study: Study) -> Definition:
     """What runs follow from: another definition under the same name is another study."""
-    return {
-        "baseline": study.baseline,
-        "code": study.file.code.sha256 if study.file and study.file.code else "",
-        "variants": {each.name: science(each) for each in study.variants},
-        "measurements": {each.name: _measured(each) for each in study.measurements},
-    }
+    return Definition(
+        baseline=study.baseline,
+        code=study.file.code.sha256 if study.file and study.file.code else "",
+        variants={variant.name: science(variant) for variant in study.variants},
+        measurements={measurement.name: _measured(measurement) for measurement in study.measurements},
+    )
 
 
 def _measured(measurement: Measurement) -> Any:
@@ -87,35 +85,33 @@ def _measured(measurement: Measurement) -> Any:
     task = measurement.task
     if isinstance(task, Task):
         task = dataclasses.replace(task, path="")
-    found = science(dataclasses.replace(measurement, task=task, milestones=(100,)))
-    if found["metric"] == "accuracy":  # left out, as it is where no metric is given
-        del found["metric"]
-    return found
+    fields = science(dataclasses.replace(measurement, task=task, milestones=(100,)))
+    # accuracy is left out, as it is where no metric is given
+    return {name: field for name, field in fields.items() if (name, field) != ("metric", "accuracy")}
 
 
-def restated(record: Mapping[str, Any]) -> dict[str, Any]:
+def restated(record: Record) -> Record:
     """The record of a study of bertlab's own with what the study says now: claims, notes, published values.
 
     A study file's keeps its words. So does one whose study now has another baseline, or defines a variant or a
     measurement that was run otherwise: a note then says that the words are of another version.
     """
-    if record["sources"] or record["study"] not in shipped.names():
-        return dict(record)
-    study = studies.find(record["study"])
-    was, now = record["definition"], definition(study)
-    run = {(f"{kind}s", cell[kind]) for cell in record["cells"] for kind in ("variant", "measurement")}
-    run.discard(("variants", RANDOM_INIT))
-    same = all(name in was[kind] and was[kind][name] == now[kind].get(name) for kind, name in run)
-    if was["baseline"] != now["baseline"] or not same:
-        return {**record, "notes": [*record["notes"], OTHER_VERSION]}
-    cells = [
-        {**cell, "published": study.figure(cell["variant"], cell["measurement"], cell["milestone"])}
-        for cell in record["cells"]
-    ]
-    differences = [each for each in record["differences"] if not each.get("of_study")]
-    return {
-        **record,
-        **statement(study, record.get("timed", {})),
-        "differences": [*unlike(study), *differences],
-        "cells": cells,
-    }
+    if record.sources or record.study not in shipped.names():
+        return record
+    study = studies.find(record.study)
+    before, now = record.definition, definition(study)
+    variants = {value.variant for value in record.cells} - {RANDOM_INIT}
+    measurements = {value.measurement for value in record.cells}
+    if (
+        before.baseline != now.baseline
+        or any(before.variants.get(name, ...) != now.variants.get(name) for name in variants)
+        or any(before.measurements.get(name, ...) != now.measurements.get(name) for name in measurements)
+    ):
+        return dataclasses.replace(record, notes=(*record.notes, OTHER_VERSION))
+    of_setting = (difference for difference in record.differences if not difference.of_study)
+    return dataclasses.replace(
+        record,
+        **statement(study, record.timed or {}),
+        differences=(*unlike(study), *of_setting),
+        cells=tuple(dataclasses.replace(value, published=study.figure(*value.column)) for value in record.cells),
+    )

@@ -12,6 +12,7 @@ from bertlab.recipe.identity import leaves_of, science
 from bertlab.recipe.objective import Premise
 from bertlab.report.units import is_loss, is_share
 from bertlab.store.forms import is_number
+from bertlab.store.record import Value
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
@@ -57,22 +58,9 @@ class Planned:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cell(Planned):
-    """A value of a study: a variant on a measurement with one seed of each kind."""
+class Cell(Planned, Value):
+    """A value of a study, with what its run gave."""
 
-    measurement: str
-    task: str
-    dataset: str
-    split: str
-    method: str
-    metric: str
-    milestone: int
-    """Per cent of the pre-training steps after which the model is measured."""
-    pretrain_seed: int
-    finetune_seed: int
-    pretrain_id: str
-    run_id: str
-    published: float | None
     value: float | None
     """Points, or a metric of the pre-training in its own unit."""
     metrics: Mapping[str, float]

@@ -17,6 +17,7 @@ from bertlab.report.gather import gather_all
 from bertlab.store import archive, predictions, union
 from bertlab.store.addenda import floor_key
 from bertlab.store.files import read_json
+from bertlab.store.forms import to_json
 from bertlab.store.run import ANSWERS, PRETRAINED, Run
 from bertlab.store.runs import Store
 from bertlab.store.writes import folder, sealed, write, write_sealed
@@ -53,18 +54,18 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
     Raises `BadInput` for a study that was never run.
     """
     records = store.records(needed=None if study == ALL else [study])
-    chosen = {name: record for name, record in records.items() if study in (ALL, record["study"])}
+    chosen = {name: record for name, record in records.items() if study in (ALL, record.study)}
     if not records:
         which = "no study has" if study == ALL else f"study '{study}' has no"
         raise BadInput(f"{which} results in '{store.root}': run `bertlab ablate` first, or give --runs")
     if not chosen:
-        raise unknown("study with results", study, sorted({record["study"] for record in records.values()}))
+        raise unknown("study with results", study, sorted({record.study for record in records.values()}))
     folder(directory, "studies")
     wanted, floors, files = set(), set(), dict[str, bytes]()
     for name, record in chosen.items():
-        files[f"studies/{filename(name)}.json"] = _line(sealed(record))
+        files[f"studies/{filename(name)}.json"] = _line(sealed(to_json(record)))
         union.write_commands(directory, filename(name), record)
-        wanted |= {cell["run_id"] for cell in record["cells"]} | {cell["pretrain_id"] for cell in record["cells"]}
+        wanted |= {run_id for value in record.cells for run_id in (value.run_id, value.pretrain_id)}
     copied = 0
     for run in store.runs():
         if run.id not in wanted:
@@ -77,7 +78,7 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
     for failure in filter(None, map(store.failure, sorted(wanted))):
         folder(directory, "failures")
         write_sealed(directory, f"failures/{failure['id']}.json", {**failure, "log": ""})  # which may name paths
-    store.addenda().kept(floors, {record["study"] for record in chosen.values()}).write(directory)
+    store.addenda().kept(floors, {record.study for record in chosen.values()}).write(directory)
     evidences = gather_all(Store(directory, lenient=True))
     tables = {"values": tidy.values, "summary": tidy.summary, "claims": tidy.claims}
     for name, lines in tables.items():

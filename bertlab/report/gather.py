@@ -1,7 +1,6 @@
 """Joins the records of studies with their finished runs, by what bertlab's own studies say now. Runs no code of study
 files, reads no logs."""
 
-import dataclasses
 import math
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -26,29 +25,20 @@ from bertlab.report.predictions import Predictions
 from bertlab.report.units import is_loss, is_share
 from bertlab.store import union
 from bertlab.store.addenda import floor_key
+from bertlab.store.record import Record, Row, Speeds, StatedAverage, Value
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 
 LEXICAL_EXAMPLES = 4_000
 """At most so many training examples fit the lexical floors of earlier versions."""
-_OF_RECORD = (
-    *("study", "scale", "question", "source", "baseline", "corpus", "pretrained"),
-    *("substitutes", "notes", "intermediate_task", "searched"),
-)
-_OF_CELL = (
-    *("variant", "measurement", "task", "dataset", "split", "method", "metric", "milestone"),
-    *("pretrain_seed", "finetune_seed", "pretrain_id", "run_id"),
-)
-"""Fields of the evidence and of its cells that are those of the record."""
-
 UNFIT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What a record or a result of another form raises where it is read; `BadInput` is a `ValueError`."""
 
 
-def gather(store: Store, records: Iterable[Mapping[str, Any]]) -> list[Evidence]:
+def gather(store: Store, records: Iterable[Record]) -> list[Evidence]:
     """The evidence of these records of the store, in their order."""
     reader = _Reader(store)
-    return [reader.evidence(*_stated(record)) for record in records]
+    return [reader.evidence(record) for record in records]
 
 
 def gather_all(store: Store, machine: Machine | None = None) -> list[Evidence]:
@@ -56,20 +46,20 @@ def gather_all(store: Store, machine: Machine | None = None) -> list[Evidence]:
 
     With a `machine`, examples of its local tasks have texts. Warns of records that it cannot read.
     """
-    reader, found = _Reader(store, machine), list[tuple[Evidence, Mapping[str, Any]]]()
+    reader, sections = _Reader(store, machine), list[tuple[Evidence, Record]]()
     for name, record in store.records(needed=()).items():
         try:
-            found.append((reader.evidence(*_stated(record)), record))
+            sections.append((reader.evidence(record), record))
         except UNFIT as error:
             problem = str(error) if isinstance(error, BadInput) else f"no report can be made of it ({error!r})"
             warn(f"'{store.root / 'studies' / name}.json': {problem}; the record is skipped")
-    rank = {scale: place for place, scale in enumerate(reversed(SCALES))}
+    rank = {scale: position for position, scale in enumerate(reversed(SCALES))}
 
-    def order(each: Evidence) -> tuple[object, ...]:
-        own = each.setting_name, each.own_options, each.key
-        return each.study, rank.get(each.scale, 9), each.scale, each.corpus, *own
+    def order(section: Evidence) -> tuple[object, ...]:
+        setting = section.corpus, section.setting_name, section.own_options, section.key
+        return section.study, rank.get(section.scale, 9), section.scale, *setting
 
-    return sorted(told_apart(found), key=order)
+    return sorted(told_apart(sections), key=order)
 
 
 class _Reader:
@@ -85,55 +75,64 @@ class _Reader:
         self.predictions = Predictions(self.runs, machine)
         self.addenda = store.addenda()
 
-    def evidence(
-        self,
-        record: Mapping[str, Any],
-        claims: tuple[Claim, ...],
-        later: frozenset[Claim],
-        averages: tuple[AverageColumn, ...],
-    ) -> Evidence:
-        """A record, as `_stated` reads it, with its runs."""
-        name = union.name_of(record)
-        record = plain_data(record)
-        corpora = {each["pretrain_id"]: each["corpus_id"] for each in record["rows"]}
-        pretrainings = tuple(map(self.pretraining, record["rows"]))
-        known = {each.variant: sizes(each.recipe) for each in pretrainings if each.recipe}
+    def evidence(self, record: Record) -> Evidence:
+        """A record with its runs, and with the words of its study now.
+
+        Raises `BadInput` for a claim or an average that compares or averages nothing.
+        """
+        name, before = union.name_of(record), {(claim.on, hypothesis(claim)) for claim in _claims(record)}
+        record = plain_data(restated(record))
+        claims = _claims(record)
+        corpora = {row.pretrain_id: row.corpus_id for row in record.rows}
+        pretrainings = tuple(map(self.pretraining, record.rows))
+        trained = {run.variant: sizes(run.recipe) for run in pretrainings if run.recipe}
         return Evidence(
             name=name,
-            **{name: record[name] for name in _OF_RECORD},
-            command=union.command(record["requests"], record.get("name", "")),
-            defined={kind: list(record["definition"][kind]) for kind in ("variants", "measurements")},
-            synthetic=record["world"],
-            medians=record["summary"] == "median",
-            deviations=[(each["on"], each["what"]) for each in record["differences"]],
+            study=record.study,
+            scale=record.scale,
+            question=record.question,
+            source=record.source,
+            baseline=record.baseline,
+            corpus=record.corpus,
+            pretrained=record.pretrained,
+            substitutes=record.substitutes,
+            notes=record.notes,
+            intermediate_task=record.intermediate_task,
+            searched=record.searched,
+            command=union.command(record.requests, record.name),
+            defined={
+                "variants": list(record.definition.variants),
+                "measurements": list(record.definition.measurements),
+            },
+            synthetic=record.world,
+            medians=record.summary == "median",
+            deviations=[(difference.on, difference.what) for difference in record.differences],
             claims=claims,
-            later=later,
-            sizes=known | record.get("sizes", {}),
-            averages=averages,
-            cells=tuple(self.cell(each, corpora.get(each["pretrain_id"], "")) for each in record["cells"]),
+            later=frozenset(claim for claim in claims if (claim.on, hypothesis(claim)) not in before),
+            sizes=trained | dict(record.sizes or {}),
+            averages=tuple(map(_average, record.averages)),
+            cells=tuple(self.cell(value, corpora.get(value.pretrain_id, "")) for value in record.cells),
             pretrainings=pretrainings,
-            remarks=tuple(each for each in self.addenda.remarks if each.study == record["study"]),
+            remarks=tuple(remark for remark in self.addenda.remarks if remark.study == record.study),
             looks=Looks.of(record),
-            speeds=record.get("speeds", {}),
+            speeds=record.speeds or Speeds(published={}, measured={}),
             predictions=self.predictions,
         )
 
-    def pretraining(self, planned: Mapping[str, Any]) -> Pretraining:
+    def pretraining(self, row: Row) -> Pretraining:
         """A pre-training of a record."""
-        run = self.runs.get(planned["pretrain_id"])
+        run = self.runs.get(row.pretrain_id)
         result = plain_data(run.result()) if run else {}
-        status, reason = (
-            (result.get("status", "done"), "") if run else self.missing(planned["pretrain_id"], planned["corpus_id"])
-        )
+        status, reason = (result.get("status", "done"), "") if run else self.missing(row.pretrain_id, row.corpus_id)
         environment = plain_data(run.environment()) if run else {}
         versions = environment.get("versions", {})
         shown = sorted(versions.keys() - set(NUMERICS))
         written = run.science().get("recipe", {}) if run else {}
         numerics = {"compiled": "no"} | environment.get("numerics", {}) if run else {}
         return Pretraining(
-            variant=planned["variant"],
-            seed=planned["pretrain_seed"],
-            id=planned["pretrain_id"],
+            variant=row.variant,
+            seed=row.pretrain_seed,
+            id=row.pretrain_id,
             status=status,
             reason=reason,
             result=result,
@@ -148,15 +147,15 @@ class _Reader:
             host=_facts(environment | versions, ("processor", "cores", "system", "python", *shown)),
         )
 
-    def cell(self, planned: Mapping[str, Any], corpus_id: str) -> Cell:
+    def cell(self, planned: Value, corpus_id: str) -> Cell:
         """A cell of a record, and the corpus that its pre-training reads. The result of the evaluation split holds that
         of the test split."""
-        run = self.runs.get(planned["run_id"])
+        run = self.runs.get(planned.run_id)
         result = plain_data(run.result()) if run else {}
         environment = plain_data(run.environment()) if run else {}
-        of_pretraining, metric = planned["method"] == "pretraining", planned["metric"]
+        of_pretraining, metric = planned.method == "pretraining", planned.metric
         split, examples = result, result.get("rows", {})
-        if result.get("split", planned["split"]) != planned["split"]:
+        if result.get("split", planned.split) != planned.split:
             split = result.get("test", {})
             examples = {**examples, "evaluation": split.get("rows", 0)}
         value = number(split.get("heldout" if of_pretraining else "metrics", {}).get(metric))
@@ -166,7 +165,7 @@ class _Reader:
             fitted, found["lexical"] = later["examples"], later.get("evaluation" if split is result else "test", {})
         floors = {name: number(found[key].get(metric)) for name, (key, _) in FLOORS.items()}
         if run is None:
-            status, reason = self.missing(planned["run_id"], planned["pretrain_id"], corpus_id)
+            status, reason = self.missing(planned.run_id, planned.pretrain_id, corpus_id)
         else:
             status, reason = str(result.get("status", "done")), ""
             if value is None and status == "done":
@@ -175,8 +174,7 @@ class _Reader:
             guess = number(split.get("heldout", {}).get(f"{metric.removesuffix('accuracy')}majority"))
             value, floors[GUESS] = (None if share is None else 100 * share for share in (value, guess))
         return Cell(
-            **{name: planned[name] for name in _OF_CELL},
-            published=number(planned["published"]),
+            **{**vars(planned), "published": number(planned.published)},
             status=status,
             reason=reason,
             value=value,
@@ -195,7 +193,7 @@ class _Reader:
             commit=str(environment.get("commit", "")),
             kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
             length=int(result.get("length", 0)),
-            adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned["method"]}),
+            adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned.method}),
             written=result.get("defined", {}).get("settings", {}),
             described=result.get("defined", {}).get("description", ""),
             threshold=number(result.get("threshold")),
@@ -212,44 +210,22 @@ class _Reader:
         return "pending", ""
 
 
-def _stated(
-    record: Mapping[str, Any],
-) -> tuple[Mapping[str, Any], tuple[Claim, ...], frozenset[Claim], tuple[AverageColumn, ...]]:
-    """A record with the words of its study now, its claims, those that it was written without, and its averages.
-
-    Raises `BadInput` as `_claims` and `_averages` do.
-    """
-    now = restated(record)
-    before = {(claim.on, hypothesis(claim)) for claim in _claims(record)}
-    claims = _claims(now)
-    later = frozenset(claim for claim in claims if (claim.on, hypothesis(claim)) not in before)
-    return now, claims, later, _averages(now)
-
-
-def _claims(record: Mapping[str, Any]) -> tuple[Claim, ...]:
+def _claims(record: Record) -> tuple[Claim, ...]:
     """The claims of a record. Raises `BadInput` for one without variants to compare."""
-    found = []
-    known = {field.name for field in dataclasses.fields(Claim)}
-    for each in plain_data(record["claims"]):
-        fields: dict[str, Any] = {name: each[name] for name in known & each.keys()}
-        fields |= {name: tuple(item) for name, item in fields.items() if isinstance(item, list)}
-        fields["needs"] = load(Needs, fields.get("needs", {}))
-        claim = Claim(**fields)
+    claims = []
+    for stated in plain_data(record.claims):
+        claim = Claim(**{**vars(stated), "than": stated.than or (), "needs": load(Needs, stated.needs or {})})
         if not claim.pairs:
             raise BadInput(f"claim '{claim.text}' compares no variants")
-        found.append(claim)
-    return tuple(found)
+        claims.append(claim)
+    return tuple(claims)
 
 
-def _averages(record: Mapping[str, Any]) -> tuple[AverageColumn, ...]:
-    """The averages of a record; those of earlier versions have none. Raises `BadInput` for one without measurements."""
-    found = []
-    for each in plain_data(record.get("averages", ())):
-        if not each["of"] or not all(each["of"]):
-            raise BadInput(f"average '{each['name']}' is of nothing")
-        parts = tuple((name, tuple(metrics)) for name, *metrics in each["of"])
-        found.append(AverageColumn(each["name"], parts, each["published"]))
-    return tuple(found)
+def _average(stated: StatedAverage) -> AverageColumn:
+    """An average of a record. Raises `BadInput` for one without measurements."""
+    if not stated.of or not all(stated.of):
+        raise BadInput(f"average '{stated.name}' is of nothing")
+    return AverageColumn(stated.name, tuple((name, tuple(metrics)) for name, *metrics in stated.of), stated.published)
 
 
 def _load(kind: type, data: Mapping[str, Any]) -> Any:

@@ -6,15 +6,14 @@ A claim's looks are kept in the study's record: seeds, p-value, and the chance o
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
 
 from bertlab.lab.claim import Claim, Margin
 from bertlab.recipe.identity import canonical
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect, Interval
 from bertlab.report.statistics.sequential import fraction, nominal, sequential_p
+from bertlab.store.record import Record, StudyLook
 
 FUTILE = 0.1
 """The chance of a verdict at the maximum of seeds below which a claim gets no more seeds."""
@@ -110,22 +109,20 @@ class Looks:
     """The looks at a study."""
 
     maximum: int
-    records: tuple[Mapping[str, Any], ...] = field(default=(), repr=False)
+    records: tuple[StudyLook, ...] = field(default=(), repr=False)
     """The looks as the record of the study holds them, the first one first."""
 
     @classmethod
-    def of(cls, record: Mapping[str, Any]) -> Looks | None:
+    def of(cls, record: Record) -> Looks | None:
         """The looks in the record of a study; None if its seeds were not added in rounds."""
-        kept = record.get("sequential")
-        return cls(kept["maximum"], tuple(kept["looks"])) if kept else None
+        return cls(record.sequential.maximum, record.sequential.looks) if record.sequential else None
 
     def at(self, claim: Claim, metric: str = "") -> Looked:
         """The looks at a claim on the paper's metric, or on another one."""
-        found = (each for look in self.records for each in look["claims"])
         tested = hypothesis(claim), claim.on, metric
-        own = [each for each in found if (each["hypothesis"], each["on"], each["metric"]) == tested]
-        names = ("n", "p", "as_claimed", "power")
-        return Looked(self.maximum, tuple(Look(*(each[name] for name in names)) for each in own))
+        looks = [look for at_study in self.records for look in at_study.claims]
+        of_claim = [look for look in looks if (look.hypothesis, look.on, look.metric) == tested]
+        return Looked(self.maximum, tuple(Look(look.n, look.p, look.as_claimed, look.power) for look in of_claim))
 
 
 def final_level(looked: Looked, n: int, error: float) -> float:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from bertlab.lab.claim import Claim
@@ -10,6 +10,7 @@ from bertlab.lab.needs import Sizes
 from bertlab.report.averages import AverageColumn
 from bertlab.report.looks import Looks
 from bertlab.store.addenda import Remark
+from bertlab.store.record import Speeds
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,7 +28,7 @@ class Section:
     """The variant that the others are compared with."""
     defined: Mapping[str, Sequence[str]]
     """The names of all `variants` and `measurements` of the study, run or not."""
-    corpus: list[str]
+    corpus: Sequence[str]
     pretrained: str
     """The run or checkpoint that all variants share, if none of them is pre-trained; else empty."""
     synthetic: bool
@@ -44,7 +45,7 @@ class Section:
     later: frozenset[Claim] = frozenset()
     """The claims that the study did not make when the record was written."""
     averages: tuple[AverageColumn, ...]
-    notes: list[str]
+    notes: Sequence[str]
     intermediate_task: Mapping[str, str]
     """By task, the task that is trained on before it."""
     searched: Mapping[str, Mapping[str, float]]
@@ -56,8 +57,8 @@ class Section:
     command, or its key."""
     overrides: tuple[str, ...] = ()
     """All options that change the scale's recipe, tasks or settings; the key too where they do not set it apart."""
-    speeds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
-    """The `measured` and the `published` training speeds of variants, as multiples of one of them; mostly empty."""
+    speeds: Speeds
+    """The training speeds of variants, as multiples of one of them; mostly none."""
     remarks: tuple[Remark, ...] = ()
     """Sentences beside its verdicts, of the store."""
     looks: Looks | None

@@ -383,7 +383,7 @@ def costs(evidence: Evidence) -> Table:
 
 def speeds(evidence: Evidence) -> Table:
     """Parameters and training speed of each variant, as a multiple of one of them; empty if nothing was timed."""
-    measured, published = (evidence.speeds.get(each, {}) for each in ("measured", "published"))
+    measured, published = evidence.speeds.measured, evidence.speeds.published
     rows = [
         (
             label(evidence, variant),

@@ -14,7 +14,6 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
 
 from bertlab.errors import BadInput
 from bertlab.estimates.estimate import Seconds
@@ -34,6 +33,7 @@ from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.report.verdicts import Trial, endpoints
 from bertlab.rounds.budget import Budget
 from bertlab.store import union
+from bertlab.store.record import ClaimLook, Record, Sequential, StudyLook, Value
 from bertlab.store.runs import Store
 
 DEFAULT_MAXIMUM = 12
@@ -69,7 +69,7 @@ class State:
 
     evidence: Evidence | None
     """None if the store has no record of it."""
-    record: union.Record
+    record: Record
     """The record with the texts of this command, and the cells of the store's."""
 
     @cached_property
@@ -77,9 +77,9 @@ class State:
         """The verdicts so far, as `verdicts.endpoints` gives them; none without a record."""
         return endpoints(self.evidence) if self.evidence else ([], {})
 
-    def with_looks(self, sequential: Mapping[str, Any]) -> State:
+    def with_looks(self, sequential: Sequential) -> State:
         """The study with these looks in place of those in its record."""
-        record = {**self.record, "sequential": sequential}
+        record = dataclasses.replace(self.record, sequential=sequential)
         return State(self.evidence and dataclasses.replace(self.evidence, looks=Looks.of(record)), record)
 
 
@@ -143,29 +143,30 @@ class Rounds:
         """The studies as they are in the store, by name. Writes nothing."""
         plan = self.plan(())
         before = self.store.records(needed=[study.name for study in self.request.studies])
-        known, names = union.joined(self.store, records(plan, self.options).values())
-        found = {}
+        joined, names = union.joined(self.store, records(plan, self.options).values())
+        states = {}
         for name in names:
-            record, old, study = known[name], before.get(name), known[name]["study"]
+            record, old = joined[name], before.get(name)
             if old is None:
-                found[study] = State(None, _reduced(record, set()))
+                states[record.study] = State(None, _reduced(record, set()))
                 continue
-            recorded = {_place_of(study, cell) for cell in old["cells"]}
-            record = _reduced(record, recorded) | {each: old[each] for each in ("requests", "command")}
+            record = _reduced(record, {_place_of(old.study, value) for value in old.cells})
+            record = dataclasses.replace(record, requests=old.requests, command=old.command)
             (evidence,) = gather(self.store, [record])
-            found[study] = State(evidence, record)
-        return found
+            states[record.study] = State(evidence, record)
+        return states
 
-    def records(self, places: Collection[Place]) -> list[union.Record]:
+    def records(self, places: Collection[Place]) -> list[Record]:
         """The records of a round."""
-        made, seeds = [], sorted({seed for *_, seed in places})
+        seeds = tuple(sorted({seed for *_, seed in places}))
+        of_round = []
         for record in records(self.plan(seeds), self.options).values():
-            requests = [{**each, "seeds": seeds, "rounds": self.command} for each in record["requests"]]
-            command = union.command(requests, record.get("name", ""))
-            record = _reduced(record, places) | {"requests": requests, "command": command}
-            if record["cells"]:
-                made.append(record)
-        return made
+            requests = tuple(
+                dataclasses.replace(request, seeds=seeds, rounds=self.command) for request in record.requests
+            )
+            command = union.command(requests, record.name)
+            of_round.append(dataclasses.replace(_reduced(record, places), requests=requests, command=command))
+        return [record for record in of_round if record.cells]
 
     def rest_of_round(self, states: Mapping[str, State], *, retry: bool) -> set[Place]:
         """What is left of the round that has begun: pending values of claims, and seeds up to the fewest of a verdict.
@@ -257,21 +258,21 @@ class Rounds:
 
     def look(self, states: Mapping[str, State]) -> dict[str, State]:
         """The states after a look at each claim that has more seeds than at its last look. Writes nothing."""
-        found = dict(states)
+        after = dict(states)
         for name, state in states.items():
             if state.evidence is None:
                 continue
-            if not state.record.get("sequential"):
-                state = state.with_looks({"maximum": self.maximum(recorded_places(states)), "looks": []})
-            claims = [each.claim for each in self.candidates if each.study.name == name]
-            if entries := list(_entries(state, claims)):
-                seeds: dict[str, list[int]] = {}
-                for row in state.record["rows"]:
-                    seeds.setdefault(row["variant"], []).append(row["pretrain_seed"])
-                kept = state.record["sequential"]
-                new = {"seeds": seeds, "claims": entries}
-                found[name] = state.with_looks({**kept, "looks": [*kept["looks"], new]})
-        return found
+            if (before := state.record.sequential) is None:
+                before = Sequential(maximum=self.maximum(recorded_places(states)), looks=())
+                state = state.with_looks(before)
+            claims = [candidate.claim for candidate in self.candidates if candidate.study.name == name]
+            if entries := tuple(_entries(state, claims)):
+                seeds: dict[str, tuple[int, ...]] = {}
+                for row in state.record.rows:
+                    seeds[row.variant] = (*seeds.get(row.variant, ()), row.pretrain_seed)
+                look = StudyLook(seeds=seeds, claims=entries)
+                after[name] = state.with_looks(dataclasses.replace(before, looks=(*before.looks, look)))
+        return after
 
     def next_round(self, states: Mapping[str, State]) -> set[Place]:
         """One more seed of the claims that are closest to a verdict for what their seeds cost; empty at the end.
@@ -345,7 +346,7 @@ def _standing(trial: Trial) -> str:
     return f"undecided: {trial.looked.prospect}"
 
 
-def _entries(state: State, claims: Collection[Claim]) -> Iterator[dict[str, Any]]:
+def _entries(state: State, claims: Collection[Claim]) -> Iterator[ClaimLook]:
     """What a look finds at each of the claims that have new seeds and a p-value."""
     judged, likely = state.endpoints
     texts = {(plain(claim.text), claim.on) for claim in claims}
@@ -361,27 +362,34 @@ def _entries(state: State, claims: Collection[Claim]) -> Iterator[dict[str, Any]
             level = final_level(looked, n, (1 - LEVEL) / undecided) if undecided else 1.0
             power = chance(effect, claim.margin, looked.maximum, level, trial.pair.true)
             sides = all(pair.as_claimed(claim.margin) for pair in trial.pairs)
-            tested = {"claim": claim.text, "hypothesis": hypothesis(claim)}
-            found = tested | {"on": claim.on, "metric": metric, "n": n, "p": trial.p}
-            yield found | {"as_claimed": sides, "power": power}
+            yield ClaimLook(
+                claim=claim.text,
+                hypothesis=hypothesis(claim),
+                on=claim.on,
+                metric=metric,
+                n=n,
+                p=trial.p,
+                as_claimed=sides,
+                power=power,
+            )
 
 
 def recorded_places(states: Mapping[str, State]) -> set[Place]:
     """The places of the store, finished or planned."""
-    return {_place_of(name, cell) for name, state in states.items() for cell in state.record["cells"]}
+    return {_place_of(name, cell) for name, state in states.items() for cell in state.record.cells}
 
 
 def _place(cell: Cell) -> Place:
     return cell.study.name, cell.variant, cell.measurement.name, cell.milestone, cell.pretrain.seed
 
 
-def _place_of(study: str, cell: Mapping[str, Any]) -> Place:
-    return study, cell["variant"], cell["measurement"], cell["milestone"], cell["pretrain_seed"]
+def _place_of(study: str, value: Value) -> Place:
+    return study, *value.column, value.pretrain_seed
 
 
-def _reduced(record: Mapping[str, Any], places: Collection[Place]) -> union.Record:
-    """A record with the cells of these places alone."""
-    cells = [cell for cell in record["cells"] if _place_of(record["study"], cell) in places]
-    kept = {(cell["variant"], cell["pretrain_seed"]) for cell in cells}
-    rows = [row for row in record["rows"] if (row["variant"], row["pretrain_seed"]) in kept]
-    return {**record, "cells": cells, "rows": rows}
+def _reduced(record: Record, places: Collection[Place]) -> Record:
+    """A record with the values of these places alone."""
+    values = tuple(value for value in record.cells if _place_of(record.study, value) in places)
+    pretrained = {(value.variant, value.pretrain_seed) for value in values}
+    rows = tuple(row for row in record.rows if (row.variant, row.pretrain_seed) in pretrained)
+    return dataclasses.replace(record, cells=values, rows=rows)

@@ -6,21 +6,22 @@ measurement before the end of the pre-training has a suffix such as `/50%`, a fu
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Iterable, Iterator
+
+from bertlab.store.record import Record
 
 
-def by_address(records: Iterable[Mapping[str, Any]]) -> dict[str, set[str]]:
+def by_address(records: Iterable[Record]) -> dict[str, set[str]]:
     """The ids of the runs at each address; several where a store has a study in several settings."""
     ids_by_address: dict[str, set[str]] = {}
     for record in records:
-        for study in (record["study"], f"{record['study']}@{record['scale']}"):
+        for study in (record.study, f"{record.study}@{record.scale}"):
             for address, run_id in _addresses(record, study):
                 ids_by_address.setdefault(address, set()).add(run_id)
     return ids_by_address
 
 
-def of_runs(records: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
+def of_runs(records: Iterable[Record]) -> dict[str, list[str]]:
     """The addresses of each run that name it alone, without the scale where it is not needed."""
     addresses_by_run: dict[str, list[str]] = {}
     ids_by_address = by_address(records)
@@ -31,7 +32,7 @@ def of_runs(records: Iterable[Mapping[str, Any]]) -> dict[str, list[str]]:
     return addresses_by_run
 
 
-def find(text: str, records: Iterable[Mapping[str, Any]]) -> set[str]:
+def find(text: str, records: Iterable[Record]) -> set[str]:
     """The ids of the runs at an address as written, else of those that differ in case and punctuation only."""
     ids_by_address = by_address(records)
     if text in ids_by_address:
@@ -50,18 +51,18 @@ def slug(text: str) -> str:
     return re.sub(r"[\W_]+", "-", text.lower()).strip("-")
 
 
-def run_ids(record: Mapping[str, Any]) -> set[str]:
+def run_ids(record: Record) -> set[str]:
     """The ids of all runs that a record needs."""
-    ids = {*record["tries"], *(cell["run_id"] for cell in record["cells"])}
-    return ids.union(*({row["pretrain_id"], row["corpus_id"]} for row in record["rows"])) - {""}
+    ids = {*record.tries, *(value.run_id for value in record.cells)}
+    return ids.union(*({row.pretrain_id, row.corpus_id} for row in record.rows)) - {""}
 
 
-def _addresses(record: Mapping[str, Any], study: str) -> Iterator[tuple[str, str]]:
-    for row in record["rows"]:
-        yield f"{study}/{row['variant']}/{row['pretrain_seed']}", row["pretrain_id"]
-    for cell in record["cells"]:
-        if cell["run_id"] == cell["pretrain_id"]:
+def _addresses(record: Record, study: str) -> Iterator[tuple[str, str]]:
+    for row in record.rows:
+        yield f"{study}/{row.variant}/{row.pretrain_seed}", row.pretrain_id
+    for value in record.cells:
+        if value.run_id == value.pretrain_id:
             continue
-        address = f"{study}/{cell['variant']}/{cell['pretrain_seed']}/{cell['measurement']}"
-        address += f"/{cell['milestone']}%" if cell["milestone"] < 100 else ""
-        yield address + (f"/finetune{cell['finetune_seed']}" if cell["finetune_seed"] else ""), cell["run_id"]
+        address = f"{study}/{value.variant}/{value.pretrain_seed}/{value.measurement}"
+        address += f"/{value.milestone}%" if value.milestone < 100 else ""
+        yield address + (f"/finetune{value.finetune_seed}" if value.finetune_seed else ""), value.run_id

@@ -1,18 +1,34 @@
 """Forms of the JSON files of a store, and checks that a file has its form.
 
-A form is a type, a predicate, a tuple of alternative forms, `[form]` for a list, or a mapping of names to forms. In a
-mapping a `?` marks an optional name, `*` stands for the form of all other names, which are ignored without it, and a
-predicate instead of a name for the form of names that it accepts, without which others are refused.
+A form is a type: a dataclass, whose fields with a default are optional, `Mapping[str, X]`, `tuple[X, ...]` for a list,
+a union, a plain type, or one of these with a range or a predicate, as `Annotated`. Other names of an object are
+ignored. `load` reads data of a form as a value of the type, `to_json` writes it.
+
+Files that are read as plain data have forms of another kind: a type, a predicate, a tuple of alternative forms,
+`[form]` for a list, or a mapping of names to forms. In a mapping a `?` marks an optional name, `*` stands for the form
+of all other names, which are ignored without it, and a predicate instead of a name for the form of names that it
+accepts, without which others are refused.
 """
 
+import dataclasses
 import math
 import re
-from collections.abc import Iterator
-from typing import Any
+import types
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from functools import cache
+from typing import Annotated, Any, NamedTuple, TypeVar
 
+from bertlab.recipe.identity import default_of
+from bertlab.recipe.ranges import Range
+
+T = TypeVar("T")
 Form = Any
 """A form, as described above."""
 
+OPTIONAL = "left out at its default"
+"""Marks a field that data do not have at its default."""
 DEEPEST = 64
 """Levels of a file; those of bertlab have ten."""
 LARGEST = 1e9
@@ -81,6 +97,20 @@ def is_positive(value: Any) -> bool:
 def is_number_of_seeds(value: Any) -> bool:
     """Whether a value is a number of seeds that a study can have."""
     return is_count(value) and value <= MOST_SEEDS
+
+
+Id = Annotated[str, is_id]
+CorpusId = Annotated[str, lambda value: is_id(value) or is_empty(value)]
+Count = Annotated[int, Range(0, 2**53 - 1)]
+"""A number of things, or of one of them, such as a seed or a step."""
+SeedCount = Annotated[int, Range(0, MOST_SEEDS)]
+Percent = Annotated[int, Range(0, 100)]
+Figure = Annotated[float, Range(-LARGEST, LARGEST)]
+"""A number that a table or an axis can show."""
+Positive = Annotated[float, Range(0, LARGEST, above=True)]
+"""A factor or a margin."""
+Share = Annotated[float, Range(0, 1)]
+Texts = tuple[str, ...]
 
 
 _NONE = type(None)
@@ -187,101 +217,6 @@ FAILURE = {
     "log?": str,
     "science?": dict,
 }
-RECORD = {
-    "study": str,
-    "scale": str,
-    "setting": str,
-    "definition": {"baseline": str, "code": str, "variants": {"*": dict}, "measurements": {"*": dict}},
-    "requests": [
-        {
-            "study": str,
-            "options": str,
-            "seeds": [is_count],
-            "finetune_seeds": is_count,
-            "only": [str],
-            "random_init": bool,
-            "rounds?": str,
-            "claim_seeds?": [is_count],
-            "measure?": [str],
-            "file?": str,
-        }
-    ],
-    "sources": [{"*": str}],
-    "question": str,
-    "source": str,
-    "baseline": str,
-    "command": str,
-    "name?": str,
-    "notes": [str],
-    "summary": str,
-    "claims": [
-        {
-            "text": str,
-            "on": str,
-            "better?": (str, [str]),
-            "worse?": (str, [str]),
-            "rising?": [str],
-            "within?": (is_positive, _NONE),
-            "or_better?": bool,
-            "at?": is_percent,
-            "since?": is_percent,
-            "than?": [str],
-            "needs?": {"*": is_count},
-        }
-    ],
-    "sizes?": {"*": {"*": is_count}},
-    "averages?": [{"name": str, "of": [[str]], "published": {"*": is_figure}}],
-    "corpus": [str],
-    "differences": [{"on": str, "what": str, "of_study?": bool}],
-    "pretrained": str,
-    "world": bool,
-    "substitutes": {"*": str},
-    "intermediate_task": {"*": str},
-    "searched": {"*": {"*": is_figure}},
-    "tries": [is_id],
-    "timed?": {"*": is_count},
-    "speeds?": {"published": {"*": is_positive}, "measured": {"*": is_positive}},
-    "sequential?": {
-        "maximum": is_number_of_seeds,
-        "looks": [
-            {
-                "seeds": {"*": [is_count]},
-                "claims": [
-                    {
-                        "claim": str,
-                        "hypothesis": str,
-                        "on": str,
-                        "metric": str,
-                        "n": is_number_of_seeds,
-                        "p": is_share,
-                        "as_claimed": bool,
-                        "power": is_share,
-                    }
-                ],
-            }
-        ],
-    },
-    "rows": [{"variant": str, "pretrain_seed": is_count, "pretrain_id": is_id, "corpus_id": (is_id, is_empty)}],
-    "cells": [
-        {
-            "variant": str,
-            "measurement": str,
-            "metric": str,
-            "task": str,
-            "dataset": str,
-            "split": str,
-            "method": str,
-            "content": str,
-            "milestone": is_percent,
-            "finetune_seed": is_count,
-            "pretrain_seed": is_count,
-            "pretrain_id": is_id,
-            "run_id": is_id,
-            "published": (is_figure, _NONE),
-        }
-    ],
-}
-"""The record of a study."""
 ADDENDA = {
     "floors?": {"*": {"examples": is_count, "evaluation": _FIGURES, "test?": _FIGURES}},
     "remarks?": [{"sentence": str, "study": str, "section?": str, "on?": str, "claim?": str}],
@@ -296,6 +231,88 @@ LOCK = {
     "stage?": str,
     "ids?": [is_id],
 }
+
+
+class Misfit(ValueError):
+    """JSON data that have not their form; `where` is the first part that has not, such as `cells[3].run_id`."""
+
+    def __init__(self, where: str) -> None:
+        super().__init__(where)
+        self.where = where
+
+
+def load(form: type[T], data: Any, where: str = "") -> T:
+    """JSON data as a value of their form; `where` is the place of the data. Raises `Misfit`."""
+    value: T = _load(form, data, where)
+    return value
+
+
+def _load(form: Any, data: Any, where: str) -> Any:
+    kind, parts, limits = _taken_apart(form)
+    if kind in (typing.Union, types.UnionType):
+        return _load_one(parts, data, where)
+    is_object, inside = dataclasses.is_dataclass(kind), f"{where}." if where else ""
+    expected: Any = dict if is_object else {tuple: list, Mapping: dict, float: (int, float)}.get(kind, kind)
+    if not isinstance(data, expected) or (isinstance(data, bool) and kind not in (bool, object)):
+        raise Misfit(where)
+    value: Any = data
+    if is_object:
+        fields = [each for each in _fields(kind) if each.name in data or each.default is dataclasses.MISSING]
+        value = kind(**{name: _load(inner, data.get(name, ...), inside + name) for name, inner, *_ in fields})
+    elif kind is tuple:
+        value = tuple(_load(parts[0], item, f"{where}[{index}]") for index, item in enumerate(data))
+    elif kind is Mapping:
+        names = [_load(parts[0], name, inside + name) for name in data]
+        value = {name: _load(parts[1], data[name], inside + name) for name in names}
+    if not all(holds(value) for holds in limits):
+        raise Misfit(where)
+    return value
+
+
+def _load_one(forms: Sequence[Any], data: Any, where: str) -> Any:
+    """Data of one of several forms; if none fits, the misfit of the last."""
+    if data is None and types.NoneType in forms:
+        return None
+    *others, last = [form for form in forms if form is not types.NoneType]
+    for form in others:
+        with suppress(Misfit):
+            return _load(form, data, where)
+    return _load(last, data, where)
+
+
+def to_json(value: Any) -> Any:
+    """The inverse of `load`."""
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        items = [(field, getattr(value, field.name)) for field in _fields(type(value))]
+        return {field.name: to_json(item) for field, item in items if not (field.left_out and item == field.default)}
+    if isinstance(value, Mapping):
+        return {name: to_json(item) for name, item in value.items()}
+    return [to_json(item) for item in value] if isinstance(value, list | tuple) else value
+
+
+@cache
+def _taken_apart(form: Any) -> tuple[Any, tuple[Any, ...], list[Callable[[Any], bool]]]:
+    """The type of a form without its parameters, these, and its ranges and predicates as functions."""
+    bare, *limits = typing.get_args(form) if typing.get_origin(form) is Annotated else (form,)
+    checks = [getattr(limit, "holds", limit) for limit in limits if limit != OPTIONAL]
+    return object if bare is Any else typing.get_origin(bare) or bare, typing.get_args(bare), checks
+
+
+class _Field(NamedTuple):
+    """A field of a dataclass."""
+
+    name: str
+    form: Any
+    default: Any
+    left_out: bool
+    """Whether data do not have it at its default."""
+
+
+@cache
+def _fields(kind: Any) -> list[_Field]:
+    forms = typing.get_type_hints(kind, include_extras=True)
+    fields = [(each.name, forms[each.name], default_of(each)) for each in dataclasses.fields(kind)]
+    return [_Field(name, form, default, OPTIONAL in typing.get_args(form)) for name, form, default in fields]
 
 
 def misfit(value: Any, form: Form, name: str = "") -> str | None:

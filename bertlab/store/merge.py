@@ -16,9 +16,9 @@ from bertlab.store import addenda, union
 from bertlab.store.addenda import Addenda
 from bertlab.store.files import real
 from bertlab.store.predictions import PREDICTIONS, equal
+from bertlab.store.record import Record
 from bertlab.store.run import ANSWERS, KINDS, Run
 from bertlab.store.runs import Store
-from bertlab.store.union import Record
 from bertlab.store.writes import below, move, remove
 from bertlab.wording import count
 

@@ -34,6 +34,7 @@ from bertlab.store import addenda, addresses, archive, forms, locks
 from bertlab.store.addenda import Addenda
 from bertlab.store.files import digest, read_sealed, real
 from bertlab.store.files import kind as kind_of
+from bertlab.store.record import Record
 from bertlab.store.run import KINDS, Run
 from bertlab.store.writes import below, folder, move, remove, sync, write_json, write_sealed
 
@@ -126,35 +127,35 @@ class Store:
                 self.set_aside(run.kind, run_id)
         raise RunFailed(f"'{damaged}' was damaged: the run has to be repeated")
 
-    def records(self, *, needed: Collection[str] | None = None) -> dict[str, dict[str, Any]]:
+    def records(self, *, needed: Collection[str] | None = None) -> dict[str, Record]:
         """The records of studies, by the stem of their file.
 
         Raises `BadInput` for a damaged file and for a record of another form. With `needed`, it raises only for records
         of these studies, by name, and warns of all others.
         """
-        found = {}
+        records = {}
         archived = archive.opened(self.root)
         inside = {name: archived.path / "studies" / name for name in archived.folders.get("studies", ())}
         beside = {path.name: path for path in (self.root / "studies").glob("*.json")}
         for name, path in sorted((inside | beside).items()):
             try:
-                record = read_sealed(path, data=None if name in beside else archived.read("studies", name))
+                data = read_sealed(path, data=None if name in beside else archived.read("studies", name))
             except BadInput as error:
                 if needed is None:
                     raise
                 warn(f"{error}; the record is skipped")
                 continue
-            flaw = forms.misfit(record, forms.RECORD)
-            if flaw is None:
-                found[path.stem] = record
+            try:
+                records[path.stem] = forms.load(Record, data)
                 continue
-            what = f"its {flaw} is missing, of another type or out of range"
+            except forms.Misfit as misfit:
+                what = f"its {misfit.where} is missing, of another type or out of range"
             problem = f"'{path}' is not a record as this version writes it ({what})"
-            study = record.get("study")
+            study = data.get("study")
             if needed is None or study in needed or (needed and not isinstance(study, str)):
                 raise BadInput(f"{problem}: move it away and repeat its commands; finished runs are kept")
             warn(f"{problem}; the record is skipped")
-        return found
+        return records
 
     def failures(self) -> list[dict[str, Any]]:
         """Runs that ended without a result, with the reason."""
@@ -332,10 +333,10 @@ class Store:
         """Removes the record of a failure, so that the run is tried again."""
         remove(self.root, f"failures/{run_id}.json")
 
-    def write_record(self, stem: str, record: dict[str, Any]) -> None:
+    def write_record(self, stem: str, record: Record) -> None:
         """Writes the record of a study to the file with that stem."""
         folder(self.root, "studies")
-        write_sealed(self.root, f"studies/{stem}.json", record)
+        write_sealed(self.root, f"studies/{stem}.json", forms.to_json(record))
 
     def remove(self, runs: list[Run]) -> None:
         """Removes runs. The manifest goes first, so that no half-removed run counts as finished.

@@ -9,7 +9,8 @@ a record of their own.
 import hashlib
 import itertools
 import shlex
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,9 @@ from bertlab.errors import BadInput
 from bertlab.names import filename
 from bertlab.recipe.identity import canonical
 from bertlab.store.config import write_configs
+from bertlab.store.forms import to_json
+from bertlab.store.record import AblateRequest, Definition, Record, Row, Value
 from bertlab.store.runs import Store
-
-Record = dict[str, Any]
-OPTIONS = ("options", "rounds")
-"""Fields of a request that are options of its command line."""
 
 
 def keep(store: Store, records: Iterable[Record]) -> list[Record]:
@@ -30,19 +29,18 @@ def keep(store: Store, records: Iterable[Record]) -> list[Record]:
     Writes each record and, beside it, the files that repeat its commands, with the study file (see `store/config.py`).
     """
     with store.exclusive():
-        known, names = joined(store, [*records])
+        after, names = joined(store, [*records])
         for name in names:
-            store.write_record(name, known[name])
-            write_commands(store.root, name, known[name])
-    return [known[name] for name in names]
+            store.write_record(name, after[name])
+            write_commands(store.root, name, after[name])
+    return [after[name] for name in names]
 
 
 def write_commands(root: Path, name: str, record: Record) -> None:
     """Writes the files of the store `root` that repeat the commands of a record, each with its study file as it was."""
-    files = {mark(each): each for each in record["sources"]}
-    newest = {path: text for each in record["sources"] for path, text in each.items()}  # older requests name no file
-    named = record.get("name", "")
-    commands = [(command([each], named), files.get(each.get("file"), newest)) for each in record["requests"]]
+    by_mark = {mark(files): files for files in record.sources}
+    newest = {path: text for files in record.sources for path, text in files.items()}  # older requests name no file
+    commands = [(command([request], record.name), by_mark.get(request.file, newest)) for request in record.requests]
     write_configs(root, name, commands)
 
 
@@ -51,35 +49,36 @@ def joined(store: Store, records: Collection[Record]) -> tuple[dict[str, Record]
 
     Raises `BadInput` if the store holds another study with the name of a record.
     """
-    known = store.records(needed=[record["study"] for record in records])
-    return known, [join(known, record, f"'{store.root}'") for record in records]
+    stored = store.records(needed=[record.study for record in records])
+    return stored, [join(stored, record, f"'{store.root}'") for record in records]
 
 
-def join(known: dict[str, Record], record: Record, where: str) -> str:
-    """Adds a record to the `known` ones, joined with that of its setting if there is one, and returns its name.
+def join(stored: dict[str, Record], record: Record, where: str) -> str:
+    """Adds a record to the `stored` ones, joined with that of its setting if there is one, and returns its name.
 
-    Raises `BadInput` if the known ones, which are in `where`, contain another study with its name.
+    Raises `BadInput` if the stored ones, which are in `where`, contain another study with its name.
     """
-    for other in known.values():
-        if other["study"] == record["study"] and (difference := _difference(other, record)):
-            there = f"{where} (`{command(other['requests'])}`)"
+    for other in stored.values():
+        if other.study == record.study and (difference := _difference(other, record)):
+            there = f"{where} (`{command(other.requests)}`)"
             raise BadInput(
-                f"study '{record['study']}' is not the study with that name in {there}: {difference}; "
+                f"study '{record.study}' is not the study with that name in {there}: {difference}; "
                 "give it another name, or name another store with --runs"
             )
-    for name, other in known.items():
-        if _place(other) == _place(record) and not _apart(other, record):
-            known[name] = _united(other, record)
+    for name, other in stored.items():
+        if _are_one(other, record):
+            stored[name] = _merged(other, record)
             return name
     name = name_of(record)
-    known[name] = record
+    stored[name] = record
     return name
 
 
-def name_of(record: Mapping[str, Any]) -> str:
+def name_of(record: Record) -> str:
     """The file name of a new record: study, scale, and eight digits of its setting."""
-    of = [record["setting"], _contents(record), *([record["timed"]] if "timed" in record else [])]
-    return filename(f"{record['study']}--{record['scale']}--{mark(of)}")
+    setting: list[Any] = [record.setting, _contents(record)]
+    digits = mark(setting if record.timed is None else [*setting, record.timed])
+    return filename(f"{record.study}--{record.scale}--{digits}")
 
 
 def mark(value: Any) -> str:
@@ -87,121 +86,115 @@ def mark(value: Any) -> str:
     return hashlib.sha256(canonical(value).encode(errors="surrogatepass")).hexdigest()[:8]
 
 
-def _place(record: Mapping[str, Any]) -> tuple[Any, ...]:
-    return record["study"], record["scale"], record["setting"]
-
-
-def _contents(record: Mapping[str, Any]) -> dict[str, str]:
+def _contents(record: Record) -> dict[str, str]:
     """The version of the examples of each measurement."""
-    return {cell["measurement"]: cell["content"] for cell in record["cells"]}
+    return {value.measurement: value.content for value in record.cells}
 
 
-def _apart(one: Mapping[str, Any], two: Mapping[str, Any]) -> bool:
-    """Whether a measurement has different examples in two records, or a variant other timed steps.
+def _are_one(one: Record, two: Record) -> bool:
+    """Whether two records are of one setting, and their values can be joined.
 
-    Their values cannot be joined.
+    They cannot if a measurement has other examples in them, or a variant other timed steps.
     """
-    pairs = ((_contents(one), _contents(two)), (one.get("timed", {}), two.get("timed", {})))
-    return any(ours[name] != theirs[name] for ours, theirs in pairs for name in ours.keys() & theirs.keys())
+    pairs = ((_contents(one), _contents(two)), (one.timed or {}, two.timed or {}))
+    agree = all(ours[name] == theirs[name] for ours, theirs in pairs for name in ours.keys() & theirs.keys())
+    return one.key == two.key and agree
 
 
-def _difference(old: Mapping[str, Any], new: Mapping[str, Any]) -> str:
+def _difference(old: Record, new: Record) -> str:
     """Why two records with one name belong to different studies; empty if they belong to the same."""
-    was, is_ = old["definition"], new["definition"]
-    if was["baseline"] != is_["baseline"]:
-        return f"its baseline is '{is_['baseline']}', not '{was['baseline']}'"
-    if was["code"] != is_["code"]:
+    before, after = old.definition, new.definition
+    if before.baseline != after.baseline:
+        return f"its baseline is '{after.baseline}', not '{before.baseline}'"
+    if before.code != after.code:
         return "its file contains other code"
-    for kind in ("variants", "measurements"):
-        for name in was[kind].keys() & is_[kind].keys():
-            if was[kind][name] != is_[kind][name]:
-                return f"its {kind[:-1]} '{name}' has another definition"
-    if _place(old) == _place(new) and not _apart(old, new):
-        runs = {_cell(cell): cell["run_id"] for cell in old["cells"]}
-        for cell in new["cells"]:
-            if runs.get(_cell(cell), cell["run_id"]) != cell["run_id"]:
+    for kind, ours, theirs in (
+        ("variant", before.variants, after.variants),
+        ("measurement", before.measurements, after.measurements),
+    ):
+        for name in ours.keys() & theirs.keys():
+            if ours[name] != theirs[name]:
+                return f"its {kind} '{name}' has another definition"
+    if _are_one(old, new):
+        runs = {value.key: value.run_id for value in old.cells}
+        for value in new.cells:
+            if runs.get(value.key, value.run_id) != value.run_id:
                 why = "the study varies other fields, or its scale is another"
-                return f"its variant '{cell['variant']}' has other runs: {why}"
+                return f"its variant '{value.variant}' has other runs: {why}"
     return ""
 
 
-def _cell(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-    return tuple(cell[name] for name in ("variant", "pretrain_seed", "measurement", "milestone", "finetune_seed"))
-
-
-def _united(old: Mapping[str, Any], new: Mapping[str, Any]) -> Record:
+def _merged(old: Record, new: Record) -> Record:
     """The record of two commands: the texts of the newer one, the values of both."""
-    definition = dict(new["definition"])
-    order = {}
-    for kind in ("variants", "measurements"):
-        definition[kind] = {**new["definition"][kind], **old["definition"][kind], **new["definition"][kind]}
-        order[kind] = {name: number for number, name in enumerate(definition[kind])}
+    variants = {**new.definition.variants, **old.definition.variants, **new.definition.variants}
+    measurements = {**new.definition.measurements, **old.definition.measurements, **new.definition.measurements}
+    rank = {name: position for position, name in enumerate(variants)}
+    column = {name: position for position, name in enumerate(measurements)}
 
-    def place(cell: Mapping[str, Any]) -> tuple[Any, ...]:
-        rank = order["variants"].get(cell["variant"], len(order["variants"]))  # "no pre-training" is last
-        column = order["measurements"].get(cell.get("measurement"), 0)  # a pre-training has none
-        return rank, cell["pretrain_seed"], column, cell.get("milestone"), cell.get("finetune_seed")
+    def by_row(row: Row | Value) -> tuple[int, int]:
+        return rank.get(row.variant, len(rank)), row.pretrain_seed  # "no pre-training" is last
 
-    published = {(cell["variant"], cell["measurement"], cell["milestone"]): cell["published"] for cell in new["cells"]}
-    cells = {_cell(cell): cell for cell in (*old["cells"], *new["cells"])}
-    for key, cell in cells.items():
-        figure = published.get((cell["variant"], cell["measurement"], cell["milestone"]), cell["published"])
-        cells[key] = {**cell, "published": figure}
-    rows = {(row["variant"], row["pretrain_seed"]): row for row in (*old["rows"], *new["rows"])}
-    known = {"", *(cell["measurement"] for cell in new["cells"]), *(each["on"] for each in new["differences"])}
-    differences = [*new["differences"], *(each for each in old["differences"] if each["on"] not in known)]
-    requests = _requests(old, new)
-    named = new.get("name") or old.get("name", "")
-    looks = [each["sequential"] for each in (old, new) if each.get("sequential")]
-    speeds = [each["speeds"] for each in (new, old) if each.get("speeds", {}).get("measured")]
-    return {
-        **new,
+    def by_value(value: Value) -> tuple[Any, ...]:
+        return *by_row(value), column.get(value.measurement, 0), value.milestone, value.finetune_seed
+
+    rows = {(row.variant, row.pretrain_seed): row for row in (*old.rows, *new.rows)}
+    values = {value.key: value for value in (*old.cells, *new.cells)}.values()
+    published = {value.column: value.published for value in new.cells}
+    stated = {"", *(value.measurement for value in new.cells), *(difference.on for difference in new.differences)}
+    differences = [*new.differences, *(difference for difference in old.differences if difference.on not in stated)]
+    requests, name = _requests(old, new), new.name or old.name
+    looks = [record.sequential for record in (old, new) if record.sequential is not None]
+    return replace(
+        new,
+        definition=Definition(
+            baseline=new.definition.baseline, code=new.definition.code, variants=variants, measurements=measurements
+        ),
+        requests=requests,
+        sources=(*old.sources, *(files for files in new.sources if files not in old.sources)),
+        differences=tuple(sorted(differences, key=lambda difference: column.get(difference.on, -1))),
+        name=name,
+        command=command(requests, name),
+        intermediate_task={**old.intermediate_task, **new.intermediate_task},
+        tries=tuple(sorted({*old.tries, *new.tries})),
+        speeds=next((record.speeds for record in (new, old) if record.speeds and record.speeds.measured), new.speeds),
+        rows=tuple(sorted(rows.values(), key=by_row)),
+        cells=tuple(
+            replace(value, published=published.get(value.column, value.published))
+            for value in sorted(values, key=by_value)
+        ),
         # of looks at the same seeds, those that went on
-        **({"sequential": max(looks, key=lambda each: (len(each["looks"]), canonical(each)))} if looks else {}),
-        **({"speeds": speeds[0]} if speeds else {}),
-        "definition": definition,
-        "requests": requests,
-        **({"name": named} if named else {}),
-        "command": command(requests, named),
-        "differences": sorted(differences, key=lambda each: order["measurements"].get(each["on"], -1)),
-        "intermediate_task": {**old["intermediate_task"], **new["intermediate_task"]},
-        "sources": [*old["sources"], *(each for each in new["sources"] if each not in old["sources"])],
-        "tries": sorted({*old["tries"], *new["tries"]}),
-        "rows": sorted(rows.values(), key=place),
-        "cells": sorted(cells.values(), key=place),
-    }
+        sequential=max(looks, key=lambda each: (len(each.looks), canonical(to_json(each))), default=None),
+    )
 
 
-def _requests(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[dict[str, Any]]:
+def _requests(old: Record, new: Record) -> tuple[AblateRequest, ...]:
     """The fewest commands that request all values of two records; commands that differ in seeds become one."""
-    before, after = ({_cell(cell) for cell in record["cells"]} for record in (old, new))
+    before, after = ({value.key for value in record.cells} for record in (old, new))
     if before <= after:  # of equal ones the newer, whose texts and study file the record has
-        return list(new["requests"])
+        return new.requests
     if after <= before:
-        return list(old["requests"])
-    found: dict[str, dict[str, Any]] = {}
-    for each in (*old["requests"], *new["requests"]):
-        same = canonical({**each, "seeds": []})
-        seeds = {*found[same]["seeds"], *each["seeds"]} if same in found else each["seeds"]
-        found[same] = {**each, "seeds": sorted(seeds)}
-    return list(found.values())
+        return old.requests
+    seeds: dict[AblateRequest, set[int]] = {}
+    for request in (*old.requests, *new.requests):
+        seeds.setdefault(replace(request, seeds=()), set()).update(request.seeds)
+    return tuple(replace(request, seeds=tuple(sorted(numbers))) for request, numbers in seeds.items())
 
 
-def command(requests: Sequence[Mapping[str, Any]], name: str = "") -> str:
+def command(requests: Iterable[AblateRequest], name: str = "") -> str:
     """The command line that requests a record, or several that each request a part, with the name of its setting."""
     commands = []
-    for each in requests:
-        words = ["bertlab ablate", shlex.quote(each["study"]), *(_quoted(each.get(name, "")) for name in OPTIONS)]
-        if not each.get("rounds"):
-            if each["seeds"] != [0] or each.get("claim_seeds") == []:
-                words.append(f"--seeds {spelled(each['seeds'])}")
-            if each.get("claim_seeds"):
-                words.append(f"--claim-seeds {spelled(each['claim_seeds'])}")
-        if each["finetune_seeds"]:
-            words.append(f"--finetune-seeds {each['finetune_seeds']}")
-        words += [f"--only {shlex.quote(name)}" for name in each["only"]]
-        words += [f"--measure {shlex.quote(name)}" for name in each.get("measure", ())]
-        words += ["--random-init"] * each["random_init"]
+    for request in requests:
+        words = ["bertlab ablate", shlex.quote(request.study), _quoted(request.options), _quoted(request.rounds)]
+        if not request.rounds:
+            if request.seeds != (0,) or request.claim_seeds == ():
+                words.append(f"--seeds {spelled(request.seeds)}")
+            if request.claim_seeds:
+                words.append(f"--claim-seeds {spelled(request.claim_seeds)}")
+        if request.finetune_seeds:
+            words.append(f"--finetune-seeds {request.finetune_seeds}")
+        words += [f"--only {shlex.quote(variant)}" for variant in request.only]
+        words += [f"--measure {shlex.quote(measurement)}" for measurement in request.measure]
+        words += ["--random-init"] * request.random_init
         words += [f"--name {shlex.quote(name)}"] * bool(name)
         commands.append(" ".join(filter(None, words)))
     return " && ".join(commands)
@@ -219,6 +212,6 @@ def spelled(seeds: Sequence[int]) -> str:
     """Ascending seeds in the form of `--seeds`: `3` for 0 to 2, else ranges such as `3-5,7`."""
     if list(seeds) == list(range(len(seeds))):
         return str(len(seeds))
-    runs = [[*group] for _, group in itertools.groupby(enumerate(seeds), key=lambda each: each[1] - each[0])]
+    runs = [[*group] for _, group in itertools.groupby(enumerate(seeds), key=lambda pair: pair[1] - pair[0])]
     parts = [f"{run[0][1]}-{run[-1][1]}" if len(run) > 1 or len(runs) == 1 else f"{run[0][1]}" for run in runs]
     return ",".join(parts)

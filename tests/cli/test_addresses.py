@@ -5,6 +5,7 @@ import shutil
 
 import pytest
 
+import small_record
 from bertlab.errors import BadInput
 from bertlab.store import addresses
 from bertlab.store.runs import Store
@@ -13,18 +14,22 @@ from bertlab.store.writes import write_json
 
 def record(study, scale="micro", shared="aa", own="bb"):
     """A record of two variants, of which the first shares its runs with other studies."""
-    rows = [
-        {"variant": variant, "pretrain_seed": 0, "pretrain_id": run_id, "corpus_id": "c0"}
-        for variant, run_id in (("BERT", shared), ("no NSP", own))
-    ]
-    cells = [
-        {**{name: row[name] for name in ("variant", "pretrain_seed", "pretrain_id")}, "measurement": "MNLI"}
-        | {"run_id": f"{row['pretrain_id']}{milestone}{seed}", "milestone": milestone, "finetune_seed": seed}
-        for row in rows
+    pretrained = {"BERT": shared, "no NSP": own}
+    values = [
+        small_record.value(
+            run_id,
+            f"{run_id}{milestone}{seed}",
+            variant=variant,
+            measurement="MNLI",
+            milestone=milestone,
+            finetune_seed=seed,
+        )
+        for variant, run_id in pretrained.items()
         for milestone in (50, 100)
         for seed in (0, 1)
     ]
-    return {"study": study, "scale": scale, "rows": rows, "cells": cells, "tries": []}
+    rows = tuple(small_record.row(variant, run_id, "c0") for variant, run_id in pretrained.items())
+    return small_record.record(study, scale=scale, rows=rows, cells=tuple(values))
 
 
 def test_a_shared_run_has_an_address_in_each_study():

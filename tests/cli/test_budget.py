@@ -128,7 +128,7 @@ def test_a_dry_run_looks_and_keeps_nothing(call, command, ended, tmp_path):
     runs = shutil.copytree(ended, tmp_path / "runs")
     store = Store(runs)
     ((name, kept),) = store.records().items()
-    store.write_record(name, {key: value for key, value in kept.items() if key != "sequential"})
+    store.write_record(name, dataclasses.replace(kept, sequential=None))
     assert call(*command, "--runs", runs, "--budget", "11runs", "--dry-run") == 0
     assert "sequential" not in record(runs)
 
@@ -182,7 +182,7 @@ def test_the_end_says_why_claims_stay_open(rounds, capsys, monkeypatch, statuses
         SimpleNamespace(variant="A", measurement="loss", milestone=100, pretrain_seed=seed, status=status)
         for seed, status in enumerate(statuses)
     ]
-    states = {"three": State(SimpleNamespace(unfinished=cells), {"cells": []})}
+    states = {"three": State(SimpleNamespace(unfinished=cells), SimpleNamespace(cells=()))}
     claim = Claim("A beats B", better="A", worse="B", on="loss")
     look = Look(4, 0.2, True, 0.5)
     effect = SimpleNamespace(mean=1.0, n=4)
@@ -231,11 +231,11 @@ def test_a_look_counts_the_open_claims_and_sees_every_pair():
     one, two = (Claim(f"A beats {worse}", better="A", worse=worse, on="MNLI") for worse in "BC")
     first, second = (Trial(each, (Pair("A", each.worse, above(4), None),), Looked(12)) for each in (one, two))
     (alone,), (beside, _) = found(first), found(first, second)
-    assert alone["power"] > beside["power"]
-    assert alone["as_claimed"]
+    assert alone.power > beside.power
+    assert alone.as_claimed
     both = Claim("A is the best", better="A", worse=("B", "C"), on="MNLI")
     pairs = tuple(Pair("A", worse, above(4, sign), None) for worse, sign in (("B", 1), ("C", -1)))
-    assert [each["as_claimed"] for each in found(Trial(both, pairs, Looked(12)))] == [False]
+    assert [look.as_claimed for look in found(Trial(both, pairs, Looked(12)))] == [False]
 
 
 def test_a_look_waits_for_a_new_seed_of_every_pair():
@@ -246,7 +246,7 @@ def test_a_look_waits_for_a_new_seed_of_every_pair():
         effects = [above(n) for n in seeds]
         pairs = tuple(Pair("A", worse, each, None) for worse, each in zip("BC", effects, strict=True))
         judged = verdicts([Trial(claim, pairs, Looked(12, looks))])
-        return [each["n"] for each in _entries(SimpleNamespace(endpoints=(judged, {})), [claim])]
+        return [look.n for look in _entries(SimpleNamespace(endpoints=(judged, {})), [claim])]
 
     first = Look(4, 0.5, True, 0.5)
     assert looked_at((4, 4)) == looked_at((5, 4)) == [4]
@@ -320,8 +320,8 @@ def at(variants, seeds):
 
 def stored(places):
     """The study in the store with these places."""
-    names = ("variant", "measurement", "milestone", "pretrain_seed")
-    return {"three": State(None, {"cells": [dict(zip(names, place[1:], strict=True)) for place in places]})}
+    values = [SimpleNamespace(column=column, pretrain_seed=seed) for _, *column, seed in places]
+    return {"three": State(None, SimpleNamespace(cells=values))}
 
 
 def test_a_seed_of_a_claim_has_all_its_places(rounds):
@@ -422,7 +422,7 @@ def test_damaged_runs_are_repeated(rounds):
         SimpleNamespace(variant="A", measurement="loss", milestone=100, pretrain_seed=seed, status=status)
         for seed, status in enumerate(("pending", "damaged", "diverged"))
     ]
-    states = {"three": State(SimpleNamespace(unfinished=cells), {"cells": []})}
+    states = {"three": State(SimpleNamespace(unfinished=cells), SimpleNamespace(cells=()))}
     for failed, seeds in ((False, [0, 1]), (True, [0, 1, 2])):
         assert sorted(place[4] for place in rounds(Budget()).unfinished(states, failed=failed)) == seeds
 

@@ -17,6 +17,8 @@ from bertlab.cli.main import app
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, shipped, studies
 from bertlab.machine import Machine
+from bertlab.store.runs import Store
+from small_record import record, row, value
 
 PROGRAM = "from bertlab.cli.main import main; main()"
 
@@ -115,22 +117,20 @@ def test_zsh_and_fish_complete_the_same_words(call, capsys, monkeypatch):
 
 
 def test_runs_are_completed_from_the_store(completed, tmp_path):
+    trained, measured = f"bb02{'0' * 12}", f"bb04{'0' * 12}"
     for path in (
         "corpus/aa01--microworld",
-        "pretrain/bb02--own-a-seed0",
+        f"pretrain/{trained}--own-a-seed0",
         "pretrain/.bb03.work",
-        "finetune/bb04--own-a-mnli",
+        f"finetune/{measured}--own-a-mnli",
     ):
         (tmp_path / "store" / path).mkdir(parents=True)
-    assert completed("fill-mask", "--runs", "store", "") == ["own-a-seed0", "bb02"]
-    assert completed("export", "--runs", "store", "b") == ["bb02"]
-    assert completed("runs", "--runs", "store", "--remove", "b") == ["bb02", "bb04"]
+    assert completed("fill-mask", "--runs", "store", "") == ["own-a-seed0", trained]
+    assert completed("export", "--runs", "store", "b") == [trained]
+    assert completed("runs", "--runs", "store", "--remove", "b") == [trained, measured]
     assert completed("runs", "--runs", "store", "--remove", "own") == ["own-a-mnli", "own-a-seed0"]
-    cell = {"variant": "A b", "pretrain_seed": 0, "measurement": "MNLI", "milestone": 100, "finetune_seed": 0}
-    cell |= {"run_id": "bb04", "pretrain_id": "bb02"}
-    record = {"study": "own", "scale": "micro", "rows": [cell], "cells": [cell]}
-    (tmp_path / "store" / "studies").mkdir()
-    (tmp_path / "store" / "studies" / "own.json").write_text(json.dumps(record))
+    values = (value(trained, measured, variant="A b", measurement="MNLI"),)
+    Store(tmp_path / "store").write_record("own", record("own", rows=(row("A b", trained),), cells=values))
     assert completed("export", "--runs", "store", "own") == ["own/A\\ b/0", "own-a-seed0"]
     found = completed("runs", "--runs", "store", "--remove", "own/")
     assert found == ["own/A\\ b/0", "own/A\\ b/0/MNLI"]

@@ -1,5 +1,6 @@
 """Seeds of one study, trained by two people: joined they are the study of one, byte for byte."""
 
+import dataclasses
 import io
 import json
 import pickle
@@ -112,11 +113,11 @@ def test_the_texts_of_the_first_store_count(halves):
     one, two = (Store(each) for each in halves)
     for first, second in ((one, two), (two, one)):
         name, record = next(iter(first.records().items()))
-        newer = {**record, "question": "newer?"}
+        newer = dataclasses.replace(record, question="newer?")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(first, "records", lambda name=name, newer=newer: {name: newer})
             (joined,) = Joined([first, second]).records().values()
-        assert joined["question"] == "newer?"
+        assert joined.question == "newer?"
 
 
 def test_the_command_of_results_takes_their_copy_of_the_study_file(call, whole, tmp_path, capsys):
@@ -274,9 +275,9 @@ def test_stores_that_do_not_go_together(call, halves, tmp_path, kind, capsys):
         other.write_text("")
     elif kind == "another study":
         shutil.copytree(halves[1], other)
-        (record,) = Store(other).records().items()
-        record[1]["definition"]["variants"]["b"] = {"name": "b"}
-        Store(other).write_record(*record)
+        ((name, record),) = Store(other).records().items()
+        definition = dataclasses.replace(record.definition, variants={**record.definition.variants, "b": {"name": "b"}})
+        Store(other).write_record(name, dataclasses.replace(record, definition=definition))
     elif kind != "nowhere":
         other.mkdir()
     if kind == "into":

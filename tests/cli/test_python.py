@@ -215,11 +215,11 @@ def test_options_mean_what_they_mean_on_the_command_line(again, capsys):
 def test_a_study_of_python_is_kept_as_the_file_that_defines_it(again, runs, tmp_path):
     mine = dataclasses.replace(studies.find("masking"), name="mine", notes=["its own"])
     again(mine)
-    (record,) = (each for each in Store(runs).records().values() if each["study"] == "mine")
-    (sources,) = record["sources"]
+    (record,) = (each for each in Store(runs).records().values() if each.study == "mine")
+    (sources,) = record.sources
     (tmp_path / "mine.py").write_text(sources["mine.py"])
     assert studies.find(str(tmp_path / "mine.py")) == mine
-    assert record["command"].startswith("bertlab ablate mine.py --scale smoke")
+    assert record.command.startswith("bertlab ablate mine.py --scale smoke")
     pages = bertlab.report(runs, tmp_path / "out", "mine", formats="md")
     assert [path.name for path in pages] == ["index.md", "mine.md", "agreement.md"]
     assert {*bertlab.results([runs, runs])["study"]} == {"masking", "mine"}

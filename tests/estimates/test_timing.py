@@ -75,10 +75,10 @@ def test_results_of_another_timing_have_a_record_of_their_own(store, machine, ta
     for seconds in (2.0, 5.0):
         takes(0.5, seconds)
         made = records(make(timed(REQUEST, empty, machine), machine))
-        union.keep(store, [each for each in made.values() if each["study"] == STUDY.name])
+        union.keep(store, [each for each in made.values() if each.study == STUDY.name])
     one, two = store.records().values()
-    assert one["timed"] != two["timed"]
-    assert one["setting"] == two["setting"]
+    assert one.timed != two.timed
+    assert one.setting == two.setting
 
 
 def test_what_is_not_timed_keeps_the_steps_of_the_study(store, machine, takes):

@@ -45,7 +45,7 @@ def differing(mirror):
         made = plan.make(plan.Request(scale=scales.find(scale).set(list(assignments)), **request), place)
         found = {}
         for each in differences(made, study):
-            found.setdefault(each["on"], []).append(each["what"])
+            found.setdefault(each.on, []).append(each.what)
         return found
 
     return found

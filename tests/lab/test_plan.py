@@ -254,10 +254,10 @@ def test_the_record_of_a_study_holds_every_cell_with_its_published_figure(machin
     made = plan.make(request(), machine)
     ((name, record),) = records(made, "bertlab ablate masking").items()
     assert name.startswith("masking--smoke--")
-    assert len(record["cells"]) == 18
-    cell = next(each for each in record["cells"] if each["variant"] == "0/0/100" and each["method"] == "features")
-    assert cell["published"] == 94.6
-    assert {each["run_id"] for each in record["cells"]} <= {job.id for job in made.jobs}
+    assert len(record.cells) == 18
+    cell = next(each for each in record.cells if each.variant == "0/0/100" and each.method == "features")
+    assert cell.published == 94.6
+    assert {each.run_id for each in record.cells} <= {job.id for job in made.jobs}
     other = records(plan.make(request(scale=scales.find("smoke").set(["schedule.steps=3"])), machine), "x")
     assert list(other) != [name]  # another setting is another section of the report
 
@@ -390,9 +390,9 @@ def test_variants_that_differ_only_in_their_adaptation_share_a_pre_training(mach
     assert read["last"].layers == "last"
     assert read[plan.RANDOM_INIT] == read["fine-tuning"]
     (record,) = records(made, "").values()
-    assert len(record["rows"]) == 8
-    assert {cell["method"] for cell in record["cells"]} == {"finetune", "features"}
-    assert {(cell["measurement"], cell["split"]) for cell in record["cells"]} == {
+    assert len(record.rows) == 8
+    assert {cell.method for cell in record.cells} == {"finetune", "features"}
+    assert {(cell.measurement, cell.split) for cell in record.cells} == {
         ("NER dev", "validation"), ("NER test", "test"),
     }  # fmt: skip
 
@@ -421,7 +421,7 @@ def test_a_test_split_that_is_not_there_is_named_before_anything_is_trained(mach
         tested("conll2003", **mine)
     (folder / "test.jsonl").write_text('{"tokens": ["b"], "ner_tags": ["B-Disease"]}\n')
     (record,) = records(tested("conll2003", **mine)).values()
-    assert {cell["split"] for cell in record["cells"]} == {"test"}
+    assert {cell.split for cell in record.cells} == {"test"}
 
 
 def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine):
@@ -452,7 +452,7 @@ def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
 def test_a_figure_is_published_at_its_own_milestone(machine):
     made = plan.make(request(studies=(studies.find("convergence"),), scale=scales.find("tiny")), machine)
     (record,) = records(made, "").values()
-    figures = {(cell["variant"], cell["milestone"]): cell["published"] for cell in record["cells"]}
+    figures = {(cell.variant, cell.milestone): cell.published for cell in record.cells}
     assert figures["masked LM", 3] == 78.6
     assert figures["left-to-right", 20] == 81.0
     assert figures["left-to-right", 100] == 82.2
@@ -531,7 +531,7 @@ def test_on_the_embedded_text_what_comes_first_is_synthetic_too(machine):
     first = [job.intermediate_task for job in made.jobs if isinstance(job, Measure) and job.intermediate_task]
     assert {(each.name, each.origin) for each in first} == {("inference", "microworld"), ("entities", "microworld")}
     (record,) = records(made, "").values()
-    assert record["intermediate_task"] == {"mnli": "inference", "conll2003": "entities"}
+    assert record.intermediate_task == {"mnli": "inference", "conll2003": "entities"}
     with pytest.raises(BadInput, match="squad is span"):
         plan.make(request(intermediate_task={"mnli": "squad"}), machine)
 
@@ -651,7 +651,7 @@ def test_any_seeds_are_planned(machine, text, seeds):
     made = plan.make(request(seeds=options.seeds(text)), machine)
     assert {job.seed for job in made.jobs if isinstance(job, Pretrain)} == set(seeds)
     (record,) = records(made).values()
-    assert options.seeds(union.spelled(record["requests"][0]["seeds"])) == seeds
+    assert options.seeds(union.spelled(record.requests[0].seeds)) == seeds
     whole = plan.make(request(seeds=range(8)), machine)
     assert {job.id for job in made.jobs} < {job.id for job in whole.jobs}
 

@@ -72,7 +72,7 @@ def test_every_variant_gets_the_best_setting_of_each_task(machine, tmp_path):
             assert not job.held_back
             assert {name: getattr(job.settings, name) for name in GRID} == best[job.data.name]
     (record,) = records(planned, "").values()
-    assert record["searched"] == best
+    assert record.searched == best
 
 
 def test_what_has_no_try_yet_keeps_its_setting(machine, tmp_path):

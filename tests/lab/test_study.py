@@ -320,9 +320,9 @@ def test_a_metric_that_is_given_is_that_of_the_same_study_where_it_is_usual(mach
         records(plan.make(plan.Request(studies=(study(measurements=[each]),), scale=scales.find("smoke")), machine))
         for each in (COLUMN, Measurement("MNLI", task="mnli", metric="accuracy"))
     ]
-    one, two = ([record["definition"] for record in found.values()] for found in definitions)
+    one, two = ([record.definition for record in found.values()] for found in definitions)
     assert one == two
-    assert one[0]["measurements"] == {"MNLI": {"name": "MNLI", "task": "mnli"}}
+    assert one[0].measurements == {"MNLI": {"name": "MNLI", "task": "mnli"}}
 
 
 def test_all_stands_beside_other_studies_and_a_name_for_one(tmp_path):

@@ -99,7 +99,7 @@ def test_code_is_in_the_ids_of_all_runs_and_in_the_record(tmp_path, machine):
     assert sum(isinstance(job, Measure) for job in patched.jobs) == 8
     assert all(job.science()["code"] == patched.jobs[0].code.sha256 for job in patched.jobs)
     (record,) = records(patched).values()
-    assert sorted(record["sources"][0]) == ["helper_of_tests.py", "mine.py"]
+    assert sorted(record.sources[0]) == ["helper_of_tests.py", "mine.py"]
     study = patched.request.studies[0]
     with pytest.raises(BadInput, match=r"mine.py' defines code, which may change any run: run it alone"):
         plan.make(plan.Request(studies=(study, studies.find("nsp")), scale=scales.find("smoke")), machine)

@@ -14,6 +14,8 @@ from typing import Any
 import pytest
 
 from bertlab.store.files import digest
+from bertlab.store.forms import load
+from bertlab.store.record import Record
 
 CORRUPTIONS = {"80/10/10": (0.8, 0.1, 0.1), "100/0/0": (1.0, 0.0, 0.0), "0/0/100": (0.0, 0.0, 1.0)}
 PUBLISHED = {
@@ -179,7 +181,7 @@ class Builder:
                 self.cells.append({**self.cells[-1], "measurement": f"{measurement} test", "split": "test"})
             self.run("finetune", run_id, {**result, "rows": {"train": 1000, "evaluation": 500}}, {}, **files)
 
-    def record(self, name: str = "", /, **changes: Any) -> dict[str, Any]:
+    def record(self, name: str = "", /, **changes: Any) -> Record:
         """The record of the study, written into the store."""
         request = {"study": self.study, "options": "", "seeds": [0], "finetune_seeds": 0}
         request |= {"only": [], "random_init": False}
@@ -214,8 +216,9 @@ class Builder:
         }
         folder = self.root / "studies"
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name or self.scale}.json").write_text(json.dumps(record))
-        return record
+        text = json.dumps(record)
+        (folder / f"{name or self.scale}.json").write_text(text)
+        return load(Record, json.loads(text))
 
 
 @pytest.fixture

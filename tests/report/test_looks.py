@@ -17,6 +17,7 @@ from bertlab.report.looks import Look, Looked, Looks, chance, final_level, hypot
 from bertlab.report.statistics.effects import Effect, effect
 from bertlab.report.statistics.sequential import fraction, nominal
 from bertlab.report.verdicts import Pair, Trial, verdicts
+from bertlab.store.record import ClaimLook, StudyLook
 from bertlab.store.runs import Store
 from bertlab.tasks.metrics import Mean
 
@@ -102,18 +103,15 @@ def test_the_level_at_the_end_knows_the_looks_until_then() -> None:
 
 
 def test_looks_are_read_by_claim_and_endpoint() -> None:
-    entry = {"claim": CLAIM.text, "hypothesis": hypothesis(CLAIM), "on": "MNLI", "metric": "", "n": 4, "p": 0.2}
-    entry |= {"as_claimed": True, "power": 0.4}
-    likely = entry | {"metric": "likelihood", "p": 0.01}
-    later = {"seeds": {}, "claims": [entry | {"n": 5, "p": 0.1}]}
-    kept = Looks.of({"sequential": {"maximum": 9, "looks": [{"seeds": {}, "claims": [entry, likely]}, later]}})
-    assert kept is not None
-    assert kept.at(CLAIM) == Looked(9, (Look(4, 0.2, True, 0.4), Look(5, 0.1, True, 0.4)))
-    assert kept.at(CLAIM, "likelihood") == Looked(9, (Look(4, 0.01, True, 0.4),))
-    assert kept.at(replace(CLAIM, on="NER")) == Looked(9)
-    assert kept.at(replace(CLAIM, better=CLAIM.worse, worse=CLAIM.better)) == Looked(9), "the same words, another test"
-    assert kept.at(replace(CLAIM, text="In other words")) == kept.at(CLAIM)
-    assert Looks.of({}) is None
+    tested = {"claim": CLAIM.text, "hypothesis": hypothesis(CLAIM), "on": "MNLI"}
+    entry = ClaimLook(**tested, metric="", n=4, p=0.2, as_claimed=True, power=0.4)
+    first = StudyLook(seeds={}, claims=(entry, replace(entry, metric="likelihood", p=0.01)))
+    looks = Looks(9, (first, StudyLook(seeds={}, claims=(replace(entry, n=5, p=0.1),))))
+    assert looks.at(CLAIM) == Looked(9, (Look(4, 0.2, True, 0.4), Look(5, 0.1, True, 0.4)))
+    assert looks.at(CLAIM, "likelihood") == Looked(9, (Look(4, 0.01, True, 0.4),))
+    assert looks.at(replace(CLAIM, on="NER")) == Looked(9)
+    assert looks.at(replace(CLAIM, better=CLAIM.worse, worse=CLAIM.better)) == Looked(9), "the same words, another test"
+    assert looks.at(replace(CLAIM, text="In other words")) == looks.at(CLAIM)
 
 
 def test_the_prospect_says_what_a_user_can_do() -> None:

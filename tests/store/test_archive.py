@@ -1,5 +1,6 @@
 """The archive of exported results: equal bytes, read as folders are, and nothing of a hostile one is written."""
 
+import dataclasses
 import io
 import json
 import lzma
@@ -93,8 +94,8 @@ def test_a_folder_counts_in_place_of_an_archived_run_and_a_file_in_place_of_a_re
     assert [item.id for item in store.runs()] == [run.id, *(item.id for item in others)]
     assert store.get(run.id).path.parents[1].name == archive.FILE
     ((name, record),) = store.records().items()
-    store.write_record(name, {**record, "question": "newer?"})
-    assert [item["question"] for item in store.records().values()] == ["newer?"]
+    store.write_record(name, dataclasses.replace(record, question="newer?"))
+    assert [item.question for item in store.records().values()] == ["newer?"]
 
 
 def test_a_run_in_an_archive_is_not_removed(exported, call, capsys, tmp_path):

@@ -11,6 +11,7 @@ from bertlab.errors import BadInput
 from bertlab.store.prune import prune
 from bertlab.store.runs import CHECKPOINT, Store
 from bertlab.store.writes import write_json
+from small_record import record, row, value
 
 NAMES = ("a0", "a1", "a2", "a3", "b0", "c0", "c1", "c2", "f0", "f1", "f2")
 A0, A1, A2, A3, B0, C0, C1, C2, F0, F1, F2 = (8 * name for name in NAMES)
@@ -30,7 +31,7 @@ def finish(store, kind, run_id, **science):
     return store.finish(kind, run_id, "a run")
 
 
-def test_only_what_no_record_asks_for_is_removed(store, record, cell):
+def test_only_what_no_record_asks_for_is_removed(store):
     for kind, run_id in (
         ("corpus", C0),
         ("corpus", C1),
@@ -44,16 +45,8 @@ def test_only_what_no_record_asks_for_is_removed(store, record, cell):
     finish(store, "finetune", B0)
     for run_id in (A2, A3):
         store.work("pretrain", run_id)
-    one = {"variant": "a", "pretrain_seed": 0, "pretrain_id": A0, "corpus_id": C0}
-    two = one | {"pretrain_id": A2, "corpus_id": C1}
-    store.write_record(
-        "own",
-        record(
-            tries=[B0],
-            rows=[one, two],
-            cells=[cell(A0, F0), cell(A2, F2)],
-        ),
-    )
+    rows = (row("a", A0, C0), row("a", A2, C1))
+    store.write_record("own", record(tries=(B0,), rows=rows, cells=(value(A0, F0), value(A2, F2))))
     assert prune(store) == (3, 1)
     assert {run.id for run in store.runs()} == {
         C0,
@@ -66,10 +59,9 @@ def test_only_what_no_record_asks_for_is_removed(store, record, cell):
     assert prune(store) == (0, 0)
 
 
-def test_remains_of_killed_commands_are_removed_unless_one_may_use_them(store, record):
+def test_remains_of_killed_commands_are_removed_unless_one_may_use_them(store):
     run = finish(store, "pretrain", A0, corpus=C0)
-    rows = [{"variant": "a", "pretrain_seed": 0, "pretrain_id": each, "corpus_id": C0} for each in (A0, A1)]
-    store.write_record("own", record(rows=rows))
+    store.write_record("own", record(rows=tuple(row("a", run_id, C0) for run_id in (A0, A1))))
     store.work("pretrain", A1)
     finish(store, "corpus", C2)
     finish(store, "pretrain", A2, corpus=C2)

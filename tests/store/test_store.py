@@ -20,6 +20,7 @@ from bertlab.store.prune import prune
 from bertlab.store.run import Run
 from bertlab.store.runs import CHECKPOINT, Store
 from bertlab.store.writes import append_line, sweep, write, write_json
+from small_record import record
 
 A = 16 * "a"
 
@@ -265,17 +266,17 @@ def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
         store.get_verified(run.id)
 
 
-def test_a_record_makes_its_folder(tmp_path, record):
+def test_a_record_makes_its_folder(tmp_path):
     """Runs may have been kept without it."""
     store = Store(tmp_path / "runs")
     store.write_record("masking", record())
     assert [*store.records()] == ["masking"]
 
 
-def test_records_that_were_changed_are_not_read(store, record):
-    record = record(question="84.2?")
-    store.write_record("masking", record)
-    assert [*store.records(needed=()).values()] == [record]
+def test_records_that_were_changed_are_not_read(store):
+    kept = record(question="84.2?")
+    store.write_record("masking", kept)
+    assert [*store.records(needed=()).values()] == [kept]
     file = store.root / "studies" / "masking.json"
     file.write_text(file.read_text().replace("84.2", "84.3"))
     with pytest.raises(BadInput, match=r"masking.json' is damaged"):
@@ -372,7 +373,7 @@ def test_labels_cannot_leave_the_store(text):
     assert made[0] not in "._-"
 
 
-def test_hostile_names_make_runs_and_records_inside_the_store(store, record, hostile_names, tmp_path):
+def test_hostile_names_make_runs_and_records_inside_the_store(store, hostile_names, tmp_path):
     for number, name in enumerate(hostile_names):
         run = finished(store, f"{number:016x}", name)
         assert run.path.parent == store.root / "pretrain"
@@ -381,8 +382,8 @@ def test_hostile_names_make_runs_and_records_inside_the_store(store, record, hos
         store.write_record(filename(f"{name}--tiny--01234567"), record(study=name, source=name))
     assert len(store.runs()) == len(hostile_names)
     found = [*store.records(needed=()).values()]
-    assert sorted(each["study"] for each in found) == sorted(hostile_names)
-    assert all(each["source"] == each["study"] for each in found)
+    assert sorted(each.study for each in found) == sorted(hostile_names)
+    assert all(each.source == each.study for each in found)
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
@@ -394,10 +395,10 @@ def test_failures_and_lines_keep_any_text(store, hostile_names):
     assert read_lines((store.root / "metrics.jsonl").read_bytes()) == [{name: name} for name in hostile_names]
 
 
-def test_a_record_of_a_long_name_keeps_its_setting_apart(store, record):
+def test_a_record_of_a_long_name_keeps_its_setting_apart(store):
     for mark in ("01234567", "89abcdef"):
         store.write_record(filename(f"{'a' * 80}--tiny--{mark}"), record(setting=mark))
-    assert {each["setting"] for each in store.records(needed=()).values()} == {"01234567", "89abcdef"}
+    assert {each.setting for each in store.records(needed=()).values()} == {"01234567", "89abcdef"}
 
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path):

@@ -16,6 +16,8 @@ from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Schedule
 from bertlab.store import union
 from bertlab.store.config import kept
+from bertlab.store.forms import load, to_json
+from bertlab.store.record import AblateRequest, Record, Sequential, StudyLook
 from bertlab.store.runs import Store
 from bertlab.tasks.task import Task
 
@@ -37,13 +39,14 @@ def recorded(machine):
         scale = scales.find("smoke").set(list(sets))
         found = plan.make(plan.Request(studies=(study,), scale=scale, **changes), machine)
         (record,) = records(found, options).values()
-        return json.loads(json.dumps(record))  # as it is read again
+        assert load(Record, json.loads(json.dumps(to_json(record)))) == record
+        return record
 
     return made
 
 
 def keys(record):
-    return {union._cell(cell) for cell in record["cells"]}
+    return {value.key for value in record.cells}
 
 
 def test_a_command_with_less_takes_nothing_away(store, recorded):
@@ -67,52 +70,59 @@ def test_parts_that_are_joined_are_the_record_of_the_whole_in_any_order(store, r
         for part in order:
             (kept,) = union.keep(store, [part])
         same = "rows", "cells", "definition", "setting", "differences"
-        assert {name: kept[name] for name in same} == {name: whole[name] for name in same}
+        assert all(getattr(kept, name) == getattr(whole, name) for name in same)
         for path in store.root.glob("studies/*"):
             path.unlink()
 
 
 def test_differences_of_a_measurement_without_cells_are_not_kept_twice(store, recorded):
     whole = recorded()
-    fewer = {**whole, "cells": [cell for cell in whole["cells"] if cell["measurement"] == "MNLI fine-tuned"]}
-    assert {each["on"] for each in fewer["differences"]} > {"", "MNLI fine-tuned"}
+    of_mnli = tuple(value for value in whole.cells if value.measurement == "MNLI fine-tuned")
+    fewer = dataclasses.replace(whole, cells=of_mnli)
+    assert {difference.on for difference in fewer.differences} > {"", "MNLI fine-tuned"}
     for _ in range(2):
         (kept,) = union.keep(store, [fewer])
-    assert kept["differences"] == whole["differences"]
+    assert kept.differences == whole.differences
+
+
+def looked(*seeds):
+    """Looks at these seeds of a variant."""
+    looks = (StudyLook(seeds={"80/10/10": at_look}, claims=()) for at_look in seeds)
+    return Sequential(maximum=12, looks=tuple(looks))
 
 
 def test_looks_are_kept_whichever_record_joins_which(store, recorded):
-    fewer = {"maximum": 12, "looks": [{"seeds": {"80/10/10": [0, 1, 2, 3]}, "claims": []}]}
-    more = {"maximum": 12, "looks": [*fewer["looks"], {"seeds": {"80/10/10": [0, 1, 2, 3, 4]}, "claims": []}]}
-    other = {**more, "looks": [*fewer["looks"], {"seeds": {"80/10/10": [0, 1, 2, 3, 5]}, "claims": []}]}
+    fewer = looked((0, 1, 2, 3))
+    more, other = looked((0, 1, 2, 3), (0, 1, 2, 3, 4)), looked((0, 1, 2, 3), (0, 1, 2, 3, 5))
     plain = recorded(seeds=(0, 1))
     for order in ((plain, fewer, more), (more, plain, fewer), (fewer, more, plain), (more, other), (other, more)):
         for each in order:
-            (kept,) = union.keep(store, [each if each is plain else recorded() | {"sequential": each}])
-        assert kept["sequential"] == (other if other in order else more)
-        assert store.records(needed=["masking"]).popitem()[1]["sequential"] == kept["sequential"]
+            record = each if each is plain else dataclasses.replace(recorded(), sequential=each)
+            (kept,) = union.keep(store, [record])
+        assert kept.sequential == (other if other in order else more)
+        assert store.records(needed=["masking"]).popitem()[1].sequential == kept.sequential
         for path in store.root.glob("studies/*"):
             path.unlink()
-    assert "sequential" not in union.keep(store, [plain])[0]
+    assert union.keep(store, [plain])[0].sequential is None
 
 
 def test_the_command_of_a_record_asks_for_all_of_it(store, recorded):
     (kept,) = union.keep(store, [recorded(options="--scale smoke", only=("80/10/10", "100/0/0"))])
-    assert kept["command"] == "bertlab ablate masking --scale smoke --only 80/10/10 --only 100/0/0"
+    assert kept.command == "bertlab ablate masking --scale smoke --only 80/10/10 --only 100/0/0"
     (kept,) = union.keep(store, [recorded(options="--scale smoke", finetune_seeds=2, only=("0/0/100",))])
-    assert kept["command"].split(" && ")[1] == "bertlab ablate masking --scale smoke --finetune-seeds 2 --only 0/0/100"
+    assert kept.command.split(" && ")[1] == "bertlab ablate masking --scale smoke --finetune-seeds 2 --only 0/0/100"
     (kept,) = union.keep(store, [recorded(options="--scale smoke", seeds=(0, 1), finetune_seeds=2)])
-    assert kept["command"] == "bertlab ablate masking --scale smoke --seeds 2 --finetune-seeds 2"
+    assert kept.command == "bertlab ablate masking --scale smoke --seeds 2 --finetune-seeds 2"
     (kept,) = union.keep(store, [recorded(options="--scale tiny", seeds=(0, 1), finetune_seeds=2)])
-    assert kept["command"] == "bertlab ablate masking --scale tiny --seeds 2 --finetune-seeds 2"  # the newer of equals
+    assert kept.command == "bertlab ablate masking --scale tiny --seeds 2 --finetune-seeds 2"  # the newer of equals
     (kept,) = union.keep(store, [recorded(options="--scale tiny", seeds=(2, 8), finetune_seeds=2)])
-    assert kept["command"] == "bertlab ablate masking --scale tiny --seeds 0-2,8 --finetune-seeds 2"
+    assert kept.command == "bertlab ablate masking --scale tiny --seeds 0-2,8 --finetune-seeds 2"
     hostile = dataclasses.replace(MASKING, name="it's; rm -rf")
-    assert shlex.split(recorded(hostile)["command"])[2] == hostile.name
+    assert shlex.split(recorded(hostile).command)[2] == hostile.name
 
 
 @pytest.mark.parametrize(
-    ("seeds", "text"), [([0], "1"), ([0, 1, 2], "3"), ([3, 4, 5], "3-5"), ([4], "4-4"), ([0, 1, 2, 7], "0-2,7")]
+    ("seeds", "text"), [([0], "1"), ((0, 1, 2), "3"), ([3, 4, 5], "3-5"), ([4], "4-4"), ([0, 1, 2, 7], "0-2,7")]
 )
 def test_seeds_are_spelled_as_they_are_read(seeds, text):
     assert union.spelled(seeds) == text
@@ -121,15 +131,15 @@ def test_seeds_are_spelled_as_they_are_read(seeds, text):
 def test_a_name_is_kept_changes_no_id_and_is_asked_for_again(store, recorded):
     plain, named = recorded(), recorded(name="more-examples")
     assert union.name_of(named) == union.name_of(plain)
-    assert [each["run_id"] for each in named["cells"]] == [each["run_id"] for each in plain["cells"]]
+    assert [value.run_id for value in named.cells] == [value.run_id for value in plain.cells]
     union.keep(store, [named])
     (kept_record,) = union.keep(store, [plain])
-    assert kept_record["name"] == "more-examples"
-    assert kept_record["command"] == f"{plain['command']} --name more-examples"
+    assert kept_record.name == "more-examples"
+    assert kept_record.command == f"{plain.command} --name more-examples"
     (file,) = (store.root / "studies").glob("*.toml")
     assert tomllib.loads(file.read_text())["name"] == "more-examples"
     (renamed,) = union.keep(store, [recorded(name="all of MNLI")])
-    assert renamed["command"].endswith(" --name 'all of MNLI'")
+    assert renamed.command.endswith(" --name 'all of MNLI'")
 
 
 @pytest.mark.parametrize("name", ["two\nlines", "x" * 61, " before", "\N{RIGHT-TO-LEFT OVERRIDE}"])
@@ -154,11 +164,11 @@ def test_a_study_may_grow_and_be_told_otherwise(store, recorded):
         published={("80/10/10", "MNLI fine-tuned"): 1.5},
     )
     (kept,) = union.keep(store, [recorded(grown)])
-    assert (kept["question"], kept["claims"]) == ("Does it?", [])
-    assert [*kept["definition"]["variants"]][-1] == "90/5/5"
+    assert (kept.question, kept.claims) == ("Does it?", ())
+    assert [*kept.definition.variants][-1] == "90/5/5"
     assert keys(kept) == keys(recorded(seeds=(0, 1))) | keys(recorded(grown))
-    figures = {cell["pretrain_seed"]: cell["published"] for cell in kept["cells"] if cell["variant"] == "80/10/10"
-               and cell["measurement"] == "MNLI fine-tuned"}  # fmt: skip
+    of_mnli = [value for value in kept.cells if value.column[:2] == ("80/10/10", "MNLI fine-tuned")]
+    figures = {value.pretrain_seed: value.published for value in of_mnli}
     assert figures == {0: 1.5, 1: 1.5}  # of the old seeds too
     (kept,) = union.keep(store, [recorded()])  # the study as it was before keeps what it had grown
     assert keys(kept) == keys(recorded(seeds=(0, 1))) | keys(recorded(grown))
@@ -224,8 +234,8 @@ def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorde
     union.keep(store, [recorded(own(SLOW, FAST), corpora=(str(copy),), vocabulary=vocabulary)])
     assert len(store.records(needed=())) == 5
     record = recorded()
-    changed = {**record, "cells": [{**cell, "content": "sha256:else", "run_id": 16 * "0"} for cell in record["cells"]]}
-    union.keep(store, [changed])
+    values = [dataclasses.replace(value, content="sha256:else", run_id=16 * "0") for value in record.cells]
+    union.keep(store, [dataclasses.replace(record, cells=tuple(values))])
     assert len(store.records(needed=())) == 6
     assert union.keep(store, [record]) == [record]
 
@@ -250,16 +260,17 @@ def test_a_setting_of_a_task_keeps_records_apart_if_it_was_revised(machine):
     }.items():
         scale = dataclasses.replace(smoke, **changes)
         (record,) = records(plan.make(plan.Request(studies=(MASKING,), scale=scale), machine), "").values()
-        settings[name] = record["setting"]
+        settings[name] = record.setting
     assert settings.pop("revised") not in settings.values()
     assert len({*settings.values()}) == 1
 
 
 def test_trials_and_what_comes_first_are_those_of_all_commands(store, recorded):
     for run_id, task in (("b" * 16, "mnli"), ("a" * 16, "conll2003")):
-        (kept,) = union.keep(store, [recorded() | {"tries": [run_id], "intermediate_task": {task: "first"}}])
-    assert kept["tries"] == ["a" * 16, "b" * 16]
-    assert kept["intermediate_task"] == {"mnli": "first", "conll2003": "first"}
+        record = dataclasses.replace(recorded(), tries=(run_id,), intermediate_task={task: "first"})
+        (kept,) = union.keep(store, [record])
+    assert kept.tries == ("a" * 16, "b" * 16)
+    assert kept.intermediate_task == {"mnli": "first", "conll2003": "first"}
 
 
 def test_milestones_places_and_grids_may_change(store, recorded, machine, tmp_path):
@@ -275,7 +286,7 @@ def test_milestones_places_and_grids_may_change(store, recorded, machine, tmp_pa
     scale = scales.find("smoke")
     searched = dataclasses.replace(scale, grid={"epochs": (1.0,)})
     settings = {
-        record["setting"]
+        record.setting
         for each in (scale, searched)
         for record in records(plan.make(plan.Request(studies=(MASKING,), scale=each), machine)).values()
     }
@@ -291,7 +302,7 @@ def test_a_damaged_record_is_written_anew_by_the_command_that_wrote_it(store, re
 
 @pytest.mark.parametrize("options", ["--scale smoke; touch x", "$(touch x)", "a | b", "--set 'a=1", "`x`\nrm y"])
 def test_options_of_a_record_from_elsewhere_are_words_for_a_shell(options):
-    request = {"study": "nsp", "options": options, "seeds": [0], "finetune_seeds": 0, "only": [], "random_init": False}
+    request = AblateRequest(study="nsp", options=options, seeds=(0,), finetune_seeds=0, only=(), random_init=False)
     line = union.command([request])
     assert line == shlex.join(shlex.split(line))
     assert line.startswith("bertlab ablate nsp ")

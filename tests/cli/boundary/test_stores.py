@@ -174,7 +174,7 @@ def test_a_run_that_cannot_be_read_is_not_damaged(store, monkeypatch):
 def test_a_sealed_record_of_another_form(store, call, capsys):
     write_sealed(store.root / "studies", "own.json", {"study": "own", "rows": [], "cells": []})
     assert call("report") == 2
-    assert "its scale is missing, of another type or out of range" in capsys.readouterr().err
+    assert "its setting is missing, of another type or out of range" in capsys.readouterr().err
 
 
 def test_a_measurement_is_told_from_a_run_that_is_not_there(refused, store):
