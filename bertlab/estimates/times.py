@@ -216,5 +216,5 @@ def sample(tokenizer: Tokenizer, directory: Path, *, given: Path | None = None, 
     tokens.prepare(corpus, tokenizer, (located,), built, vocabulary_file=given, progress=silent)
     opened = tokens.open_corpus(built, tokenizer, check=False)
     if given is None:
-        opened.tokenizer.extend(tokenizer.vocabulary)
+        opened.tokenizer.extend(tokenizer.entries)
     return opened

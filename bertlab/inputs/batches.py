@@ -19,7 +19,7 @@ from bertlab.inputs.streams import Batch, joined
 from bertlab.names import shown
 from bertlab.recipe import Format, Loss, Recipe
 from bertlab.recipe.cost import phases, tokens
-from bertlab.recipe.objective import pairing
+from bertlab.recipe.objective import pairing, text_length
 from bertlab.text.tokens import Part, TokenisedCorpus, by_hash, first_corpora, share_of
 
 _KEPT = 1 << 30
@@ -84,7 +84,8 @@ def training_text(recipe: Recipe, text: Part) -> Part:
 def _passes(recipe: Recipe, text: Part) -> float:
     """How often the steps of a recipe pass over a text."""
     passes, form = 0.0, recipe.inputs.format
-    for length, steps in phases(recipe):
+    for inputs, steps in phases(recipe):
+        length = text_length(recipe.objective, inputs)
         layout = _laid_out(form, text, recipe, length, copy=0)
         size = layout.lengths.sum() if form.token_matched_to else len(layout)
         passes += steps * _weight(recipe, text, length) / size
@@ -122,19 +123,19 @@ class _Phase:
     tokens if batches are counted by tokens; a batch has those that begin within its share of the weight."""
 
     def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, text: Part, length: int, trimmed: bool) -> None:
-        form = recipe.inputs.format
+        form, of_text = recipe.inputs.format, text_length(recipe.objective, length)
         self._recipe = recipe
         self._trimmed = trimmed and form.trimmed
         self._copies = recipe.inputs.copies
         self._collator = Collator(recipe.objective, corpus.tokenizer, text, length, recipe.seed)
-        make: Callable[[int], Layout] = functools.partial(_laid_out, form, text, recipe, length)
+        make: Callable[[int], Layout] = functools.partial(_laid_out, form, text, recipe, of_text)
         self._layout = functools.lru_cache(max(1, _KEPT // len(text.tokens)))(make)
         self._sizes = functools.cache(self._measure)
         self._order = functools.lru_cache(2)(self._draw_order)
         self._made: dict[int, Batch] = {}
         self._until, self._run = -1, 1
-        self._weight = _weight(recipe, text, length)
-        self._together = max(1, _TOGETHER // (recipe.schedule.batch_size * length))
+        self._weight = _weight(recipe, text, of_text)
+        self._together = max(1, _TOGETHER // (recipe.schedule.batch_size * of_text))
         self._matched = form.token_matched_to
 
     def layout(self, epoch: int) -> Layout:
@@ -226,7 +227,7 @@ def heldout(
     `inputs.length` alone, but for what `objective` adds."""
     if len(corpus.heldout.documents) < 2:
         raise BadInput("no document is held out for evaluation: give more documents or raise corpus.heldout")
-    layout = single_segments(corpus.heldout, length=recipe.inputs.length)
+    layout = single_segments(corpus.heldout, length=text_length(objective, recipe.inputs.length))
     return _evaluation(layout, objective, recipe, corpus, size, together)
 
 
@@ -234,7 +235,7 @@ def heldout_pairs(recipe: Recipe, corpus: TokenisedCorpus, objective: Sequence[L
     """At most `size` segment pairs, paired as `objective` needs it. Empty if only one document is held out."""
     if len(corpus.heldout.documents) < 3:
         return []
-    length, paired = recipe.inputs.length, pairing(objective)
+    length, paired = text_length(objective, recipe.inputs.length), pairing(objective)
     layout = segment_pairs(corpus.heldout, length=length, short=0.0, copy=0, seed=_FIXED, pairing=paired)
     return _evaluation(layout, objective, recipe, corpus, size, together=64)
 

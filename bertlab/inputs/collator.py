@@ -8,27 +8,29 @@ from typing import Any
 
 import numpy as np
 
-from bertlab.arrays import Int32, Int64
+from bertlab.arrays import Int64
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.inputs.formats.base import Layout
-from bertlab.inputs.streams import INPUTS, Arrays, Batch, Sequences, Stream
+from bertlab.inputs.streams import Batch, Sequences, Stream
 from bertlab.inputs.windows import Windows
 from bertlab.names import shown
 from bertlab.recipe import Loss
+from bertlab.recipe.objective import INPUTS, Arrays, text_length
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
 
 
 class Collator:
-    """Makes batches of width T = `length` from the places of sequences in a text."""
+    """Makes batches from the places of sequences in a text: the losses make inputs of at most `length` tokens."""
 
     def __init__(
         self, objective: Sequence[Loss], tokenizer: TrainedTokenizer, text: Part, length: int, seed: int | str
     ) -> None:
-        self._examples = {
-            loss.kind: _checked(loss, loss.prepare(tokenizer, length, seed), tokenizer) for loss in objective
-        }
-        self._tokenizer, self._size = tokenizer, len(text.tokens)
+        self._transforms: dict[str, Callable[[Sequences], Arrays]] = {}
+        for number, loss in enumerate(objective):
+            of_text = text_length(objective[number:], length)
+            self._transforms[loss.kind] = _checked(loss, loss.prepare(tokenizer, of_text, seed), tokenizer)
+        self._tokenizer, self._size, length = tokenizer, len(text.tokens), text_length(objective, length)
         self._text, self._marks = Windows(np.asarray(text.tokens), length), None
         if any(loss.annotated for loss in objective):
             if text.marks is None:
@@ -45,8 +47,10 @@ class Collator:
         sequences = Sequences(streams, frame.before, frame.ordinary, ids, epoch, frame.arrays, arrays)
         if self._marks is not None:
             sequences = dataclasses.replace(sequences, marks=layout.gather(chosen, self._marks))
-        for kind, examples in self._examples.items():
-            arrays[kind] = examples(sequences)
+        for kind, transform in self._transforms.items():
+            added = transform(sequences)
+            streams |= {name: value for name, value in added.items() if isinstance(value, Stream)}
+            arrays[kind] = {name: value for name, value in added.items() if not isinstance(value, Stream)}
         return Batch(streams, frame.arrays, arrays, ids, np.full(len(chosen), epoch))
 
 
@@ -60,36 +64,39 @@ def _checked(
         return examples
 
     def checked(sequences: Sequences) -> Arrays:
-        arrays = examples(sequences)
-        if problem := _problem(loss, arrays, sequences.tokens, tokenizer.size):
+        added = examples(sequences)
+        if problem := _problem(loss, added, sequences.streams, tokenizer.size):
             raise ArmFailed.of(loss, "prepare", problem)
-        return arrays
+        return added
 
     return checked
 
 
-def _problem(loss: Loss, arrays: Any, tokens: Int32, vocabulary: int) -> str:
-    """What is wrong with the arrays of a loss, and with the `tokens` (B, T) that it leaves; empty if nothing is."""
-    if not isinstance(arrays, Mapping):
-        return f"makes {shown(arrays)}: let its function return arrays by name"
-    for name, array in arrays.items():
-        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iubf" or array.shape[:1] != tokens.shape[:1]:
+def _problem(loss: Loss, added: Any, streams: Mapping[str, Stream], vocabulary: int) -> str:
+    """What is wrong with what a loss adds, and with the `streams` that it leaves; empty if nothing is."""
+    if not isinstance(added, Mapping):
+        return f"makes {shown(added)}: let its function return arrays by name"
+    streams = {**streams, **{name: value for name, value in added.items() if isinstance(value, Stream)}}
+    arrays = {name: value for name, value in added.items() if not isinstance(value, Stream)}
+    parts = {f"{part} of {name}": array for name in streams for part, array in streams[name]._asdict().items()}
+    count = len(streams[INPUTS].lengths)
+    for name, array in {**arrays, **parts}.items():
+        if not isinstance(array, np.ndarray) or array.dtype.kind not in "iubf" or array.shape[:1] != (count,):
             found = f"of shape {array.shape}, {array.dtype}" if isinstance(array, np.ndarray) else shown(array)
-            return (
-                f"makes {name} {found}: give an array of numbers whose first axis is over the {len(tokens)} sequences"
-            )
-    bounds = [("tokens", tokens, vocabulary)]
+            return f"makes {name} {found}: give an array of numbers whose first axis is over the {count} sequences"
+    bounds = [(name, array, 0, vocabulary) for name, array in parts.items() if name.startswith("tokens")]
+    bounds += [(f"lengths of {name}", lengths, 1, tokens.shape[1] + 1) for name, (tokens, lengths) in streams.items()]
     if loss.over_vocabulary and "targets" in arrays:
-        bounds.append(("targets", arrays["targets"], vocabulary))
-    if type(loss).positions is Loss.positions:
+        bounds.append(("targets", arrays["targets"], 0, vocabulary))
+    if (type(loss).positions, type(loss).reads) == (Loss.positions, Loss.reads):
         if "positions" not in arrays:
             return "makes no positions: give those at which it reads the model, (B, K), or define positions"
-        bounds.append(("positions", arrays["positions"], tokens.shape[1]))
-    for name, values, end in bounds:
+        bounds.append(("positions", arrays["positions"], 0, streams[INPUTS].tokens.shape[1]))
+    for name, values, least, end in bounds:
         if values.dtype.kind not in "iu":
             return f"makes {name} of {values.dtype}: give whole numbers, as int32"
-        if values.size and not 0 <= values.min() <= values.max() < end:
-            return f"makes {name} from {values.min()} to {values.max()}: give 0 to {end - 1}"
+        if values.size and not least <= values.min() <= values.max() < end:
+            return f"makes {name} from {values.min()} to {values.max()}: give {least} to {end - 1}"
     return _problem_of_weights(arrays) if "weights" in arrays else ""
 
 

@@ -10,11 +10,10 @@ from typing import NamedTuple
 import numpy as np
 
 from bertlab.arrays import Array, Int32, Int64, UInt8
+from bertlab.recipe.objective import INPUTS
 
 Arrays = Mapping[str, Array]
 
-INPUTS = "inputs"
-"""The stream that a format makes of text, and that an encoder reads."""
 _STEP = 8
 """Trimmed widths are multiples of it: for each new shape the matrix library compiles its kernels anew."""
 

@@ -14,7 +14,6 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.errors import ArmFailed, BadInput
-from bertlab.inputs.streams import INPUTS
 from bertlab.model.attention import Attention, gather, padding_bias, real_tokens
 from bertlab.model.layers import MLP, Block, Embeddings, LayerNorm, Norm, PreNormBlock
 from bertlab.model.positions import Rotary, Rotation
@@ -22,7 +21,7 @@ from bertlab.model.power_norm import PowerNorm
 from bertlab.model.sharing import share
 from bertlab.model.streams import Lengths, TensorBatch
 from bertlab.names import shown
-from bertlab.recipe.objective import Decoded
+from bertlab.recipe.objective import INPUTS, Decoded
 
 AttentionInputs = tuple[Tensor | None, Rotation | None]
 """The bias of a layer's attention scores, (B or 1, heads or 1, T or 1, T), and the rotary angles of its positions."""

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from torch import Tensor
 
-from bertlab.inputs.streams import INPUTS
+from bertlab.recipe.objective import INPUTS
 
 Lengths = Mapping[str, Tensor | None]
 """The lengths (B,) of each stream, None if it has no padding."""

@@ -36,7 +36,7 @@ def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> 
 
     A `length` or a `vocabulary` of 0 is the recipe's; a small corpus does not fill the recipe's vocabulary.
     """
-    length, vocabulary = length or recipe.inputs.length, vocabulary or recipe.tokenizer.vocabulary
+    length, vocabulary = length or recipe.inputs.length, vocabulary or recipe.tokenizer.entries
     encoder = encoder_flops_per_token(recipe.model, length, causal=recipe.causal)
     heads = sum(loss.flops(recipe.model, vocabulary, length) for loss in recipe.objective)
     return 3.0 * (encoder + heads / length)
@@ -64,7 +64,7 @@ def recurrent_flops(inputs: int, units: int, layers: int) -> float:
 def trained_parameters(recipe: Recipe) -> int:
     """The number of parameters of a recipe's model with its heads."""
     positions = recipe.model.positions_for(recipe.inputs.longest)
-    return parameters(recipe.model, recipe.tokenizer.vocabulary, positions, recipe.objective)
+    return parameters(recipe.model, recipe.tokenizer.entries, positions, recipe.objective)
 
 
 def weight_bytes(recipe: Recipe) -> int:

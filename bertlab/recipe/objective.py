@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from bertlab.recipe.recipe import Recipe
     from bertlab.recipe.transformer import Transformer
 
+INPUTS = "inputs"
+"""The stream that a format makes of text, and that an encoder reads."""
 Arrays = Mapping[str, Any]
 """The arrays that a loss adds to a batch, by name; tensors on a device. The first axis is over sequences."""
 
@@ -34,8 +36,8 @@ class Pairing(Checked, group="pairing"):
 
 @dataclass(frozen=True)
 class Decoded:
-    """A decoder's vectors (B, U, D) at all tokens of a stream: each is computed from the tokens up to its own, and from
-    the stream that the encoder reads."""
+    """A decoder's vectors (B, U, D), one for each token of a stream, computed from those before it and from the stream
+    that an encoder reads. U may be more than the slots of the loss, which batches cut to those that are used."""
 
     stream: str
 
@@ -85,6 +87,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         "unseen": tuple[str, ...],
         "count": Annotated[float, SIZE],
         "parameters": Annotated[int, SIZE],
+        "text_length": Annotated[int, Range(8, 10**6, "tokens")],
         "flops": Annotated[float, WORK],
         "logits": Annotated[float, SIZE],
         "period": Annotated[int, Range(1, 10**9, "epochs")],
@@ -130,9 +133,14 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     def prepare(self, tokenizer: Any, length: int, seed: int | str) -> Callable[[Any], Arrays]:
         """Returns a function that makes its inputs and labels for `Sequences` of at most `length` tokens.
 
-        The function may change the tokens in place. Every random draw depends only on `seed`, the keys of the sequences
-        and the epoch.
+        It returns arrays by name; a `Stream` among them takes the place of the stream of its name, or is a new one, of
+        a width that follows from `length`. It may also change tokens in place. Every random draw depends only on
+        `seed`, the keys of the sequences and the epoch.
         """
+
+    def text_length(self, length: int) -> int:
+        """The tokens of text, specials included, of which it makes inputs of at most `length` tokens."""
+        return length
 
     @abstractmethod
     def count(self, arrays: Arrays) -> float:
@@ -186,6 +194,13 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     def restore(self, tokens: Any, arrays: Arrays) -> None:
         """Restores in place the `tokens` (R, T) that it changed."""
 
+    def restored(self, streams: Mapping[str, Any], arrays: Arrays) -> Mapping[str, Any]:
+        """The streams of R sequences from which it made these: by default, `restore` puts back tokens."""
+        inputs = streams[INPUTS]
+        tokens = inputs.tokens.copy()
+        self.restore(tokens, arrays)
+        return {**streams, INPUTS: inputs._replace(tokens=tokens)}
+
     def audit(self, sample: Any) -> list[Any]:
         """Checks of its additions to the sequences of one epoch, an `inputs.audit.sample.Sample`."""
         return []
@@ -197,6 +212,13 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     def period(self, epochs: int) -> int:
         """Epochs after which its inputs may repeat, where sequences repeat after `epochs`."""
         return epochs
+
+
+def text_length(objective: Sequence[Loss], length: int) -> int:
+    """The tokens of text of which the losses, one after the other, make inputs of at most `length` tokens."""
+    for loss in reversed(objective):
+        length = loss.text_length(length)
+    return length
 
 
 def pairing(objective: Iterable[Loss]) -> Pairing:

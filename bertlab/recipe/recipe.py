@@ -74,6 +74,9 @@ class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
     """The name of the file that holds it once it is trained, in a corpus and in a run."""
     vocabulary: Annotated[int, Range(64, 1_000_000, "entries")] = 30_522
     """Entries at most; a small corpus yields fewer."""
+    sentinels: Annotated[int, Range(0, 10_000, "entries")] = 0
+    """Entries beyond the vocabulary that stand for spans of text, as T5's. No text has them, and no loss draws them as
+    random tokens."""
     given: str = ""
     """`sha256:...` of the file of a trained tokenizer, which is used unchanged; empty to train one."""
     _returns: ClassVar[Mapping[str, Any]] = {
@@ -91,6 +94,11 @@ class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
         if not re.fullmatch("|sha256:[0-9a-f]{64}", self.given):
             problem = f"is {shown(self.given)}: give the SHA-256 of a vocabulary file, or nothing"
             raise FieldError(self._group, "given", problem)
+
+    @property
+    def entries(self) -> int:
+        """All entries at most."""
+        return self.vocabulary + self.sentinels
 
     @property
     def cased(self) -> bool:

@@ -264,8 +264,9 @@ def _trained(
     trained = tokenizer.train(spool.sample(train, SAMPLE))
     if not isinstance(trained, TrainedTokenizer):
         raise ArmFailed.of(tokenizer, "train", f"returns {shown(trained)}: return a TrainedTokenizer")
-    if tokenizer._own and trained.size > tokenizer.vocabulary:  # plans and other variants count on it
-        problem = f"makes {trained.size:,} entries: make {tokenizer.vocabulary:,} at most, its vocabulary"
+    if tokenizer._own and trained.size > tokenizer.entries:  # plans and other variants count on it
+        made, most = trained.size - tokenizer.sentinels, tokenizer.vocabulary
+        problem = f"makes {made:,} entries: make {most:,} at most, its vocabulary"
         raise ArmFailed.of(tokenizer, "train", problem)
     progress(1, 1, "training the vocabulary")
     return trained

@@ -17,6 +17,7 @@ from bertlab.inputs.streams import Batch, Stream
 from bertlab.model.streams import TensorBatch, TensorStream
 from bertlab.names import shown
 from bertlab.recipe import Loss, Recipe
+from bertlab.recipe.objective import Decoded
 from bertlab.recipe.ranges import problem_of
 from bertlab.tasks import examples
 from bertlab.text.tokens import TokenisedCorpus
@@ -142,7 +143,8 @@ class _MicroBatches:
 def _check_positions(objective: Sequence[Loss], batch: TensorBatch) -> None:
     """Raises `ArmFailed` if a loss of a study file reads a model where a batch has no tokens."""
     for loss in objective:
-        if not loss._own or (positions := loss.positions(batch.arrays[loss.kind])) is None:
+        positions = loss.reads(batch.arrays[loss.kind]) if loss._own else None
+        if positions is None or isinstance(positions, Decoded):
             continue
         whole = isinstance(positions, Tensor) and not positions.is_floating_point() and positions.dtype != torch.bool
         if not whole or positions.ndim != 2 or len(positions) != len(batch.tokens):

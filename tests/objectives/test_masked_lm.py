@@ -14,12 +14,13 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from bertlab.errors import BadInput
-from bertlab.inputs.streams import INPUTS, Sequences, Stream
+from bertlab.inputs.streams import Sequences, Stream
 from bertlab.lab.study import Study
 from bertlab.objectives import Corruption, MaskedLM
 from bertlab.objectives.selection import chosen as chosen_of
 from bertlab.objectives.selection import slots
 from bertlab.recipe import Recipe
+from bertlab.recipe.objective import INPUTS
 
 UNLIKELY = 1e-6
 """Draws are fixed by their keys: a test below this fails always or never."""

@@ -15,11 +15,12 @@ from bertlab import keyed
 from bertlab.errors import ArmFailed
 from bertlab.inputs.audit import Audited, audit
 from bertlab.inputs.batches import Batches
-from bertlab.inputs.streams import INPUTS, Sequences, Stream
+from bertlab.inputs.streams import Sequences, Stream
 from bertlab.objectives import Corruption, MaskedLM
 from bertlab.objectives.selection import Choice, GeometricSpans, NGrams, Selection, Tokens, WholeWords, chosen, slots
 from bertlab.recipe import Inputs, Recipe, Schedule
 from bertlab.recipe.identity import science, set_fields
+from bertlab.recipe.objective import INPUTS
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 PAD, CLS, SEP, MASK, SIZE = 0, 2, 3, 4, 1005

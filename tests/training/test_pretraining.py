@@ -393,7 +393,7 @@ def misled(arrays, sequences):
             made(lambda arrays, _: {**arrays, "positions": arrays["positions"].astype(np.float32)}),
             "makes positions of float32: give whole numbers, as int32",
         ),
-        ("prepare", made(misled), "makes tokens from 1000000 to 1000000: give 0 to "),
+        ("prepare", made(misled), "makes tokens of inputs from 1000000 to 1000000: give 0 to "),
         (
             "prepare",
             made(other("targets", lambda values: values + 10**6)),

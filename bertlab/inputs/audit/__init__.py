@@ -13,6 +13,7 @@ from bertlab.inputs.audit.sample import Source, draw
 from bertlab.inputs.batches import Batches, training_text
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import phases
+from bertlab.recipe.objective import text_length
 from bertlab.text.tokens import TokenisedCorpus
 
 _MOST = 6_000_000
@@ -43,8 +44,9 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
     later = sorted({copies, *(loss.period(copies) for loss in recipe.objective)})
     audited = []
     for (length, _), steps in zip(lengths, (range(first_of_last), range(first_of_last, sys.maxsize)), strict=False):
-        drawn = [draw(recipe, corpus, source, length, 0, steps, most)]
-        drawn += [draw(recipe, corpus, source, length, epoch, steps, most // 8) for epoch in later]
+        of_text = text_length(recipe.objective, length)
+        drawn = [draw(recipe, corpus, source, of_text, 0, steps, most)]
+        drawn += [draw(recipe, corpus, source, of_text, epoch, steps, most // 8) for epoch in later]
         every = [sample for sample in drawn if sample is not None]
         first = every[0]
         checks = [

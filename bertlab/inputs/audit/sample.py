@@ -5,16 +5,18 @@ second segment from another document may stand anywhere.
 """
 
 import bisect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
-from bertlab.arrays import Array, Bool, Int64, UInt64
-from bertlab.inputs.streams import Batch, joined
+from bertlab.arrays import Array, Bool, Int32, Int64, UInt64
+from bertlab.inputs.streams import Batch, Stream, joined
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import Recipe
+from bertlab.recipe.objective import INPUTS
 from bertlab.text.tokens import TokenisedCorpus
 
 Source = Callable[[int], Batch]
@@ -33,7 +35,7 @@ class Sample:
     recipe: Recipe
     corpus: TokenisedCorpus
     length: int
-    """Tokens of a sequence at most."""
+    """Tokens of the text of a sequence at most."""
     start: int
     """The step of the first batch."""
     batches: list[Batch]
@@ -66,12 +68,18 @@ class Sample:
         return f"step {self.places[sequence, 0]}, sequence {self.places[sequence, 1]}"
 
     @cached_property
-    def tokens(self) -> Int64:
-        """(R, T) ids before any loss replaced some."""
-        tokens = self.batch.tokens.astype(np.int64)
+    def text(self) -> Stream:
+        """The sequences before any loss changed them."""
+        streams: Mapping[str, Any] = self.batch.streams
         for loss in reversed(self.recipe.objective):
-            loss.restore(tokens, self.batch.arrays[loss.kind])
-        return tokens
+            streams = loss.restored(streams, self.batch.arrays[loss.kind])
+        text: Stream = streams[INPUTS]
+        return text
+
+    @property
+    def tokens(self) -> Int32:
+        """(R, T) the ids of the text."""
+        return self.text.tokens
 
     @cached_property
     def traced(self) -> "Trace":
@@ -101,12 +109,12 @@ class Sample:
     @cached_property
     def random(self) -> Bool:
         """(R,) whether the second segment is said to be from another document."""
-        return np.asarray(self.batch.format.get("random_second", 0 * self.batch.lengths) == 1)
+        return np.asarray(self.batch.format.get("random_second", 0 * self.text.lengths) == 1)
 
     @cached_property
     def exchanged(self) -> Bool:
         """(R,) whether the two segments are said to be exchanged."""
-        return np.asarray(self.batch.format.get("order", 0 * self.batch.lengths) == 1)
+        return np.asarray(self.batch.format.get("order", 0 * self.text.lengths) == 1)
 
     @cached_property
     def word_starts(self) -> Bool:
@@ -130,7 +138,7 @@ class Sample:
     @property
     def _inside(self) -> Bool:
         positions = np.arange(self.tokens.shape[1])
-        return (positions > 0) & (positions < self.batch.lengths[:, None] - 1)
+        return (positions > 0) & (positions < self.text.lengths[:, None] - 1)
 
 
 def draw(

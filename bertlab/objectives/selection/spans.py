@@ -9,8 +9,9 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Int32, UInt32, UInt64
-from bertlab.inputs.streams import INPUTS, Sequences, Stream
+from bertlab.inputs.streams import Sequences, Stream
 from bertlab.objectives.selection.words import Words, WordSelection
+from bertlab.recipe.objective import INPUTS
 
 _NEVER = np.uint32(0xFFFFFFFF)
 _SAMPLE = 2**18

@@ -44,8 +44,6 @@ class TrainedTokenizer:
     ) -> None:
         """`backend` has no added tokens: it gets the `added` ones, which follow the vocabulary or are in it. Raises
         `BadInput` if special tokens or all others are missing."""
-        self.settings = settings
-        """The tokenizer before its training, whose fields say how text is split."""
         add(backend, added)
         self.added = list(added)
         """The tokens that were added to it, as tokenizer.json has them, without the special tokens."""
@@ -63,6 +61,7 @@ class TrainedTokenizer:
                 "the vocabulary has special tokens alone: give one with pieces of words, or train it on text with words"
             )
         self.pad, self.unk, self.cls, self.sep, self.mask = (ids[special] for special in self.specials)
+        self.adopt(settings)
         self.dtype: np.dtype[np.uint16 | np.uint32] = np.dtype("<u2" if self.size <= 1 << 16 else "<u4")
         """The type of packed ids: 2 bytes where the vocabulary fits, 4 elsewhere."""
 
@@ -77,6 +76,14 @@ class TrainedTokenizer:
         ordered = sorted(entries, key=entries.__getitem__)
         return cls(settings, ordered, type(backend).from_str(json.dumps(plain)), added)
 
+    def adopt(self, settings: Tokenizer) -> None:
+        """Takes `settings` that split text as it does, and adds their sentinels, which its file lacks."""
+        self.settings = settings
+        """The tokenizer before its training, whose fields say how text is split."""
+        self.sentinels: Int32 = np.arange(self.size, self.size + settings.sentinels, dtype=np.int32)
+        """The ids of its sentinels."""
+        self.vocabulary += [f"<extra_id_{number}>" for number in range(settings.sentinels)]
+
     @property
     def size(self) -> int:
         """Entries of the vocabulary, special tokens included."""
@@ -84,8 +91,8 @@ class TrainedTokenizer:
 
     @cached_property
     def ordinary(self) -> Int32:
-        """Ids of all entries except the five special tokens, ascending, shape (size - 5,)."""
-        specials = [self.pad, self.unk, self.cls, self.sep, self.mask]
+        """Ids of all entries except the five special tokens and the sentinels, ascending."""
+        specials = [self.pad, self.unk, self.cls, self.sep, self.mask, *self.sentinels]
         return np.setdiff1d(np.arange(self.size, dtype=np.int32), np.array(specials, dtype=np.int32))
 
     @cached_property
@@ -162,6 +169,8 @@ class TrainedTokenizer:
         *others, mask = self.specials  # the mask takes the place of a word, with the space that its tokens would hold
         backend.add_special_tokens([AddedToken(special, special=True, normalized=False) for special in others])
         backend.add_special_tokens([AddedToken(mask, special=True, normalized=False, lstrip=self.spaced)])
+        sentinels = [self.vocabulary[number] for number in self.sentinels]
+        backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in sentinels])
         _, _, cls, sep = others
         template = processors.TemplateProcessing(
             single=f"{cls} $A {sep}",

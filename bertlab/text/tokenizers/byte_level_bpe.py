@@ -80,7 +80,7 @@ class ByteLevelBPE(Tokenizer):
         theirs = tokenizer.settings.add_prefix_space
         if theirs != self.add_prefix_space:
             raise BadInput(f"vocabulary {path} is of tokenizer.add_prefix_space={str(theirs).lower()}: set it")
-        tokenizer.settings = self
+        tokenizer.adopt(self)
         return tokenizer
 
     @classmethod

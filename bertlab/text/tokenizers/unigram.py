@@ -74,7 +74,7 @@ class Unigram(Tokenizer):
         for name in ("lowercase", "keep_accents"):
             if (value := getattr(theirs, name)) != getattr(self, name):
                 raise BadInput(f"vocabulary {path} is of tokenizer.{name}={str(value).lower()}: set it")
-        found.settings = self
+        found.adopt(self)
         return found
 
     @classmethod

@@ -123,7 +123,7 @@ class WordPiece(Tokenizer):
         for name in ("lowercase", "accents"):
             if (theirs := getattr(tokenizer.settings, name)) != getattr(self, name):
                 raise BadInput(f"vocabulary {path} is of tokenizer.{name}={str(theirs).lower()}: set it")
-        tokenizer.settings = self
+        tokenizer.adopt(self)
         return tokenizer
 
     @classmethod
@@ -295,7 +295,7 @@ class TrainedWordPiece(TrainedTokenizer):
     @property
     def data(self) -> bytes:
         """The content of its file."""
-        return super().data if self.settings.whole else self._listed(self.vocabulary)
+        return super().data if self.settings.whole else self._listed(self.vocabulary[: self.size - len(self.sentinels)])
 
     @staticmethod
     def _listed(entries: Sequence[str]) -> bytes:
