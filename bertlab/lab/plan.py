@@ -251,7 +251,9 @@ class _Planner:
         else:
             read = request.pretrained.recipe.corpus.sources if isinstance(request.pretrained, Pretrain) else ()
             self.world = bool(read) and all(each.content.startswith("microworld:") for each in read)
-        self.tasks = Tasks(request.substitutes, request.intermediate_task, machine, self.world)
+        self.tasks = Tasks(
+            request.substitutes, request.intermediate_task, machine, self.world, request.scale.counterparts
+        )
         files = [study.file for study in request.studies if study.file is not None and study.file.code is not None]
         if files and len(request.studies) > 1:
             raise BadInput(f"study file '{files[0].given}' defines code, which may change any run: run it alone")

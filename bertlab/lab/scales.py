@@ -40,6 +40,8 @@ class Scale:
     """Fields in which single tasks differ from the setting of their kind, by the name of the task."""
     revised: tuple[str, ...] = ()
     """The tasks in `tasks` whose fields changed after results had been published: records of both are kept apart."""
+    counterparts: Mapping[str, str] = field(default_factory=dict)
+    """Synthetic tasks in place of the usual counterparts of published tasks, by the names of these."""
     own_tasks: Mapping[str, Any] = field(default_factory=dict)
     """Fields in which tasks outside of the catalogue, those of users, differ from the setting of their kind."""
     given: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)

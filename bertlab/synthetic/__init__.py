@@ -33,10 +33,13 @@ class Maker:
     train: int = 3_000
     revision: int = 3
     """Raised when the examples change and the documents do not."""
+    extends: str = ""
+    """The task whose examples it begins with, and whose validation and test examples it has."""
 
 
 TASKS = {
     "inference": Maker(sayings.inference, range(3), train=4_000, revision=4),
+    "inference-large": Maker(sayings.inference, range(3), train=16_000, revision=4, extends="inference"),
     "question-inference": Maker(sayings.question_inference, range(2)),
     "paraphrase": Maker(sayings.paraphrase, range(2)),
     "similarity": Maker(sayings.similarity),
@@ -69,18 +72,18 @@ def size(task: str, split: str) -> int:
 def rows(task: str, split: Split, most: int | None = None) -> list[dict[str, Any]]:
     """The examples of one split of a task, always the same, or the first `most` of them. Raises `BadInput` as `size`.
 
-    Columns: inference (premise, hypothesis, label: 0 entailed, 1 open, 2 contradicted); question-inference (question,
+    Columns: inference and inference-large (premise, hypothesis, label: 0 entailed, 1 open, 2 contradicted); question-inference (question,
     sentence, label: 0 answers it); paraphrase (sentence1, sentence2, label); similarity (the same, label 0.0 to 5.0);
     sentiment and acceptability (sentence, label); entities (tokens, ner_tags: BIO of PER, LOC, ORG, MISC); questions
     and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label); parts-of-speech (tokens,
     upos: tags of Universal Dependencies); coreference-resolution (sentences, clusters of first and last words).
     """
     count = size(task, split)
-    make, labels = TASKS[task].make, TASKS[task].labels
+    make, labels, drawn = TASKS[task].make, TASKS[task].labels, TASKS[task].extends or task
     return [
         make(
             Sample(
-                Draw("microworld", VERSION, task, split, number),
+                Draw("microworld", VERSION, drawn, split, number),
                 names(split),
                 rare=split != "train",
                 label=labels[number % len(labels)],

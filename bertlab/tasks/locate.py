@@ -8,6 +8,7 @@ import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Literal
 
 from bertlab import hub
@@ -79,6 +80,7 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
 
 def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str | None) -> LocatedTask:
     revised = substitute is not None and ("@" in substitute or "/" in substitute)
+    tested = bool(task.test)
     if substitute is not None:
         task = _substituted(task, name, substitute, machine)
         world = world and not task.dataset
@@ -92,7 +94,7 @@ def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str 
         if task.microworld not in catalog.WORLD:
             raise unknown("microworld task", task.microworld, catalog.WORLD)
         counterpart = catalog.WORLD[task.microworld]
-        test = counterpart.test if task.test else ""
+        test = counterpart.test if tested else ""
         counterpart = dataclasses.replace(counterpart, kind=task.kind, test=test)
         return LocatedTask(task=counterpart, name=name, origin="microworld")
     mirrored = machine.data / task.dataset if machine.data is not None and task.dataset else None
@@ -192,16 +194,26 @@ class Tasks:
     """The data of the measured tasks; each is located and hashed once."""
 
     def __init__(
-        self, substitutes: Mapping[str, str], before: Mapping[str, str], machine: Machine, world: bool
+        self,
+        substitutes: Mapping[str, str],
+        before: Mapping[str, str],
+        machine: Machine,
+        world: bool,
+        counterparts: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
-        """`substitutes` and `before` map names of tasks to their substitutes and to their intermediate tasks."""
+        """The mappings take names of tasks to their substitutes, to their intermediate tasks, and to the synthetic
+        counterparts that the scale uses in place of the usual ones."""
         self._substitutes, self._before, self._machine, self._world = substitutes, before, machine, world
+        self._counterparts = counterparts
         self._locate = functools.cache(functools.partial(locate, machine=machine, world=world))
 
     def find(self, name: str | Task) -> LocatedTask:
         """The data of a task, or of its substitute."""
         task = catalog.find(name)
-        return self._locate(task, substitute=self._substitutes.get(task.name))
+        substitute = self._substitutes.get(task.name)
+        if substitute is None and task.name in self._counterparts:
+            task = dataclasses.replace(task, microworld=self._counterparts[task.name])
+        return self._locate(task, substitute=substitute)
 
     def intermediate(self, name: str | Task) -> LocatedTask | None:
         """The data of a task's intermediate task, if any: with `world` its synthetic counterpart, as of the task.
