@@ -57,10 +57,10 @@ def _setting(plan: Plan, study: Study) -> str:
     scale = request.scale.following(study.at_paper)
     grouped = _only(scale.given, {*names, *first.values(), *SETTINGS})
     revised = _only(scale.tasks, names.intersection(scale.revised))
-    left_out: dict[str, Any] = {"revised": (), "counterparts": {}, "own_tasks": {}, "grid": {}, "assigned": (), "claim_seeds": 1}
+    left_out: dict[str, Any] = {"revised": (), "counterparts": {}, "own_tasks": {}, "grid": {}, "assigned": ()}
     return identity(
         "record",
-        scale=dataclasses.replace(scale, given=grouped, tasks=revised, **left_out),
+        scale=dataclasses.replace(scale, given=grouped, tasks=revised, claim_seeds=1, **left_out),
         text=plan.text,
         substitutes=_only(request.substitutes, names),
         intermediate_task=first,

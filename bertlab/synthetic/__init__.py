@@ -72,8 +72,9 @@ def size(task: str, split: str) -> int:
 def rows(task: str, split: Split, most: int | None = None) -> list[dict[str, Any]]:
     """The examples of one split of a task, always the same, or the first `most` of them. Raises `BadInput` as `size`.
 
-    Columns: inference and inference-large (premise, hypothesis, label: 0 entailed, 1 open, 2 contradicted); question-inference (question,
-    sentence, label: 0 answers it); paraphrase (sentence1, sentence2, label); similarity (the same, label 0.0 to 5.0);
+    Columns: inference and inference-large (premise, hypothesis, label: 0 entailed, 1 open, 2 contradicted);
+    question-inference (question, sentence, label: 0 answers it); paraphrase (sentence1, sentence2, label); similarity
+    (the same, label 0.0 to 5.0);
     sentiment and acceptability (sentence, label); entities (tokens, ner_tags: BIO of PER, LOC, ORG, MISC); questions
     and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label); parts-of-speech (tokens,
     upos: tags of Universal Dependencies); coreference-resolution (sentences, clusters of first and last words).

@@ -90,7 +90,8 @@ def test_labels_are_balanced(rows, task):
 
 
 CEILINGS = {
-    "inference": 70, "inference-large": 70, "question-inference": 68, "paraphrase": 60, "sentiment": 64, "acceptability": 62, "similarity": 25,
+    "inference": 70, "inference-large": 70,
+    "question-inference": 68, "paraphrase": 60, "sentiment": 64, "acceptability": 62, "similarity": 25,
     "completion": 58, "questions": 50, "questions-unanswerable": 52, "entities": 70, "parts-of-speech": 75,
     "coreference-resolution": 40,
 }  # fmt: skip
@@ -102,7 +103,13 @@ def test_neither_half_nor_words_alone_solve_a_task(task):
     """Half a pair stays within 3 points of the majority, counts of words below a ceiling: trained as the model is."""
     floors = runpy.run_path(str(Path(__file__).parents[2] / "benchmarks" / "floors.py"))["floors"]
     data = load(catalog.WORLD[task], machine=Machine(), world=True)
-    majority = {"inference": 33.3, "inference-large": 33.3, "completion": 25, "similarity": 0, "questions-unanswerable": 66.7}.get(task, 50)
+    majority = {
+        "inference": 33.3,
+        "inference-large": 33.3,
+        "completion": 25,
+        "similarity": 0,
+        "questions-unanswerable": 66.7,
+    }.get(task, 50)
     for name, reached in floors(data):
         assert reached < (CEILINGS[task] if name == "lexical" else majority + 3), name
 

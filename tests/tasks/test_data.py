@@ -5,11 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
+from bertlab import synthetic as microworld
 from bertlab.errors import BadInput
 from bertlab.lab.study import Task
 from bertlab.machine import Machine
 from bertlab.tasks import catalog, data, kinds
-from bertlab.tasks.locate import locate, public
+from bertlab.tasks.locate import Tasks, locate, public
 from bertlab.tasks.task import RawExamples
 
 PAIRS = [{"premise": "a b", "hypothesis": "c", "label": label} for label in (0, 1, 2, 0)]
@@ -49,6 +50,20 @@ def test_the_counterpart_in_the_embedded_world(tmp_path):
     assert entities.labels[0] == "O"
     assert len(entities.labels) == 9
     assert [len(tags) for tags in entities.train.labels] == [len(words) for words in entities.train.text[0]]
+
+
+def test_a_scale_may_have_another_synthetic_counterpart(machine):
+    tasks = Tasks({"rte": "inference"}, {}, machine, True, {"mnli": "inference-large", "rte": "inference-large"})
+    assert tasks.find("mnli").content == "microworld:1/inference-large@4"
+    former = Tasks({}, {}, machine, True).find("rte")
+    assert tasks.find("rte") == former  # a substitute that is named counts more
+    assert former.content == "microworld:1/inference@4"
+
+
+def test_the_large_task_begins_with_the_examples_of_the_small_one():
+    small, large = (microworld.rows(name, "train") for name in ("inference", "inference-large"))
+    assert (len(small), len(large), large[: len(small)]) == (4_000, 16_000, small)
+    assert microworld.rows("inference", "test", 50) == microworld.rows("inference-large", "test", 50)
 
 
 def test_rows_that_changed_while_the_documents_did_not_have_a_version_of_their_own(tmp_path):
