@@ -1,6 +1,7 @@
 """A published checkpoint in the transformers format: a directory, or a name on the Hugging Face Hub."""
 
 import hashlib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -11,10 +12,11 @@ from bertlab.store.files import kind
 from bertlab.text import sources
 from bertlab.text.tokenizers import base as tokenizers
 from bertlab.text.tokenizers.added import MAP
+from bertlab.text.tokenizers.base import PIECES
 
 ADVICE = "give a checkpoint's directory"
 """The advice in errors of the Hub."""
-FILES = ("config.json", *tokenizers.FILES, "model.safetensors")
+FILES = ("config.json", *tokenizers.FILES, "model.safetensors", PIECES)
 """The only files of a checkpoint that are read or fetched, with `MAP`: no code, no pickles."""
 
 
@@ -55,7 +57,7 @@ def locate(name: str, machine: Machine, what: str) -> Checkpoint:
     """
     folder = Path(name)
     if kind(folder, what) == "folder":
-        files = [folder / name for name in FILES if kind(folder / name, what) == "file"]
+        files = [folder / name for name in _read(name for name in FILES if kind(folder / name, what) == "file")]
         if not files:
             raise BadInput(f"{folder} has none of {', '.join(FILES)}: give the directory of a transformers checkpoint")
         files += [folder / MAP] * tokenizers.tells(folder)
@@ -68,5 +70,12 @@ def locate(name: str, machine: Machine, what: str) -> Checkpoint:
     commit, listed = hub.checkpoint(reference, FILES, machine.cache, sought, ADVICE)
     if not listed:
         raise BadInput(f"'{name}' has none of {', '.join(FILES)} on the Hub: {ADVICE}")
-    text = "\n".join(f"{path} {digest}" for path, digest in listed.items())
+    text = "\n".join(f"{path} {listed[path]}" for path in _read(listed))
     return Checkpoint(f"hub:{hashlib.sha256(text.encode()).hexdigest()}", reference.name, commit=commit)
+
+
+def _read(names: Iterable[str]) -> list[str]:
+    """Those of `FILES` that identify a checkpoint: the pieces of SentencePiece where there is no other vocabulary."""
+    present = list(names)
+    others = {"tokenizer.json", "vocab.txt", "vocab.json"}.intersection(present)
+    return [name for name in present if name != PIECES or not others]

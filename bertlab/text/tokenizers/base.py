@@ -26,7 +26,9 @@ if TYPE_CHECKING:
 
 SPECIALS = ("[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]")
 FILES = ("tokenizer.json", "vocab.txt", CONFIG, "vocab.json", "merges.txt", LEGACY)
-"""The files of a tokenizer in the format of `transformers`; beside these, `added.MAP` alone is read."""
+"""The files of a tokenizer in the format of `transformers`; beside these, `added.MAP` and `PIECES` are read."""
+PIECES = "spiece.model"
+"""The pieces of SentencePiece, which are read if there is no other vocabulary."""
 LONGEST_WORD = 100
 """Characters; a longer word is [UNK], as in `transformers` (in Google's code beyond 200)."""
 
@@ -202,15 +204,13 @@ def read(directory: Path) -> TrainedTokenizer:
         tokenizer: TrainedTokenizer | None = settings.read(directory)
         if tokenizer is not None:
             return tokenizer
-    path = directory / "tokenizer.json"
-    if path.is_file():
+    for path in filter(Path.is_file, (directory / "tokenizer.json", directory / PIECES)):
         kinds = ", ".join(name for name, tokenizer_class in arms(Tokenizer).items() if not tokenizer_class._own)
         models = "BERT, RoBERTa, ALBERT and ModernBERT"
         raise BadInput(f"{path} is of another kind: only {kinds} as in {models} can be read")
     raise BadInput(
-        f"{directory} has neither tokenizer.json nor vocab.txt, nor vocab.json and merges.txt: add the tokenizer that "
-        "the checkpoint was trained with (AutoTokenizer of transformers, with sentencepiece and protobuf, saves a "
-        "spiece.model as a tokenizer.json)"
+        f"{directory} has neither tokenizer.json nor vocab.txt, nor spiece.model, nor vocab.json and merges.txt: add "
+        "the tokenizer that the checkpoint was trained with"
     )
 
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import base64
 import json
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -21,19 +20,21 @@ from bertlab.arrays import Bool
 from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.text.sentences import cut
+from bertlab.text.tokenizers import spiece
 from bertlab.text.tokenizers.added import CONFIG, Token, add, load_object, optional_object, tokens
-from bertlab.text.tokenizers.base import TrainedTokenizer, valid, wrapped
-from bertlab.text.tokenizers.unigram_pieces import SPACE, estimated
+from bertlab.text.tokenizers.base import PIECES, TrainedTokenizer, valid, wrapped
+from bertlab.text.tokenizers.spiece import SPACE
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
 
 _SPECIALS = ("<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]")
 """The first entries, in the order of ALBERT's."""
-_QUOTES = [{"type": "Replace", "pattern": {"String": each}, "content": '"'} for each in ("``", "''")]
+_QUOTES = [{"type": "Replace", "pattern": {"String": quote}, "content": '"'} for quote in ("``", "''")]
 _SPACES = {"type": "Replace", "pattern": {"Regex": " {2,}"}, "content": " "}
 _WHITE = {"type": "WhitespaceSplit"}
 _METASPACE = {"type": "Metaspace", "replacement": SPACE, "prepend_scheme": "always", "split": True}
+_SPLITTING = {"type": "Sequence", "pretokenizers": [_WHITE, _METASPACE]}
 
 _HIGHEST = 1e9
 """Logarithms of probabilities are far from it."""
@@ -59,31 +60,31 @@ class Unigram(Tokenizer):
         specials = [[special, 0.0] for special in _SPECIALS]
         normalizer = self._trained([*specials, [SPACE, 0.0]]).backend.normalizer  # special tokens alone are refused
         assert normalizer is not None
-        words: Counter[str] = Counter()
-        for text in texts:
-            for piece in cut(wrapped(valid(text)), 10_000):
-                words.update(normalizer.normalize_str(piece).replace(SPACE, " ").split())
-        return self._trained([*specials, *estimated(words, self.vocabulary - len(specials))])
+        parts = (part for text in texts for part in cut(wrapped(valid(text)), 10_000))
+        pieces = spiece.trained(map(normalizer.normalize_str, parts), self.vocabulary - len(specials))
+        return self._trained([*specials, *pieces])
 
     def load(self, path: Path) -> TrainedUnigram:
         """Reads a `tokenizer.json`. Raises `BadInput` if it is of another kind, or does not go with the settings."""
-        found = self._from_json(load_object(path))
-        if found is None:
+        tokenizer = self._from_json(load_object(path))
+        if tokenizer is None:
             raise BadInput(f"vocabulary {path} is not the tokenizer.json of a Unigram tokenizer as ALBERT's: give one")
-        theirs = found.settings
+        theirs = tokenizer.settings
         for name in ("lowercase", "keep_accents"):
             if (value := getattr(theirs, name)) != getattr(self, name):
                 raise BadInput(f"vocabulary {path} is of tokenizer.{name}={str(value).lower()}: set it")
-        found.adopt(self)
-        return found
+        tokenizer.adopt(self)
+        return tokenizer
 
     @classmethod
     def read(cls, directory: Path) -> TrainedUnigram | None:
-        """From tokenizer.json. A spiece.model alone is not read: only `transformers` converts it."""
-        path = directory / "tokenizer.json"
-        found = cls._from_json(load_object(path), directory) if path.is_file() else None
-        if found is not None:
-            described, settings = optional_object(directory / CONFIG), found.settings
+        """From tokenizer.json, or from spiece.model, which older checkpoints have."""
+        path, pieces = directory / "tokenizer.json", directory / PIECES
+        if not path.is_file():
+            return cls._from_pieces(pieces) if pieces.is_file() else None
+        tokenizer = cls._from_json(load_object(path), directory)
+        if tokenizer is not None:
+            described, settings = optional_object(directory / CONFIG), tokenizer.settings
             ours = {
                 "do_lower_case": settings.lowercase,
                 "keep_accents": settings.keep_accents,
@@ -93,7 +94,20 @@ class Unigram(Tokenizer):
             for name, value in ours.items():
                 if described.get(name) not in (None, value):  # which transformers 4 and 5 treat differently
                     raise BadInput(f"{path} and {CONFIG} differ in {name}: correct one")
-        return found
+        return tokenizer
+
+    @classmethod
+    def _from_pieces(cls, path: Path) -> TrainedUnigram | None:
+        """The tokenizer in a spiece.model, with what a tokenizer_config.json beside it says of its text."""
+        file, described = spiece.read(path), optional_object(path.parent / CONFIG)
+        if file is None:
+            return None
+        settings = cls(
+            lowercase=described.get("do_lower_case") is not False, keep_accents=described.get("keep_accents") is True
+        )
+        table = [{"type": "Precompiled", "precompiled_charsmap": file["table"]}] if file["table"] else []
+        normalizer = {"type": "Sequence", "normalizers": [*settings._steps, *table]}
+        return cls._from_json({**file, "normalizer": normalizer, "pre_tokenizer": _SPLITTING}, path.parent)
 
     @classmethod
     def _from_json(cls, data: Mapping[str, Any], directory: Path | None = None) -> TrainedUnigram | None:
@@ -108,7 +122,8 @@ class Unigram(Tokenizer):
         entries: Any = model.get("vocab")
         if model.get("type", "Unigram") != "Unigram" or not isinstance(entries, list):  # old files leave out the type
             return None
-        if not all(isinstance(each, list) and list(map(type, each)) in ([str, float], [str, int]) for each in entries):
+        scored = (isinstance(entry, list) and list(map(type, entry)) in ([str, float], [str, int]) for entry in entries)
+        if not all(scored):
             return None
         pieces = {piece: number for number, (piece, _) in enumerate(entries)}
         if not {*_SPECIALS} <= pieces.keys() or model.get("unk_id") != pieces["<unk>"]:
@@ -125,9 +140,9 @@ class Unigram(Tokenizer):
         tables = [step for step in steps if step.get("type") == "Precompiled"]
         if not all(_is_undamaged(table.get("precompiled_charsmap")) for table in tables):
             return None
-        known = [step for step in steps if step not in tables and step != _SPACES]
+        others = [step for step in steps if step not in tables and step != _SPACES]
         settings = (cls(lowercase=low, keep_accents=keep) for low in (True, False) for keep in (True, False))
-        return next((each for each in settings if each._steps == known), None)
+        return next((candidate for candidate in settings if candidate._steps == others), None)
 
     @property
     def _steps(self) -> list[dict[str, Any]]:
@@ -148,7 +163,7 @@ class Unigram(Tokenizer):
             "version": "1.0",
             "added_tokens": [],
             "normalizer": normalizer or {"type": "Sequence", "normalizers": self._steps},
-            "pre_tokenizer": splitting or {"type": "Sequence", "pretokenizers": [_WHITE, _METASPACE]},
+            "pre_tokenizer": splitting or _SPLITTING,
             "decoder": _METASPACE,
             "model": {"type": "Unigram", "unk_id": unknown, "vocab": entries, "byte_fallback": False},
         }
@@ -227,7 +242,7 @@ def _is_undamaged(table: Any) -> bool:
     except (TypeError, ValueError):
         return False
     offsets, labels = units >> 10 << ((units & 512) >> 6), units & (1 << 31 | 255)
-    begins = np.array([each & 0xC0 != 0x80 for each in texts] + [True])
+    begins = np.array([byte & 0xC0 != 0x80 for byte in texts] + [True])
     nodes, seen = offsets[:1], np.zeros(len(units), dtype=np.bool_)
     while len(nodes):
         places = nodes[:, None] ^ np.arange(1, 256)
@@ -238,8 +253,8 @@ def _is_undamaged(table: Any) -> bool:
         seen[places] = True
         nodes = places ^ offsets[places]
         leaves = nodes[units[places] & 256 != 0]
-        found = units[leaves[leaves < len(units)]] & ~(1 << 31)
-        found = found[found < len(begins)]
-        if len(found) < len(leaves) or not begins[found].all():
+        targets = units[leaves[leaves < len(units)]] & ~(1 << 31)
+        targets = targets[targets < len(begins)]
+        if len(targets) < len(leaves) or not begins[targets].all():
             return False
     return size > 0

@@ -185,6 +185,8 @@ def test_the_content_of_a_checkpoint_has_the_files_that_say_something(tmp_path, 
 
     directory = published(tmp_path / "out", tokenizer)
     before = content()
+    (directory / "spiece.model").write_bytes(b"pieces")
+    assert content() == before, "beside another vocabulary"
     names = directory / "special_tokens_map.json"
     names.write_text('{"mask_token": "[MASK]", "cls_token": {"content": "[CLS]"}}')
     assert content() == before, "as in every checkpoint"
@@ -193,6 +195,11 @@ def test_the_content_of_a_checkpoint_has_the_files_that_say_something(tmp_path, 
     names.unlink()
     (directory / "added_tokens.json").write_text('{"[E1]": 90}')
     assert content() != before
+    for path in (*directory.glob("*vocab*"), *directory.glob("tokenizer.json")):
+        path.unlink()
+    alone = content()
+    (directory / "spiece.model").write_bytes(b"others")
+    assert content() != alone
 
 
 def test_a_bare_encoder_and_the_names_of_tensorflow_are_understood(tmp_path, tokenizer):
