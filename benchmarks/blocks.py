@@ -15,7 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bertlab.estimates.measure import peak
+from bertlab.estimates.microbenchmark import peak
 from bertlab.machine import Machine
 
 Block = Callable[[float], float]

@@ -28,7 +28,7 @@ from typing import Any
 import ids
 import script
 
-from bertlab.estimates import measure
+from bertlab.estimates import microbenchmark
 from bertlab.lab import scales
 from bertlab.machine import Machine
 from bertlab.recipe import Recipe, cost
@@ -136,7 +136,7 @@ def work(options: argparse.Namespace) -> None:
         try:
             if cell.model == "peak":
                 product = (256, 256, 256) if cell.smoke else PRODUCT
-                found = {"peak": measure.peak(plain, product)}
+                found = {"peak": microbenchmark.peak(plain, product)}
             else:
                 found = trained(cell, plain, options, kept)
         except Exception as error:  # the next cell is measured by another process
@@ -175,7 +175,7 @@ def trained(cell: Cell, machine: Machine, options: argparse.Namespace, kept: dic
         "compiled": machine.compiles(recipe),
         "tokens_per_second": rate,
         "flops_per_second": rate * cost.flops_per_token(recipe),
-        "peak_memory_bytes": measure.peak_memory(machine),
+        "peak_memory_bytes": microbenchmark.peak_memory(machine),
     }
 
 

@@ -13,7 +13,6 @@ from statistics import mean
 from bertlab.cli.carry_out import carry_out
 from bertlab.lab import plan as planning
 from bertlab.lab import scales, studies
-from bertlab.lab.jobs import Measure
 from bertlab.lab.record import records
 from bertlab.machine import Machine, runs_that_fit
 from bertlab.report.cells import Pretraining
@@ -40,7 +39,7 @@ def main() -> None:
     chosen = studies.find(options.study)
     request = planning.Request(studies=(chosen,), scale=scales.find(options.scale), seeds=tuple(range(options.seeds)))
     plan = planning.make(request, machine)
-    carry_out([job for job in plan.jobs if not isinstance(job, Measure)], store, machine)
+    carry_out([job for job in plan.jobs if not job.tasks], store, machine)
     (evidence,) = gather(store, records(plan).values())
     plateau = next(run.plateau for run in evidence.pretrainings if run.plateau is not None)
     print(f"Unigram entropy of the held-out text: {plateau:.2f} nats\n")

@@ -27,7 +27,7 @@ import script
 from blocks import Block, Found, Settings, compare
 from shapes import BASE, MINI, TINY, Shape
 
-from bertlab.estimates.measure import peak
+from bertlab.estimates.microbenchmark import peak
 from bertlab.inputs.batches import Batches
 from bertlab.recipe import cost
 

@@ -19,7 +19,6 @@ from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus, Recipe
 from bertlab.store.files import read_json, real
-from bertlab.store.run import PRETRAINED
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
 from bertlab.trackers.lightning import Opener
@@ -27,7 +26,7 @@ from bertlab.trackers.lightning import Opener
 if TYPE_CHECKING:
     import pandas
 
-    from bertlab.lab.jobs import PrepareCorpus
+    from bertlab.lab.jobs import CorpusPreparation
     from bertlab.lab.study import Study
     from bertlab.report.ablation import Ablation
     from bertlab.text.tokens import TokenisedCorpus
@@ -64,7 +63,7 @@ def prepare_corpus(
     if directory.exists() and any(directory.iterdir()):
         earlier = read_json(recipe_file, {"text?": [str], "science": dict})
         try:
-            same = earlier["science"] == json.loads(json.dumps(_corpus(recipe, text, column).science()))
+            same = earlier["science"] == json.loads(json.dumps(_corpus(recipe, text, column).definition()))
         except BadInput:
             if not (same := earlier.get("text") == _texts(text)):  # what is no longer there cannot be compared
                 raise
@@ -77,20 +76,20 @@ def prepare_corpus(
     shutil.rmtree(part, ignore_errors=True)  # of a call that was interrupted
     part.mkdir(parents=True)
     job.run(part, Store(part), Machine(), silent)
-    write_json(part, recipe_file.name, {"text": _texts(text), "science": job.science()})
+    write_json(part, recipe_file.name, {"text": _texts(text), "science": job.definition()})
     part.rename(directory)
     return tokens.open_corpus(directory, recipe.tokenizer)
 
 
-def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str) -> PrepareCorpus:
-    from bertlab.lab.jobs import PrepareCorpus
+def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str) -> CorpusPreparation:
+    from bertlab.lab.jobs import CorpusPreparation
     from bertlab.text import annotation, sources
 
     located = tuple(sources.resolve(name, machine=Machine(), column=column) for name in _texts(text))
     annotator = annotation.resolve(recipe.corpus.annotator, located) if recipe.annotated else ""
     sources_of = tuple(corpus.source for corpus in located)
     corpus = Corpus(sources=sources_of, annotator=annotator, documents=recipe.corpus.documents)
-    return PrepareCorpus(corpus, recipe.tokenizer, located)
+    return CorpusPreparation(corpus, recipe.tokenizer, located)
 
 
 @environment.alone()
@@ -104,7 +103,7 @@ def open_run(store: str | Path, name: str, *, study: str | Path = "") -> Pretrai
     from bertlab.lab import own_parts
     from bertlab.training.finetuning import open_pretrained
 
-    run = Store(Path(store)).match(name, lambda candidate: candidate.kind in PRETRAINED)
+    run = Store(Path(store)).match(name, lambda candidate: candidate.holds_model)
     run.verify()
     own_parts.define(run, str(study), "study=")
     return open_pretrained(run.path)

@@ -204,8 +204,8 @@ class Machine:
         automatic = self.precision == "auto" and has_bf16(self.device)
         return "bf16" if automatic else self.precision.replace("auto", "fp32")
 
-    def numerics(self, pretrained: Recipe | None = None) -> dict[str, str | int]:
-        """Everything that can change the last bits of a number; `pretrained` is the recipe of a pre-training."""
+    def numerics(self, compiled: bool = False) -> dict[str, str | int]:
+        """Everything that can change the last bits of a number, such as whether its training is `compiled`."""
         import torch
 
         numerics: dict[str, str | int] = {
@@ -215,15 +215,15 @@ class Machine:
         }
         if self.device == "cpu":
             numerics |= {"threads": self.num_threads, "instructions": instructions(self.precision_used)}
-        return numerics | {"compiled": "yes"} if pretrained and self.compiles(pretrained) else numerics
+        return numerics | {"compiled": "yes"} if compiled else numerics
 
-    def environment(self, pretrained: Recipe | None = None) -> dict[str, Any]:
-        """The record of the machine with a result."""
+    def environment(self, compiled: bool = False) -> dict[str, Any]:
+        """The record of the machine with a result, whose training may be `compiled`."""
         from importlib.metadata import version
 
         names = ("torch", "lightning", "tokenizers", "numpy")
         return {
-            "numerics": self.numerics(pretrained),
+            "numerics": self.numerics(compiled),
             "processor": processor(),
             "cores": os.cpu_count(),
             "system": platform.system(),

@@ -12,7 +12,7 @@ from bertlab.cli.results import FAIL_ON, check_fail_on, failing, print_results, 
 from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
-    from bertlab.estimates.estimate import Estimate
+    from bertlab.estimates.cost import Estimate
     from bertlab.report.evidence import Evidence
 
 
@@ -63,7 +63,7 @@ def ablate(
     check_fail_on(fail_on)
     done = measured(options, devices, search, budget, until_decided, name, logger, retry, dry_run)
     if json and dry_run:
-        print_json(dataclasses.asdict(done.cost) | {"text": done.text} if done.cost else None)
+        print_json(done.cost.to_json() | {"text": done.text} if done.cost else None)
     elif json:
         print_json({"complete": done.complete, **results_data(done.results), "unfinished": done.unfinished})
     return 1 if failing(done.results, fail_on) or not done.complete else 0
@@ -97,7 +97,7 @@ def measured(
 ) -> Measured:
     """Runs and prints what the options of `ablate` request."""
     from bertlab.cli.carry_out import carry_out, draw, read_tasks, unfinished
-    from bertlab.estimates import timing
+    from bertlab.estimates import equal_time
     from bertlab.lab import claims, texts
     from bertlab.lab import plan as planning
     from bertlab.lab import search as searching
@@ -116,7 +116,7 @@ def measured(
             raise BadInput(f"{fixing} fixes the seeds, and --budget and --until-decided choose them: leave one out")
     machine, store = devices.machine(options, logger), Store(options.runs)
     request = dataclasses.replace(options.study_request(machine), name=name)
-    request = timing.timed(request, store, machine, trials=not dry_run, tell=say)
+    request = equal_time.timed(request, store, machine, trials=not dry_run, tell=say)
     if rounds:
         request = dataclasses.replace(request, claim_seeds=())
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):

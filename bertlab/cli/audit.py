@@ -12,6 +12,8 @@ from bertlab.names import plain
 
 if TYPE_CHECKING:
     from bertlab.inputs.audit.checks import Check
+    from bertlab.recipe import Recipe
+    from bertlab.text.tokens import TokenisedCorpus
 
 VERDICTS = {True: "holds", False: "FAILS", None: "not tested"}
 
@@ -28,7 +30,6 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
     from bertlab.inputs import audit as auditing
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, studies, texts
-    from bertlab.lab.jobs import PrepareCorpus, Pretrain
     from bertlab.lab.study import Measurement
     from bertlab.machine import Machine
     from bertlab.store.runs import Store
@@ -45,24 +46,26 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
         )
         chosen.append(without)
     plan = planning.make(options.request(tuple(chosen), measured=False), machine)
-    corpora = [job for job in plan.jobs if isinstance(job, PrepareCorpus)]
+    corpora = [job for job in plan.jobs if job.preparation]
     if not carry_out(corpora, store, machine):
         if json:
             print_json(unfinished(corpora, store))
         return 1
-    opened = {job.id: open_corpus(store.wait_for(job.id).path, job.tokenizer) for job in corpora}
     tell(*texts.planned(corpora, store))
-    same_batches: dict[Any, tuple[Pretrain, list[str]]] = {}
+    opened: dict[str, TokenisedCorpus] = {}
+    same_batches: dict[Any, tuple[Recipe, TokenisedCorpus, list[str]]] = {}
     for cell in plan.cells:
-        assert isinstance(cell.pretrain, Pretrain)
-        batches = auditing.same_batches(cell.pretrain.recipe), cell.pretrain.corpus.id
+        recipe, (corpus_id,) = cell.pretraining.read_recipe(), [need.id for need in cell.pretraining.needs]
+        if corpus_id not in opened:
+            opened[corpus_id] = open_corpus(store.wait_for(corpus_id).path, recipe.tokenizer)
         name = cell.variant if len(chosen) == 1 else f"{cell.study.name}: {cell.variant}"
-        same_batches.setdefault(batches, (cell.pretrain, []))[1].append(name)
+        batches = auditing.same_batches(recipe), corpus_id
+        same_batches.setdefault(batches, (recipe, opened[corpus_id], []))[2].append(name)
     records: list[dict[str, Any]] = []
     checks: list[tuple[list[str], Check]] = []
-    for pretrain, variants in same_batches.values():
+    for recipe, corpus, variants in same_batches.values():
         with console().status(f"auditing {plain(', '.join(variants))}"):
-            audits = auditing.audit(pretrain.recipe, opened[pretrain.corpus.id])
+            audits = auditing.audit(recipe, corpus)
         for audited in audits:
             holds = all(check.holds is not False for check in audited.checks)
             records.append({"variants": variants, "holds": holds} | dataclasses.asdict(audited))

@@ -18,8 +18,8 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: bool = JSON) ->
     Example: bertlab bench --scale base --gpus 1
     """
     from bertlab.errors import BadInput, writing
-    from bertlab.estimates.measure import throughput
-    from bertlab.estimates.times import sample
+    from bertlab.estimates.history import sample
+    from bertlab.estimates.microbenchmark import throughput
     from bertlab.lab import scales
 
     if devices.gpus > 1:
@@ -36,7 +36,7 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: bool = JSON) ->
         corpus.mkdir()
         work.mkdir()
         found = throughput(recipe, sample(recipe.tokenizer, corpus), work, machine)
-    numerics = machine.numerics(recipe)
+    numerics = machine.numerics(machine.compiles(recipe))
     if json:
         print_json({"scale": options.scale, **dataclasses.asdict(found), "numerics": numerics})
         return

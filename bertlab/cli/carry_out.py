@@ -12,22 +12,23 @@ from bertlab.cli.live import Live, title
 from bertlab.cli.options import in_store
 from bertlab.cli.table import print_table
 from bertlab.errors import BadInput, warn
-from bertlab.estimates.estimate import Estimate, disk_bytes, estimate, text_bytes
-from bertlab.estimates.remaining import Remaining
-from bertlab.estimates.times import Recorded
+from bertlab.estimates.cost import Estimate, estimate
+from bertlab.estimates.eta import Eta
+from bertlab.estimates.history import History
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
 from bertlab.lab import texts
-from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, alike, needs, read_task, to_run
+from bertlab.lab.jobs import Job
+from bertlab.lab.jobs.evaluation import read_task
+from bertlab.lab.jobs.lists import grouped, to_run
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences
 from bertlab.lab.statement import timed_notes
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, signals_as_flags
-from bertlab.recipe import cost
 from bertlab.store.runs import Store
-from bertlab.wording import count, duration, flops, listed, megabytes, short
+from bertlab.wording import count, duration, flops, listed, megabytes
 
 LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
@@ -38,7 +39,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
 
     Returns what it prints.
     """
-    found = found or estimate(plan, store, machine, Recorded(store, machine).seconds, read_tasks=False)
+    found = found or estimate(plan, store, machine, History(store, machine).seconds, read_tasks=False)
     names = ", ".join([*(study.name for study in plan.request.studies), *([what] if what else [])])
     given = plan.request.pretrained
     text = f"from {given.label}" if given else f"on {' + '.join(plan.corpora)}"
@@ -67,7 +68,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
     if asked > distinct:
         say(f"The variants ask for {asked} pre-trainings, {distinct} of them distinct: the others are shared")
     fewest = len(plan.request.seeds)
-    if plan.request.claim_seeds and (most := len({cell.pretrain.seed for cell in plan.cells})) > fewest:
+    if plan.request.claim_seeds and (most := len({cell.pretraining.seed for cell in plan.cells})) > fewest:
         say(f"{most} seeds of the values that claims compare, {count(fewest, 'seed')} of all others")
     for line in unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
         say(line)
@@ -85,7 +86,7 @@ def tell(lines: Iterable[str], doubts: Iterable[str]) -> None:
 def _lacking(pending: Iterable[Job], store: Store) -> str:
     """What to do if pending jobs need the weights of results without weights; empty if none does."""
     stored = {run.id: run for run in store.runs()}
-    needing = [(job.id, each.id) for job in pending for each in needs(job) if each.id in stored] if stored else []
+    needing = [(job.id, each.id) for job in pending for each in job.needs if each.id in stored] if stored else []
     bare = sorted(need for need in {need for _, need in needing} if stored[need].bare)
     if not bare:
         return ""
@@ -114,21 +115,9 @@ def unlike_paper(plan: Plan) -> list[str]:
 def models(jobs: Sequence[Job]) -> list[str]:
     """A line for each model and schedule that jobs pre-train: shape and parameters; batch, steps and lengths."""
     numbers = Counter[str]()
-    for job, number in alike(jobs):
-        numbers[_model(job)] += number
+    for job, number in grouped(jobs):
+        numbers[job.describe_model()] += number
     return [f"{number} x {line}" for line, number in numbers.items() if line]
-
-
-def _model(job: Job) -> str:
-    """The model and the schedule of a pre-training; empty for another job, and for a model that is not trained."""
-    if not isinstance(job, Pretrain) or not job.steps:
-        return ""
-    recipe = job.recipe
-    batch = f"{recipe.schedule.batch_size:,} sequences"
-    batch += " or as many tokens" if recipe.inputs.format.token_matched_to else ""
-    lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
-    size = f"{short(cost.trained_parameters(recipe))} parameters"
-    return f"{recipe.model.shape}: {size}; {batch}, {lengths} tokens"
 
 
 def require_memory() -> None:
@@ -141,12 +130,9 @@ def require_memory() -> None:
 
 def require_room(jobs: list[Job], store: Store) -> None:
     """Raises `BadInput` if what the jobs write does not fit on the disk of the store."""
-    corpora = [job for job in jobs if isinstance(job, PrepareCorpus)]
-    # What jobs keep; during training two checkpoints of weights and moments; while text is tokenised, a copy of it.
-    different = alike(jobs)
-    needed = round(sum(number * disk_bytes(job) for job, number in different))
-    needed += 6 * max((_weights(job) for job, _ in different), default=0)
-    needed += max(map(text_bytes, corpora), default=0)
+    storages = [(job.storage(), number) for job, number in grouped(jobs)]
+    needed = round(sum(number * storage.kept for storage, number in storages))
+    needed += round(max((storage.working for storage, _ in storages), default=0))
     place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
     free = shutil.disk_usage(place).free
     if needed > free:
@@ -156,16 +142,10 @@ def require_room(jobs: list[Job], store: Store) -> None:
         )
 
 
-def _weights(job: Job) -> int:
-    """The bytes of the weights that a job trains first."""
-    return cost.weight_bytes(job.recipe) if isinstance(job, Pretrain) else 0
-
-
 def read_tasks(jobs: Iterable[Job], *, local: bool = False) -> None:
     """Reads the tasks of jobs, with `local` those in files alone. Raises `BadInput` for unusable examples."""
-    measured = [job for job in jobs if isinstance(job, Measure)]
-    distinct = {(id(job.data), id(job.intermediate_task)): job for job in measured}  # all seeds share their data
-    for data in dict.fromkeys(data for job in distinct.values() for data in job.tasks):
+    distinct = {id(task): task for job in jobs for task in job.tasks}  # all seeds share their data
+    for data in dict.fromkeys(distinct.values()):
         if not local or data.origin == "files":
             read_task(data)
 
@@ -188,10 +168,10 @@ def carry_out(
     if not pending:
         return True
     require_memory()
-    used = {each.id for job in jobs for each in (job, *needs(job))}  # a run of `--from` is no job
+    used = {each.id for job in jobs for each in (job, *job.needs)}  # a run of `--from` is no job
     read_tasks(pending)
     require_room(pending, store)
-    remaining = Remaining.of(pending, machine, Recorded(store, machine).seconds)
+    eta = Eta.of_pending(pending, machine, History(store, machine).seconds)
     _import(pending, machine)
     fresh = not store.root.exists()
     try:
@@ -199,7 +179,7 @@ def carry_out(
         if retry:
             for job in pending:
                 store.clear_failure(job.id)
-        with signals_as_flags(), store.reserved(used), Live(remaining) as live:
+        with signals_as_flags(), store.reserved(used), Live(eta) as live:
 
             def begin_training() -> None:
                 tell(*texts.prepared(pending, store))
@@ -224,10 +204,8 @@ def carry_out(
 
 def _import(jobs: Iterable[Job], machine: Machine) -> None:
     """Imports what jobs do in this process, in seconds that a signal ends: later it is a flag, which no import sees."""
-    names = ["tokenizers", "sentencex", "torch"]
-    if machine.is_single_process and any(isinstance(job, Pretrain | Measure) for job in jobs):
-        names += ["bertlab.training.pretraining", "bertlab.training.finetuning"]
-    for name in names:
+    here = jobs if machine.is_single_process else (job for job in jobs if job.preparation)
+    for name in dict.fromkeys(("torch", *(name for job in here for name in job.imports))):
         import_module(name)
 
 

@@ -25,7 +25,7 @@ def fill_mask(
     Example: bertlab fill-mask masking/80/10/10/0 "the [MASK] sat down"
     """
     from bertlab.lab import own_parts
-    from bertlab.lab.jobs import run_or_checkpoint
+    from bertlab.lab.jobs.find import run_or_checkpoint
     from bertlab.machine import Machine
     from bertlab.store.run import Run
     from bertlab.store.runs import Store

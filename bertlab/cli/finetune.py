@@ -28,7 +28,7 @@ def finetune(
     from bertlab.adaptation import Adaptation
     from bertlab.cli.carry_out import carry_out
     from bertlab.lab import plan as planning
-    from bertlab.lab.jobs import find_pretrained
+    from bertlab.lab.jobs.find import find_pretrained
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.recipe.ranges import arm
     from bertlab.store.config import write_run_config

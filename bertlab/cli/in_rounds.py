@@ -4,7 +4,7 @@ from bertlab.cli.carry_out import carry_out, draw
 from bertlab.cli.console import say
 from bertlab.cli.options import in_store
 from bertlab.cli.results import print_results
-from bertlab.estimates.estimate import Estimate, estimate
+from bertlab.estimates.cost import Estimate, estimate
 from bertlab.lab import plan as planning
 from bertlab.lab.jobs import Job
 from bertlab.lab.plan import Plan

@@ -9,8 +9,8 @@ from rich.progress import Progress as Bars
 from rich.text import Text
 
 from bertlab.cli.console import console, say
-from bertlab.estimates.remaining import Remaining
-from bertlab.lab.jobs import Job, Measure
+from bertlab.estimates.eta import Eta
+from bertlab.lab.jobs import Job
 from bertlab.names import label, visible
 from bertlab.progress import Progress
 from bertlab.store import addresses
@@ -32,8 +32,8 @@ LEAST_OF_A_MEASUREMENT = 5
 class Live(Bars):
     """An observer (see `execution.schedule`) that shows running jobs and prints a line for each finished job."""
 
-    def __init__(self, remaining: Remaining) -> None:
-        self.remaining = remaining
+    def __init__(self, eta: Eta) -> None:
+        self.eta = eta
         self.left, self.estimated = "", 0.0
         bar = 10 if console().width < 120 else 16
         free = max(32, console().width - FIXED - bar)
@@ -60,7 +60,7 @@ class Live(Bars):
         count, by_run = f"[{number}/{total}]", self.addresses
         name = f"{count} {title(job, by_run)}"
         self._hide(job)  # it begins again after another command had locked it
-        self.remaining.begin(job)
+        self.eta.begin(job)
         if not self.task_ids:
             self.add_task("all jobs", total=total, figures="", left="")
         self.update(self.task_ids[0], completed=number - 1 - len(self.shown))
@@ -70,7 +70,7 @@ class Live(Bars):
         def progress(done: int, total: int, stage: str = "", /, **figures: float) -> None:
             nonlocal last, at
             if total > 1:  # a stage of one unit, as training a vocabulary, has no speed
-                self.remaining.at(job, done / total)
+                self.eta.at(job, done / total)
             self._estimate()
             units = f"{done:,}/{total:,}" if total else f"{done:,}"  # the size of a text is not known at first
             room = self.widths[1] - max(0, len(units) - COUNTED)
@@ -87,7 +87,7 @@ class Live(Bars):
     def end(self, job: Job, run: Run, seconds: float) -> None:
         """Prints a line for a finished job."""
         self._hide(job)
-        self.remaining.end(job)
+        self.eta.end(job)
         result = run.result()
         loss = result.get("judged_by")  # of a pre-training
         figures = {f"held-out {loss}": result["heldout"][loss]} if loss else result.get("metrics", {})
@@ -97,9 +97,9 @@ class Live(Bars):
     def failed(self, job: Job, reason: str, *, again: bool) -> None:
         """Prints a line for a job without a result."""
         self._hide(job)
-        self.remaining.end(job, done=False)
+        self.eta.end(job, done=False)
         if again:
-            self.remaining.jobs[job.id] = job
+            self.eta.jobs[job.id] = job
         self._log(f"{title(job, self.addresses)}: {reason}{'; trying once more' if again else ''}")
 
     def _hide(self, job: Job) -> None:
@@ -110,8 +110,8 @@ class Live(Bars):
         """Updates the time until all jobs have ended."""
         now = time.monotonic()
         if now - self.estimated >= SECONDS_BETWEEN_ESTIMATES:
-            left, self.estimated = self.remaining.seconds(), now
-            self.left = f"{'~' * self.remaining.guessed}{duration(left)} left" if left else ""
+            left, self.estimated = self.eta.seconds(), now
+            self.left = f"{'~' * self.eta.guessed}{duration(left)} left" if left else ""
             self.update(self.task_ids[0], left=self.left)
 
     def _log(self, text: str) -> None:
@@ -158,10 +158,9 @@ def brief(count: str, job: Job, addresses_by_run: Mapping[str, Sequence[str]], w
     for text in (f"{count} {job.kind} {name}", f"{count} {name}", *shorter):
         if len(text) <= width:
             return text
-    if isinstance(job, Measure):
-        run, seed, measurement = rest.rpartition(f"/{job.pretrain.seed}/")
-        if seed and (room := width - len(run + seed)) >= LEAST_OF_A_MEASUREMENT:
-            return run + seed + shortened(measurement, room)
+    run, seed, measurement = rest.rpartition(f"/{job.seed}/")
+    if seed and (room := width - len(run + seed)) >= LEAST_OF_A_MEASUREMENT:
+        return run + seed + shortened(measurement, room)
     return shortened(rest or f"{count} {name}", width)
 
 

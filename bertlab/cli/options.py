@@ -277,7 +277,7 @@ class StudyOptions(TaskOptions, AuditOptions):
     def study_request(self, machine: Machine) -> Request:
         """The request of the command."""
         from bertlab.lab import studies
-        from bertlab.lab.jobs import find_pretrained
+        from bertlab.lab.jobs.find import find_pretrained
         from bertlab.store.runs import Store
 
         pretrained = find_pretrained(self.from_, Store(self.runs), machine) if self.from_ is not None else None

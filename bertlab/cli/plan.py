@@ -30,14 +30,13 @@ def plan(
     """
     from bertlab.cli.carry_out import draw
     from bertlab.errors import BadInput
-    from bertlab.estimates import timing
-    from bertlab.estimates.estimate import LAYER_SECONDS, estimate, gpu_seconds
-    from bertlab.estimates.measure import TYPICAL_MFU
-    from bertlab.estimates.times import Trials
+    from bertlab.estimates import equal_time
+    from bertlab.estimates.cost import LAYER_SECONDS, estimate, gpu_seconds
+    from bertlab.estimates.history import Trials
+    from bertlab.estimates.microbenchmark import TYPICAL_MFU
     from bertlab.lab import claims, texts
-    from bertlab.lab.jobs import Pretrain
+    from bertlab.lab.jobs.lists import grouped
     from bertlab.lab.record import records
-    from bertlab.recipe import cost
     from bertlab.report import noise
     from bertlab.report.gather import gather
     from bertlab.store.runs import Store
@@ -52,7 +51,7 @@ def plan(
             raise BadInput("--peak-tflops describes GPUs, and --workers use the CPU: leave one out")
         devices = dataclasses.replace(devices, gpus=devices.gpus or 1)
     machine, store = devices.machine(options), Store(options.runs)
-    request = timing.timed(options.study_request(machine), store, machine, trials=False)
+    request = equal_time.timed(options.study_request(machine), store, machine, trials=False)
     made = claims.make(request, machine)
     if peak_tflops is not None:
         found = estimate(made, store, machine, gpu_seconds(1e12 * peak_tflops, devices.runs_per_gpu))
@@ -67,12 +66,11 @@ def plan(
     if json:
         asked, distinct = made.pretrainings
         shared = {"pretrainings_asked": asked, "pretrainings_distinct": distinct}
-        print_json(dataclasses.asdict(found) | {"times_from": times, **shared, "text": texts.known(made.jobs, store)})
+        print_json(found.to_json() | {"times_from": times, **shared, "text": texts.known(made.jobs, store)})
         return
     draw(made, store, machine, found=found)
     if found.to_do.jobs:
-        jobs = f"{count(found.to_do.pretrainings, 'pre-training')}, {count(found.to_do.measurements, 'measurement')}"
-        say(f"Total: {jobs}, about {duration(found.to_do.seconds or 0)}.")
+        say(f"Total: {count(found.to_do.jobs, 'job')}, about {duration(found.to_do.seconds or 0)}.")
         if peak_tflops is None:
             say(f"Times come from {listed(times)}.")
         else:
@@ -83,8 +81,6 @@ def plan(
     for evidence in gather(store, records(made).values()) if peak_tflops is None else ():  # times of this store
         for text in noise.sentences(evidence, noise.spreads(evidence)):
             say(f"{evidence.study}: {text}")
-    trained = {job.group: job.recipe for job in made.pending(store) if isinstance(job, Pretrain)}.values()
-    # weights, gradients and two moments in fp32
-    largest_gb = 16 * max(map(cost.trained_parameters, trained), default=0) / 1e9
+    largest_gb = max((job.storage().memory for job, _ in grouped(made.pending(store))), default=0) / 1e9
     if device_memory_gb is not None and largest_gb > device_memory_gb:
         say(f"The largest model does not fit: weights, gradients and moments take {largest_gb:.0f} GB.")

@@ -1,7 +1,5 @@
 """`bertlab pretrain`: one pre-training outside of a study."""
 
-import dataclasses
-
 from bertlab import names
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, Names, TextOptions, TrainingOptions, in_store, option
@@ -29,7 +27,6 @@ def pretrain(
     from bertlab.cli.carry_out import carry_out, draw, unfinished
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, texts
-    from bertlab.lab.jobs import Pretrain
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.store import addresses
     from bertlab.store.config import write_run_config
@@ -48,7 +45,8 @@ def pretrain(
     machine, store = devices.machine(options, logger), Store(options.runs)
     plan = planning.make(options.request((one,), seeds=(seed,)), machine)
     label = names.label(name) if name else f"pretrain-seed{seed}"
-    jobs = [dataclasses.replace(job, own_label=label) if isinstance(job, Pretrain) else job for job in plan.jobs]
+    job = plan.cells[0].pretraining.labelled(label)
+    jobs = [*job.needs, job]
 
     def check_name(finished: Run | None) -> None:
         """Raises `BadInput` if the run is finished under another name: the name of its directory never changes."""
@@ -56,19 +54,19 @@ def pretrain(
             known = addresses.shown(finished.label, store.addresses().get(finished.id, ()))
             raise BadInput(f"--name {name}: this pre-training is finished, as {known} ({finished.id}): use that name")
 
-    if taken := [run for run in store.runs() if name and run.label == label and run.id != plan.cells[0].job.id]:
+    if taken := [run for run in store.runs() if name and run.label == label and run.id != job.id]:
         raise BadInput(f"--name {name}: another run, {taken[0].id}, has this name: give another")
-    check_name(store.get(plan.cells[0].job.id))
+    check_name(store.get(job.id))
     found = draw(plan, store, machine)
     if dry_run:
         if json:
-            print_json(dataclasses.asdict(found) | {"text": texts.known(plan.jobs, store)})
+            print_json(found.to_json() | {"text": texts.known(plan.jobs, store)})
         return 0
     if not carry_out(jobs, store, machine, retry=retry):
         if json:
             print_json({"unfinished": unfinished(jobs, store)})
         return 1
-    run = store.get(plan.cells[0].job.id)
+    run = store.get(job.id)
     assert run is not None
     check_name(run)  # another command may have finished it meanwhile
     given = {"scale": options.scale, "set": options.set_, "corpus": options.corpus, "vocab": options.vocab}

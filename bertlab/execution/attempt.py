@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertlab.errors import ArmFailed, BadInput, RunFailed, text_of, writing
-from bertlab.lab.jobs import Job, Pretrain, needs
+from bertlab.lab.jobs import Job
 from bertlab.lab.study_file import place_of
 from bertlab.machine import Machine
 from bertlab.names import label
@@ -107,11 +107,11 @@ def attempt(
                 work = _begun(job, store, machine, processes)
                 result = run(work, lock) if run else job.run(work, store, machine, lock)
             except (BadInput, Interrupted, OSError):  # on a full disk, what there is of a large text takes room
-                if not isinstance(job, Pretrain):  # which resumes from its checkpoint
+                if not job.resumes:
                     store.discard(job.kind, job.id)
                 raise
             seconds = time.monotonic() - began
-            if not isinstance(job, Pretrain):  # a pre-training records its own times, across interruptions
+            if not job.resumes:  # else it records its own times, across interruptions
                 line = {"stage": job.kind, "step": 0, "seconds": round(seconds, 3)}
                 writes.append_line(work, "timing.jsonl", line)
             writes.write_json(work, "result.json", result)
@@ -149,7 +149,7 @@ def _return_memory() -> None:
 def missing(job: Job, store: Store) -> Ended | None:
     """Waits until this process sees the runs that a job needs; how the job ends if one of them is damaged."""
     try:
-        for need in needs(job):
+        for need in job.needs:
             store.wait_for(need.id)
             store.get_verified(need.id)
     except RunFailed as error:  # the schedule repeats what is damaged, then this job
@@ -163,12 +163,12 @@ def missing(job: Job, store: Store) -> Ended | None:
 
 def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:
     """The working directory of a job, with the records of its definition and its machine."""
-    if not isinstance(job, Pretrain):
+    if not job.resumes:
         store.discard(job.kind, job.id)
     work = store.work(job.kind, job.id)
-    record = {"kind": job.kind, "id": job.id, "label": label(job.label), "science": job.science()}
+    record = {"kind": job.kind, "id": job.id, "label": label(job.label), "science": job.definition()}
     writes.write_json(work, "recipe.json", record)
-    environment = machine.environment(job.recipe if isinstance(job, Pretrain) else None)
+    environment = machine.environment(job.compiles(machine))
     if processes > 1:
         environment["numerics"]["processes"] = processes
     if (work / "environment.json").exists():  # resumed: keep the numerics of every part

@@ -1,4 +1,4 @@
-"""One pre-training on several devices, with Ray Train and Lightning DDP: one process for each device.
+"""One job on several devices, with Ray Train and Lightning DDP: one process for each device.
 
 A group whose process dies or hangs starts a second time, from the run's own checkpoint; Ray Train keeps none.
 """
@@ -13,11 +13,10 @@ from typing import Any
 
 from bertlab.errors import BadInput, RunFailed, writing
 from bertlab.execution import environment
-from bertlab.lab.jobs import Pretrain
+from bertlab.lab.jobs import Job
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, Progress, silent, stop_if_asked
-from bertlab.recipe.cost import weight_bytes
 from bertlab.store import files, writes
 from bertlab.store.runs import Store
 
@@ -32,7 +31,7 @@ TRIES = 2
 
 
 def train(
-    job: Pretrain,
+    job: Job,
     store: Store,
     work: Path,
     machine: Machine,
@@ -40,7 +39,7 @@ def train(
     progress: Progress,
     listening: Callable[[], AbstractContextManager[None]],
 ) -> dict[str, Any]:
-    """Pre-trains `job` in `work` on this number of devices, which the caller must not hold, and returns its result.
+    """Runs a distributed job in `work` on this number of devices, which the caller must not hold; returns its result.
 
     `machine` is as each process uses it, and paths are absolute. The first process calls `progress`; each trains within
     `listening()`, through which it sees the stop flag: both are pickled. Raises the errors of the training, and
@@ -65,13 +64,13 @@ def train(
     raise RunFailed(f"a worker of the group ended or hung {TRIES} times: {reason}")
 
 
-def patience(job: Pretrain, store: Store, machine: Machine) -> int:
+def patience(job: Job, store: Store, machine: Machine) -> int:
     """The seconds that a process waits for the others: one may compile, save a checkpoint, or read a text that they
     have in memory."""
-    run = store.get(job.corpus.id)
-    text = sum(each["bytes"] for each in run.manifest().values()) if run else 0
-    most = max(text, 3 * weight_bytes(job.recipe))  # a checkpoint has the weights and two moments
-    return COLLECTIVE_SECONDS + COMPILE_SECONDS * machine.compiles(job.recipe) + most // SLOW
+    runs = filter(None, (store.get(need.id) for need in job.needs))
+    read = sum(facts["bytes"] for run in runs for facts in run.manifest().values())
+    most = max(read, job.storage().working / 2)  # two checkpoints
+    return COLLECTIVE_SECONDS + COMPILE_SECONDS * job.compiles(machine) + int(most // SLOW)
 
 
 def _fit(
@@ -124,7 +123,7 @@ def _process(
     listening: Callable[[], AbstractContextManager[None]],
 ) -> dict[str, Any] | None:
     """Trains as one process of a group; the first returns the result."""
-    job: Pretrain = loaded(code, reference)
+    job = loaded(code, reference)
     from ray.train import get_context
     from ray.train.lightning import RayDDPStrategy, RayLightningEnvironment
 
@@ -138,7 +137,7 @@ def _process(
     with listening(), writing(store.root), holds:
         if group.first:  # the command may run on a machine that has no GPU
             record = files.read_json(work / "environment.json")
-            numerics = machine.numerics(job.recipe) | {"processes": group.world_size}
+            numerics = machine.numerics(job.compiles(machine)) | {"processes": group.world_size}
             writes.write_json(work, "environment.json", record | {"numerics": numerics})
-        result = job.run(work, store, machine, progress if group.first else silent, group, strategy)
+        result: dict[str, Any] = job.run(work, store, machine, progress if group.first else silent, group, strategy)
     return result if group.first else None

@@ -22,7 +22,8 @@ from typing import Any
 from bertlab.errors import BadInput
 from bertlab.execution import group
 from bertlab.execution.attempt import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP, Ended, Engine, attempt, missing
-from bertlab.lab.jobs import Job, Pretrain, devices_per_pretraining
+from bertlab.lab.jobs import Job
+from bertlab.lab.jobs.lists import devices_per_run
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Progress, listening_to, stop_if_asked
@@ -64,7 +65,6 @@ class Worker:
                 return damaged
             if devices == 1:
                 return attempt(job, store, machine)
-            assert isinstance(job, Pretrain)
             machine, listening = replace(machine, threads=1), partial(listening_to, flag)
 
             def train(work: Path, progress: Progress) -> dict[str, Any]:
@@ -90,8 +90,8 @@ class Workers(Engine):
         """Jobs, their progress and the worker that runs each (`None` for a group), by Ray reference."""
 
     def devices(self, job: Job) -> int:
-        """`group` for a pre-training, else one."""
-        return self.group if isinstance(job, Pretrain) and job.steps else 1
+        """`group` for a distributed job, else one."""
+        return self.group if job.distributed else 1
 
     def free(self) -> int:
         """The number of idle workers."""
@@ -172,7 +172,7 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
         for kind, option, needed in (("GPU", "--gpus", machine.gpus), ("CPU", "--workers", machine.workers)):
             if machine.cluster and needed > (found := there.get(kind, 0)):
                 raise BadInput(f"{option} is {needed}: the cluster at '{machine.cluster}' has {found:.0f}")
-        flag, devices = store.scratch / store.own_name("stop"), devices_per_pretraining(machine, jobs)
+        flag, devices = store.scratch / store.own_name("stop"), devices_per_run(machine, jobs)
         engine = Workers(ray, store, machine, devices, flag, next((job.code for job in jobs), None))
         engine.hire(min(machine.devices, len(jobs) * devices))
         try:

@@ -7,11 +7,11 @@ from typing import Protocol
 
 from bertlab.errors import BadInput, warn
 from bertlab.execution.attempt import Ended, Engine, one_line
-from bertlab.lab.jobs import ImportCheckpoint, Job, PrepareCorpus, Pretrain, needs, per_group, to_run
+from bertlab.lab.jobs import Job
+from bertlab.lab.jobs.lists import per_group, to_run
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
-from bertlab.recipe import cost
 from bertlab.store import locks
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
@@ -47,7 +47,7 @@ def execute(
     schedule = Scheduler(jobs, store, observer)
     machine.check()
     alone = machine.is_single_process
-    schedule.carry_out(Engine(store, machine if alone else machine.cpu_only()), (PrepareCorpus, ImportCheckpoint))
+    schedule.carry_out(Engine(store, machine if alone else machine.cpu_only()), lambda job: job.preparation)
     if schedule.todo:
         on_training()
     ray = machine.starts_ray
@@ -61,7 +61,7 @@ def execute(
         else:
             from bertlab.execution.processes import processes as workers  # type: ignore[assignment]
         with workers(store, machine, jobs) as engine:
-            longest_first = sorted(schedule.todo.values(), key=per_group(duration_key), reverse=True)
+            longest_first = sorted(schedule.todo.values(), key=per_group(_flops), reverse=True)
             schedule.todo = {job.id: job for job in longest_first}
             schedule.carry_out(engine)
     return schedule.lost
@@ -80,22 +80,22 @@ class Scheduler:
         self.needing: dict[str, list[str]] = defaultdict(list)
         """The jobs that need a job, by id."""
         for job in jobs:
-            for need in needs(job):
+            for need in job.needs:
                 self.needing[need.id].append(job.id)
         self.total, self.begun = len(self.todo), Counter[str]()
         self.lost: list[Job] = []
         self.lost_ids: set[str] = set()
 
-    def carry_out(self, engine: Engine, kinds: type | tuple[type, ...] = object) -> None:
-        """Runs the jobs of these kinds, the first ones first; `lost` then has all jobs without a result so far."""
+    def carry_out(self, engine: Engine, chosen: Callable[[Job], bool] = lambda job: True) -> None:
+        """Runs the `chosen` jobs, the first ones first; `lost` then has all jobs without a result so far."""
         failed = self.store.failed_ids()
         for run_id in [each for each in self.todo if each in failed]:
             if run_id in self.todo and self._has_diverged(run_id):
                 self._give_up(self.todo.pop(run_id))
         running, busy, warned = 0, time.monotonic(), set[str]()
-        while running or any(isinstance(job, kinds) for job in self.todo.values()):
+        while running or any(map(chosen, self.todo.values())):
             stop_if_asked()
-            while (job := self._next(engine, kinds)) is not None:
+            while (job := self._next(engine, chosen)) is not None:
                 del self.todo[job.id]
                 if self._has_diverged(job.id):  # meanwhile, in another command
                     self._give_up(job)
@@ -117,17 +117,17 @@ class Scheduler:
                     warn(f"waiting for {holder}, which works on run {held.id} ({label(held.label)})")
                 time.sleep(SECONDS_BETWEEN_LOOKS)  # other commands run the remaining jobs, or devices are not ready
 
-    def _next(self, engine: Engine, kinds: type | tuple[type, ...]) -> Job | None:
-        """The first job that can run now on the idle devices."""
+    def _next(self, engine: Engine, chosen: Callable[[Job], bool]) -> Job | None:
+        """The first of the chosen jobs that can run now on the idle devices."""
         free = engine.free()
         for job in self.todo.values() if free else ():
-            fits = isinstance(job, kinds) and engine.devices(job) <= free
+            fits = chosen(job) and engine.devices(job) <= free
             if fits and self._has_needs(job) and not self.store.is_locked(job.id):
                 return job
         return None
 
     def _has_needs(self, job: Job) -> bool:
-        return all(need.id in self.done for need in needs(job))
+        return all(need.id in self.done for need in job.needs)
 
     def _is_held(self, job: Job) -> bool:
         """Whether another command works on a job that could run here."""
@@ -148,26 +148,26 @@ class Scheduler:
             self.begun[job.id] -= 1
             self._wait(job)
         elif not how.final and self.begun[job.id] < TRIES and not self._lacks(job):
-            for need in needs(job):  # again too if their runs are gone: damaged ones are set aside before use
+            for need in job.needs:  # again too if their runs are gone: damaged ones are set aside before use
                 if self.store.get(need.id) is None and need.id in self.done:
                     self.done.remove(need.id)
-                    corpora = [self.unneeded.pop(each.id) for each in needs(need) if each.id in self.unneeded]
+                    corpora = [self.unneeded.pop(each.id) for each in need.needs if each.id in self.unneeded]
                     self.todo = {each.id: each for each in (*corpora, need)} | self.todo
             self._wait(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=True)
         else:
-            facts = {"id": job.id, "kind": job.kind, "label": label(job.label), "science": job.science()}
+            facts = {"id": job.id, "kind": job.kind, "label": label(job.label), "science": job.definition()}
             self.store.fail({**facts, "status": how.status, "reason": how.reason, "log": how.log})
             self._give_up(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=False)
 
     def _lacks(self, job: Job) -> bool:
         """Whether a run that a job needs is gone and not of this plan, such as the model of `--from`."""
-        return any(need.id not in self.planned and self.store.get(need.id) is None for need in needs(job))
+        return any(need.id not in self.planned and self.store.get(need.id) is None for need in job.needs)
 
     def _wait(self, job: Job) -> None:
         """Lets a job wait behind all others, unless a job that it needs was lost while it ran."""
-        if any(need.id in self.lost_ids for need in needs(job)):
+        if any(need.id in self.lost_ids for need in job.needs):
             self._give_up(job)
         else:
             self.todo[job.id] = job
@@ -184,12 +184,10 @@ class Scheduler:
 
 def most_at_once(jobs: Sequence[Job]) -> int:
     """How many of `jobs` can run at once at most: as many as no other job needs, since each needs at most one."""
-    needed = {need.id for job in jobs for need in needs(job)}
+    needed = {need.id for job in jobs for need in job.needs}
     return sum(job.id not in needed for job in jobs)
 
 
-def duration_key(job: Job) -> tuple[int, float]:
-    """A key that sorts jobs by duration: measurements before pre-trainings, few operations before many."""
-    if isinstance(job, Pretrain):
-        return 1, cost.flops(job.recipe)
-    return 0, 0.0
+def _flops(job: Job) -> float:
+    """The FLOPs by which workers begin with the longest job; 0 where examples would have to be read."""
+    return 0.0 if job.tasks else job.work().flops

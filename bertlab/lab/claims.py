@@ -53,8 +53,8 @@ def make(request: Request, machine: Machine) -> Plan:
     cells = [
         cell
         for cell in whole.cells
-        if cell.pretrain.seed in given
+        if cell.pretraining.seed in given
         or (cell.study.name, cell.variant, cell.milestone, cell.measurement.name) in needed
     ]
-    jobs = planning.jobs_of(request, [cell.job for cell in cells])
+    jobs = planning.jobs_of(cell.job for cell in cells)
     return dataclasses.replace(whole, request=request, cells=tuple(cells), jobs=jobs)

@@ -8,7 +8,7 @@ import dataclasses
 import gc
 import os
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +17,9 @@ from pathlib import Path
 
 from bertlab.errors import BadInput, unknown, warn
 from bertlab.lab import scales
-from bertlab.lab.jobs import Job, Measure, PrepareCorpus, Pretrain, Pretrained, needs, read_task, to_run
+from bertlab.lab.jobs import CorpusPreparation, Evaluation, Job, Pretrained, Pretraining
+from bertlab.lab.jobs.evaluation import read_task
+from bertlab.lab.jobs.lists import to_run
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant
 from bertlab.machine import Machine
@@ -29,7 +31,7 @@ from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.kinds.base import SETTINGS
 from bertlab.tasks.locate import LocatedTask, Tasks
-from bertlab.text import annotation, sources, tokens
+from bertlab.text import annotation, sources
 
 MOST = 100_000
 """The largest number of values of one study in a plan."""
@@ -108,17 +110,14 @@ class Cell:
     study: Study
     variant: str
     measurement: Measurement
-    job: Measure | Pretrained
-
-    @property
-    def pretrain(self) -> Pretrained:
-        """The pre-training of the value."""
-        return self.job.pretrain if isinstance(self.job, Measure) else self.job
+    job: Job
+    pretraining: Pretrained
+    """The pre-training of the value, the job itself or the one on which it stands."""
 
     @property
     def milestone(self) -> int:
         """The percentage of the pre-training's steps after which it is measured."""
-        return self.job.milestone if isinstance(self.job, Measure) else 100
+        return self.job.milestone
 
 
 @dataclass(frozen=True)
@@ -138,11 +137,8 @@ class Plan:
     @property
     def pretrainings(self) -> tuple[int, int]:
         """How many pre-trainings the variants ask for, over studies and seeds, and how many of them are distinct."""
-        asked = {
-            (cell.study.name, cell.variant, pretrain.id)
-            for cell in self.cells
-            if isinstance(pretrain := cell.pretrain, Pretrain)
-        }
+        cells = self.cells if self.request.pretrained is None else ()
+        asked = {(cell.study.name, cell.variant, cell.pretraining.id) for cell in cells}
         return len(asked), len({run_id for *_, run_id in asked})
 
     @cached_property
@@ -217,14 +213,12 @@ def make(request: Request, machine: Machine) -> Plan:
             if name not in measured:
                 raise unknown(f"task in --{option}", name, sorted(measured))
     cells = [cell for study in request.studies for cell in planner.cells(study)]
-    models = [cell.pretrain for cell in cells]
-    if request.scale.recipe.corpus.annotator and not any(
-        isinstance(each, Pretrain) and each.recipe.annotated for each in models
-    ):
+    recipes = (cell.pretraining.recipe for cell in cells)
+    if request.scale.recipe.corpus.annotator and not any(recipe and recipe.annotated for recipe in recipes):
         raise BadInput("--set corpus.annotator has no effect: no variant reads linguistic spans, leave it out")
-    jobs = jobs_of(request, [cell.job for cell in cells])
+    jobs = jobs_of(cell.job for cell in cells)
     if not request.held_back:  # a trial of settings measures only the baseline
-        _check_used(planner, machine, [job for job in jobs if isinstance(job, Measure)])
+        _check_used(planner, machine, jobs)
     return Plan(
         request=request,
         corpora=tuple(each.source.name for each in planner.located),
@@ -249,8 +243,8 @@ class _Planner:
                 raise BadInput(f"--corpus '{twice.source.name}' is given twice: give each corpus once")
             self.world = all(each.origin == "microworld" for each in self.located)  # whether tasks are synthetic
         else:
-            read = request.pretrained.recipe.corpus.sources if isinstance(request.pretrained, Pretrain) else ()
-            self.world = bool(read) and all(each.content.startswith("microworld:") for each in read)
+            read = request.pretrained.recipe.corpus.sources if request.pretrained.recipe else ()
+            self.world = bool(read) and all(source.content.startswith("microworld:") for source in read)
         self.tasks = Tasks(
             request.substitutes, request.intermediate_task, machine, self.world, request.scale.counterparts
         )
@@ -259,7 +253,7 @@ class _Planner:
             raise BadInput(f"study file '{files[0].given}' defines code, which may change any run: run it alone")
         self.code = files[0].code if files else None
         self._pretrainings: dict[tuple[object, ...], list[Pretrained]] = {}
-        self._measures: dict[tuple[object, ...], list[Measure]] = {}
+        self._evaluations: dict[tuple[object, ...], list[Job]] = {}
         vocabulary = request.vocabulary
         if vocabulary is not None and kind(vocabulary, "--vocab") != "file":
             raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
@@ -274,12 +268,12 @@ class _Planner:
         tokenizer = dataclasses.replace(recipe.tokenizer, given=self.given)
         return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
 
-    def prepare(self, recipe: Recipe) -> PrepareCorpus:
+    def prepare(self, recipe: Recipe) -> CorpusPreparation:
         """The job of the corpus of a recipe. Raises `BadInput` where --vocab is not the vocabulary of its tokenizer."""
         if self.request.vocabulary is not None and recipe.tokenizer not in self.loaded:
             recipe.tokenizer.load(self.request.vocabulary)
             self.loaded.add(recipe.tokenizer)
-        return PrepareCorpus(recipe.corpus, recipe.tokenizer, self.located, self.request.vocabulary, self.code)
+        return CorpusPreparation(recipe.corpus, recipe.tokenizer, self.located, self.request.vocabulary, self.code)
 
     def data(self, study: Study, measurement: Measurement) -> LocatedTask:
         """The data of a measurement. Raises `BadInput` if there are none, which names `--measure` where that helps."""
@@ -321,37 +315,37 @@ class _Planner:
             # of the held-out values, those that the losses of the recipe evaluate
             known = {name for loss in recipe.declared.objective for name in loss.measured}
             measurable = [each for each in measurements if each.task or each.metric in known]
-            first = _given_to(variant, request.pretrained) or Pretrain(
+            first = _given_to(variant, request.pretrained) or Pretraining(
                 dataclasses.replace(recipe, seed=request.seeds[0]),
                 self.prepare(recipe),
                 f"{study.name}-{variant.name}",
                 request.scale.milestones,
                 study=study.name,
+                code=self.code,
             )
             pretrainings = self.pretrainings(first)
             series = [
-                (measurement, self.measures(job, pretrainings) if isinstance(job, Measure) else pretrainings)
+                (measurement, self.on_each(job, pretrainings))
                 for measurement in measurable or measurements
                 for job in self.jobs(first, study, scale, variant, measurement)
             ]
-            for number in range(len(request.seeds)):
-                yield from (Cell(study, variant.name, measurement, runs[number]) for measurement, runs in series)
+            for number, pretraining in enumerate(pretrainings):
+                for measurement, jobs in series:
+                    yield Cell(study, variant.name, measurement, jobs[number], pretraining)
 
     def pretrainings(self, first: Pretrained) -> Sequence[Pretrained]:
         """A pre-training at each seed; studies with the same one share it."""
-        if not isinstance(first, Pretrain):
-            return [first]
-        key = (first.group, first.recipe)
+        key = (first.group, first)
         if key not in self._pretrainings:
             self._pretrainings[key] = [first, *map(first.with_seed, self.request.seeds[1:])]
         return self._pretrainings[key]
 
-    def measures(self, first: Measure, pretrainings: Sequence[Pretrained]) -> Sequence[Measure]:
-        """A measurement of each of these pre-trainings; studies with the same one share it."""
-        key = (first.group, first.finetune_seed, first.data, first.settings, first.intermediate_task)
-        if key not in self._measures:
-            self._measures[key] = [first, *map(first.on, pretrainings[1:])]
-        return self._measures[key]
+    def on_each(self, first: Job, pretrainings: Sequence[Pretrained]) -> Sequence[Job]:
+        """The job of a value on each of these pre-trainings; studies with the same one share it."""
+        key = (first.group, first)
+        if key not in self._evaluations:
+            self._evaluations[key] = [first, *map(first.on, pretrainings[1:])]
+        return self._evaluations[key]
 
     def recipes(self, study: Study, base: Recipe) -> list[tuple[Variant, Recipe]]:
         """The chosen variants of a study. Raises `BadInput` for options that do not go with them."""
@@ -415,7 +409,7 @@ class _Planner:
 
     def jobs(
         self, pretrain: Pretrained, study: Study, scale: Scale, variant: Variant, measurement: Measurement
-    ) -> Iterator[Measure | Pretrained]:
+    ) -> Iterator[Job]:
         """The jobs of one measurement on one pre-training, for each milestone and fine-tuning seed."""
         if not measurement.task:
             yield pretrain
@@ -433,39 +427,33 @@ class _Planner:
         if problem := measured.problem(kinds.find(data.task.kind)):
             own = f"variant '{variant.name}', " if variant.adaptation is not None else ""
             raise BadInput(f"{own}measurement '{measurement.name}': {problem}")
-        milestones = {100}
-        if isinstance(pretrain, Pretrain):  # checkpoints are checked when they are read
-            measured = measured.in_model(pretrain.recipe.model.layers)
-            positions = pretrain.recipe.model.positions_for(pretrain.recipe.inputs.longest)
-            if measured.length > positions:
-                raise BadInput(
-                    f"measurement '{measurement.name}' uses {measured.length} tokens and the model has {positions} "
-                    f"positions: set the length to {positions} at most, or model.max_positions={measured.length}"
-                )
-            kept = {*measurement.milestones} & {*pretrain.milestones}
-            milestones |= {each for each in kept if 0 < pretrain.recipe.schedule.milestone(each) < pretrain.steps}
+        try:
+            measured = pretrain.fitted(measured)
+        except BadInput as error:
+            raise BadInput(f"measurement '{measurement.name}' {error}") from None
         before = self.tasks.intermediate(measurement.task) if measured.intermediate else None
-        for milestone in sorted(milestones):
+        for milestone in pretrain.saved(measurement.milestones):
             parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
             shared = (pretrain, data, measured, 0, "-".join(parts), milestone, before)
-            first = Measure(*shared, request.held_back, self.code, study.name)
+            first = Evaluation(*shared, request.held_back, self.code, study.name)
             for seed in range(request.finetune_seeds or scale.finetune_seeds):
                 yield first.with_seed(seed) if seed else first
 
 
-def _check_used(planner: _Planner, machine: Machine, jobs: Sequence[Measure]) -> None:
+def _check_used(planner: _Planner, machine: Machine, jobs: Sequence[Job]) -> None:
     """Raises `BadInput` if no job uses `--data` or a setting of `--set`. `BERTLAB_DATA` may be set without effect."""
+    tasks = {id(task): task for job in jobs for task in job.tasks}.values()
     if machine.data is not None and os.environ.get("BERTLAB_DATA") != str(machine.data):
-        folders = [each.folder for job in jobs for each in job.tasks if each.folder]
-        paths = [*(path for each in planner.located for path in each.files), *folders]
+        folders = [task.folder for task in tasks if task.folder]
+        paths = [*(path for located in planner.located for path in located.files), *folders]
         inside = any(machine.data.resolve() in path.resolve().parents for path in paths)
-        if not inside and (planner.world or not jobs):
+        if not inside and (planner.world or not tasks):
             raise BadInput(
                 f"--data {machine.data} has no effect: neither text nor tasks come from there; name a corpus with "
                 "--corpus, or leave it out"
             )
-    alike = {(id(job.settings), id(job.data)): job for job in jobs}.values()
-    used = {job.settings.group(kinds.find(job.data.task.kind)) for job in alike}
+    adapted = {(id(job.settings), id(job.tasks[0])): job for job in jobs if job.settings and job.tasks}.values()
+    used = {job.settings.group(kinds.find(job.tasks[0].task.kind)) for job in adapted if job.settings}
     for path in planner.request.scale.assigned:
         if path.partition(".")[0] in set(scales.GROUPS) - used:
             raise BadInput(f"--set {path} has no effect: no measurement uses it, leave it out")
@@ -475,13 +463,7 @@ def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | N
     """The given model as a variant uses it; None if the variant is pre-trained."""
     if variant.name != RANDOM_INIT or pretrained is None:
         return pretrained
-    if isinstance(pretrained, Pretrain):
-        raise BadInput(
-            "--random-init works with a study's own pre-training or with a checkpoint, not with a run: leave it out"
-        )
-    if not pretrained.checkpoint.reachable:
-        raise BadInput(f"--random-init needs the files of '{pretrained.label}': give its directory with --from")
-    return dataclasses.replace(pretrained, fresh=True)
+    return pretrained.untrained()
 
 
 def check_data(plan: Plan, store: Store, machine: Machine) -> None:
@@ -490,18 +472,15 @@ def check_data(plan: Plan, store: Store, machine: Machine) -> None:
     It reads the examples. Of a corpus it knows the documents once it is prepared; later the training refuses it.
     """
     pending = {job.id for job in plan.pending(store)}
-    prepared = {run.id: run for run in store.runs() if run.kind == "corpus"}
-    for pretrain in plan.jobs:
-        if isinstance(pretrain, Pretrain) and pretrain.id in pending and pretrain.corpus.id in prepared:
-            facts, corpora = prepared[pretrain.corpus.id].result(), pretrain.recipe.declared.inputs.corpora
-            if corpora:
-                tokens.first_documents(facts.get("documents_by_source", {}).get("train", ()), corpora)
+    prepared = {run.id: run for run in store.runs()}
+    for job in plan.jobs:
+        if job.id in pending:
+            job.check_prepared(prepared)
     for cell in plan.cells:
-        job, metrics = cell.job, cell.study.metrics(cell.measurement)
-        if isinstance(job, Measure) and job.id in pending and metrics != [DEFAULT_METRIC]:
-            task = job.data.task
-            if kinds.find(task.kind).labelled and not task.labels:
-                _check_metrics(job.data, cell.study, cell.measurement, read_task(job.data).labels)
+        metrics = cell.study.metrics(cell.measurement)
+        for data in cell.job.tasks[:1] if cell.job.id in pending and metrics != [DEFAULT_METRIC] else ():
+            if kinds.find(data.task.kind).labelled and not data.task.labels:
+                _check_metrics(data, cell.study, cell.measurement, read_task(data).labels)
 
 
 def _check_metrics(data: LocatedTask, study: Study, measurement: Measurement, labels: tuple[str, ...]) -> None:
@@ -514,19 +493,21 @@ def _check_metrics(data: LocatedTask, study: Study, measurement: Measurement, la
             raise BadInput(f"{task} has no metric {named}: choose metric= from {', '.join(found)}")
 
 
-def jobs_of(request: Request, jobs: Sequence[Job]) -> tuple[Job, ...]:
-    """The jobs and those that they need: corpora first, then each pre-training followed by its measurements.
+def jobs_of(jobs: Iterable[Job]) -> tuple[Job, ...]:
+    """The jobs and those that they need: preparations first, then each pre-training followed by its measurements.
 
-    A finished pre-training that a request measures is not among them, nor is its corpus.
+    A finished run, such as one that `--from` names, is not among them, nor is what it needed.
     """
-    if isinstance(request.pretrained, Pretrain):
-        return tuple({job.id: job for job in jobs if isinstance(job, Measure)}.values())
-    found: dict[str, tuple[int, Job]] = {}
+    ranked: dict[str, tuple[int, Job]] = {}
+
+    def add(job: Job, number: int) -> int:
+        """Adds a job that is the first one with its pre-training at `number`; its rank."""
+        if job.id not in ranked:
+            after = [number] if job.finished else [add(need, number) for need in job.needs]
+            rank = -1 if job.preparation else max((of for of in after if of >= 0), default=number)
+            ranked[job.id] = rank, job
+        return ranked[job.id][0]
+
     for number, job in enumerate(jobs):
-        pretrain = job.pretrain if isinstance(job, Measure) else job
-        if pretrain.id not in found:
-            found |= {need.id: (-1, need) for need in needs(pretrain) if need.id not in found}
-            found[pretrain.id] = number, pretrain
-        if job is not pretrain and job.id not in found:
-            found[job.id] = found[pretrain.id][0], job
-    return tuple(job for _, job in sorted(found.values(), key=itemgetter(0)))
+        add(job, number)
+    return tuple(job for _, job in sorted(ranked.values(), key=itemgetter(0)) if not job.finished)

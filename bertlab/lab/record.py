@@ -7,8 +7,9 @@ import dataclasses
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
 
+from bertlab.adaptation import Adaptation
 from bertlab.lab import scales
-from bertlab.lab.jobs import ImportCheckpoint, Measure, Pretrain
+from bertlab.lab.jobs import Job
 from bertlab.lab.needs import sizes
 from bertlab.lab.plan import Cell, Plan, without_collector
 from bertlab.lab.scales import Scale
@@ -75,8 +76,8 @@ def _only(values: Mapping[str, Any], names: Collection[str]) -> dict[str, Any]:
 def _record(plan: Plan, study: Study, options: str) -> Record:
     request, file = plan.request, study.file
     cells = plan.cells_of[study.name]
-    measured = [cell.job for cell in cells if isinstance(cell.job, Measure)]
-    pretrained = {(cell.variant, cell.pretrain.id): cell for cell in cells}
+    twice = [cell.job.tasks for cell in cells if len(cell.job.tasks) > 1]
+    pretrained = {(cell.variant, cell.pretraining.id): cell for cell in cells}
     asked = _asked(plan, study, options)
     speeds = Speeds(published=dict(study.speeds), measured=dict(request.speeds.get(study.name, {})))
     return Record(
@@ -96,7 +97,7 @@ def _record(plan: Plan, study: Study, options: str) -> Record:
         pretrained=request.pretrained.label if request.pretrained else "",
         world=plan.world,
         substitutes=dict(request.substitutes),
-        intermediate_task={job.data.name: job.intermediate_task.name for job in measured if job.intermediate_task},
+        intermediate_task={task.name: first.name for task, first in twice},
         tries=tuple(request.tries),
         timed=request.timed.get(study.name),
         speeds=speeds if study.speeds else None,
@@ -104,9 +105,9 @@ def _record(plan: Plan, study: Study, options: str) -> Record:
         rows=tuple(
             Row(
                 variant=cell.variant,
-                pretrain_seed=cell.pretrain.seed,
-                pretrain_id=cell.pretrain.id,
-                corpus_id=cell.pretrain.corpus.id if isinstance(cell.pretrain, Pretrain) else "",
+                pretrain_seed=cell.pretraining.seed,
+                pretrain_id=cell.pretraining.id,
+                corpus_id=next((need.id for need in cell.pretraining.needs), ""),
             )
             for cell in pretrained.values()
         ),
@@ -132,10 +133,9 @@ def _asked(plan: Plan, study: Study, options: str) -> AblateRequest:
 
 def sizes_of(plan: Plan, study: Study) -> dict[str, dict[str, int]]:
     """What claims may need of the recipe of each variant; none of a published checkpoint, whose recipe is not known."""
-    if isinstance(plan.request.pretrained, ImportCheckpoint):
-        return {}
     if plan.request.pretrained is not None:
-        return {variant.name: sizes(plan.request.pretrained.recipe) for variant in study.variants}
+        pretrained = plan.request.pretrained.recipe
+        return {variant.name: sizes(pretrained) for variant in study.variants} if pretrained else {}
     recipe, timed = plan.request.scale.following(study.at_paper).recipe, plan.request.timed.get(study.name, {})
     return {
         variant.name: sizes(study.recipe(variant, recipe))
@@ -151,37 +151,23 @@ def _values(study: Study, cells: Iterable[Cell]) -> Iterator[Value]:
         job, column = cell.job, (cell.variant, cell.measurement.name, cell.milestone)
         yield Value(
             **shared.get(column) or shared.setdefault(column, _without_seeds(study, cell)),
-            pretrain_seed=cell.pretrain.seed,
-            pretrain_id=cell.pretrain.id,
+            pretrain_seed=cell.pretraining.seed,
+            pretrain_id=cell.pretraining.id,
             run_id=job.id,
-            finetune_seed=job.finetune_seed if isinstance(job, Measure) else 0,
+            finetune_seed=job.finetune_seed,
         )
 
 
 def _without_seeds(study: Study, cell: Cell) -> dict[str, Any]:
     """The fields of a value that do not depend on seeds."""
-    value = {
+    return {
         "variant": cell.variant,
         "measurement": cell.measurement.name,
         "metric": cell.measurement.metric,
-        "content": "",
         "published": study.figure(cell.variant, cell.measurement.name, cell.milestone),
-        "task": "held-out text",
-        "dataset": "held-out text",
-        "split": "held-out",
-        "method": "pretraining",
         "milestone": cell.milestone,
+        **cell.job.value(cell.measurement.split),
     }
-    if isinstance(job := cell.job, Measure):
-        task = job.data.task
-        value |= {
-            "content": " after ".join(located.content for located in job.tasks),
-            "task": job.data.name,
-            "dataset": task.dataset,
-            "split": task.test if cell.measurement.split == "test" else task.evaluation,
-            "method": job.settings.kind,
-        }
-    return value
 
 
 def differences(plan: Plan, study: Study) -> list[Difference]:
@@ -203,47 +189,46 @@ def differences(plan: Plan, study: Study) -> list[Difference]:
 
 def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
     pretrained = plan.request.pretrained
-    if isinstance(pretrained, ImportCheckpoint):
-        if not pretrained.checkpoint.name.startswith(GOOGLE):
-            yield f"pre-trained elsewhere, as {pretrained.checkpoint.name}"
+    if pretrained is not None and pretrained.published:
+        if not pretrained.published.startswith(GOOGLE):
+            yield f"pre-trained elsewhere, as {pretrained.published}"
         return
     scale = plan.request.scale.following(study.at_paper)
     baseline = study.variant(study.baseline)
-    ours = pretrained.recipe if pretrained else study.recipe(baseline, scale.recipe)
+    ours = pretrained.read_recipe() if pretrained else study.recipe(baseline, scale.recipe)
     ignored = {"seed", "corpus.sources", "corpus.heldout", "corpus.documents", "tokenizer.lowercase", "tokenizer.given"}
     if ours.tokenizer.given:
         ignored.add("tokenizer.vocabulary")
     yield from _fields(ours, study.recipe(baseline, paper.recipe), "", ignored)
-    names = [source.name for source in pretrained.recipe.corpus.sources] if pretrained else list(plan.corpora)
+    names = [source.name for source in ours.corpus.sources] if pretrained else list(plan.corpora)
     if len(names) != 2 or not all(any(word in name.lower() for name in names) for word in ("wikipedia", "book")):
         yield f"text: {' and '.join(names)}, not Wikipedia and BooksCorpus"
 
 
 def _unlike(plan: Plan, study: Study, measurement: Measurement, paper: Scale) -> Iterator[str]:
-    jobs: dict[str, tuple[str, Measure]] = {}  # the first one of each adaptation
+    jobs: dict[str, tuple[str, Adaptation, Job]] = {}  # the first one of each adaptation
     for cell in plan.first_of[study.name]:
         ours = cell.measurement.name == measurement.name and cell.variant != RANDOM_INIT
-        if ours and isinstance(cell.job, Measure):
-            jobs.setdefault(cell.job.settings.kind, (cell.variant, cell.job))
+        if ours and cell.job.settings is not None:
+            jobs.setdefault(cell.job.settings.kind, (cell.variant, cell.job.settings, cell.job))
     if not jobs:
         return
-    (_, job), *_ = jobs.values()
-    task, kind = job.data.task, kinds.find(job.data.task.kind)
-    if job.data.origin == "microworld":
+    (_, _, job), *_ = jobs.values()
+    located, *first = job.tasks
+    task, kind = located.task, kinds.find(located.task.kind)
+    if located.origin == "microworld":
         yield f"task: {task.microworld}, synthetic"
-    elif job.data.name in plan.request.substitutes:
-        yield f"task: {task.dataset} in place of {job.data.name}"
-    if job.intermediate_task is not None:
-        yield f"first trained on {job.intermediate_task.name}"
-    before = job.pretrain
-    cased = before.recipe.tokenizer.cased if isinstance(before, Pretrain) else "uncased" not in before.checkpoint.name
-    if kind.cased and not cased:
+    elif located.name in plan.request.substitutes:
+        yield f"task: {task.dataset} in place of {located.name}"
+    for intermediate in first:
+        yield f"first trained on {intermediate.name}"
+    if kind.cased and not (job.pretraining and job.pretraining.cased):
         yield "text in lower case"
-    for variant, job in jobs.values():
-        theirs = study.adaptation(study.variant(variant), measurement, paper, task.kind, job.data.name)
-        prefix = f"{job.settings.group(kind)}."
-        searched = {f"{prefix}{name}" for name in plan.request.searched.get(job.data.name, ())}
-        yield from _fields(job.settings, theirs, prefix, searched)
+    for variant, adaptation, _ in jobs.values():
+        theirs = study.adaptation(study.variant(variant), measurement, paper, task.kind, located.name)
+        prefix = f"{adaptation.group(kind)}."
+        searched = {f"{prefix}{name}" for name in plan.request.searched.get(located.name, ())}
+        yield from _fields(adaptation, theirs, prefix, searched)
 
 
 def _fields(ours: Any, theirs: Any, prefix: str, ignored: Collection[str]) -> Iterator[str]:

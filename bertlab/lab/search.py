@@ -12,7 +12,7 @@ from typing import Any
 
 from bertlab.errors import BadInput
 from bertlab.lab import plan as planning
-from bertlab.lab.jobs import Measure
+from bertlab.lab.jobs import Job
 from bertlab.lab.plan import Plan, Request
 from bertlab.machine import Machine
 from bertlab.store.runs import Store
@@ -29,7 +29,7 @@ class Search:
     request: Request
     plan: Plan
     """The trials and the jobs that they need."""
-    tries: Mapping[str, list[tuple[Setting, Measure, str]]]
+    tries: Mapping[str, list[tuple[Setting, Job, str]]]
     """By task: a setting, the job of its trial, and the metric that decides."""
 
     def chosen(self, store: Store) -> Request:
@@ -41,7 +41,8 @@ class Search:
             if scores:
                 _, best = max(scores, key=lambda found: found[0])
                 scale, searched[task] = scale.give(task, best), best
-        ids = tuple(job.id for job in self.plan.jobs if isinstance(job, Measure))
+        of_tries = {job.id for tries in self.tries.values() for _, job, _ in tries}
+        ids = tuple(job.id for job in self.plan.jobs if job.id in of_tries)
         return dataclasses.replace(self.request, scale=scale, searched=searched, tries=ids if searched else ())
 
 
@@ -54,7 +55,7 @@ def make(request: Request, machine: Machine) -> Search:
     for given in request.scale.given.values():
         for name in given.keys() & grid.keys():
             raise BadInput(f"--search chooses {name}, and --set sets it: leave one of the two out")
-    tries: dict[str, list[tuple[Setting, Measure, str]]] = {}
+    tries: dict[str, list[tuple[Setting, Job, str]]] = {}
     only = tuple(dict.fromkeys(study.baseline for study in request.studies))
     single: dict[str, Any] = {"seeds": (0,), "finetune_seeds": 1, "random_init": False, "searched": {}}
     for values in itertools.product(*grid.values()):
@@ -67,15 +68,14 @@ def make(request: Request, machine: Machine) -> Search:
         plan = planning.make(tried, machine)
         seen = set()
         for cell in plan.cells:
-            job = cell.job
-            if cell.variant != cell.study.baseline or not isinstance(job, Measure):
+            adapted = cell.job.settings
+            if cell.variant != cell.study.baseline or adapted is None or not adapted.searched or cell.milestone < 100:
                 continue
-            task = job.data.name
-            if job.settings.searched and job.milestone == 100 and task not in seen:
-                job = dataclasses.replace(job, name=f"{job.name}-held back-{described}")
-                tries.setdefault(task, []).append((setting, job, cell.measurement.metric))
+            if (task := cell.job.tasks[0].name) not in seen:
+                trial = cell.job.labelled(f"{cell.job.name}-held back-{described}")
+                tries.setdefault(task, []).append((setting, trial, cell.measurement.metric))
                 seen.add(task)
     if not tries:
         raise BadInput("--search has no effect: no study fine-tunes its baseline on a task, leave it out")
-    jobs = planning.jobs_of(request, [job for found in tries.values() for _, job, _ in found])
+    jobs = planning.jobs_of(job for of_task in tries.values() for _, job, _ in of_task)
     return Search(request, dataclasses.replace(plan, cells=(), jobs=jobs), tries)

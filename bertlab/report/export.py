@@ -18,7 +18,7 @@ from bertlab.store import archive, predictions, union
 from bertlab.store.addenda import floor_key
 from bertlab.store.files import read_json
 from bertlab.store.forms import to_json
-from bertlab.store.run import ANSWERS, PRETRAINED, Run
+from bertlab.store.run import ANSWERS, Run
 from bertlab.store.runs import Store
 from bertlab.store.writes import folder, sealed, write, write_sealed
 
@@ -31,7 +31,7 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "", licenc
 
     `study` is the file that defines parts of it, see `own_parts`; `licence` is for the card.
     """
-    run = store.match(name, lambda run: run.kind in PRETRAINED)
+    run = store.match(name, lambda run: run.holds_model)
     run.verify()
     own_parts.define(run, study, own_parts.OPTION)
     from bertlab.model.interop import huggingface

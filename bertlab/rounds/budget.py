@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bertlab.errors import BadInput
-from bertlab.estimates.estimate import Seconds, wall_seconds
-from bertlab.lab.jobs import Job, PrepareCorpus
+from bertlab.estimates.cost import Seconds, wall_seconds
+from bertlab.lab.jobs import Job
 from bertlab.machine import Machine
 from bertlab.wording import count, duration
 
@@ -43,7 +43,7 @@ class Budget:
 
         Raises `BadInput` if a time is to be kept and that of a run is unknown. Preparing text is free: it happens once.
         """
-        runs = [job for job in jobs if not isinstance(job, PrepareCorpus)]
+        runs = [job for job in jobs if not job.preparation]
         time = wall_seconds(runs, machine, seconds) if self.runs is None else None
         if time is None and self.seconds is not None:
             raise BadInput("--budget: the time of a run is unknown here: give a number of runs, such as 40runs")

@@ -16,8 +16,8 @@ from functools import cached_property
 from pathlib import Path
 
 from bertlab.errors import BadInput
-from bertlab.estimates.estimate import Seconds
-from bertlab.estimates.times import Recorded, Trials
+from bertlab.estimates.cost import Seconds
+from bertlab.estimates.history import History, Trials
 from bertlab.lab import plan as planning
 from bertlab.lab.claims import compared, decidable
 from bertlab.lab.plan import Cell, Plan, Request
@@ -110,9 +110,7 @@ class Rounds:
         """The plan of these places."""
         whole = self.plan({seed for *_, seed in places})
         cells = [cell for cell in whole.cells if _place(cell) in places]
-        return dataclasses.replace(
-            whole, cells=tuple(cells), jobs=planning.jobs_of(self.request, [cell.job for cell in cells])
-        )
+        return dataclasses.replace(whole, cells=tuple(cells), jobs=planning.jobs_of(cell.job for cell in cells))
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -223,7 +221,7 @@ class Rounds:
     def seconds(self) -> Seconds:
         """The times of jobs by finished runs as they are now; for a time to keep to, else by short trials."""
         if self.budget.seconds is None or self.machine.cluster:
-            return Recorded(self.store, self.machine).seconds
+            return History(self.store, self.machine).seconds
         self.machine.check()
         self._trial_runs = self._trial_runs or tempfile.TemporaryDirectory(prefix="bertlab-plan-")
         return Trials(self.store, self.machine, Path(self._trial_runs.name)).seconds
@@ -380,7 +378,7 @@ def recorded_places(states: Mapping[str, State]) -> set[Place]:
 
 
 def _place(cell: Cell) -> Place:
-    return cell.study.name, cell.variant, cell.measurement.name, cell.milestone, cell.pretrain.seed
+    return cell.study.name, cell.variant, cell.measurement.name, cell.milestone, cell.pretraining.seed
 
 
 def _place_of(study: str, value: Value) -> Place:

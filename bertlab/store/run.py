@@ -15,9 +15,7 @@ from bertlab.store.files import content, digest, read_json, read_lines
 from bertlab.store.files import kind as kind_of
 from bertlab.store.writes import copy
 
-PRETRAINED = ("pretrain", "import")
-"""Kinds of runs that hold a pre-trained model."""
-KINDS = ("corpus", *PRETRAINED, "finetune", "features")
+KINDS = ("corpus", "pretrain", "import", "finetune", "features")
 """Kinds of runs, each a folder of the store."""
 ANSWERS = "answers.npz"
 """Right answers, of runs from exported results."""
@@ -48,6 +46,11 @@ class Run:
     def environment(self) -> dict[str, Any]:
         """Numerics and machine of the run."""
         return self._read("environment.json")
+
+    @property
+    def holds_model(self) -> bool:
+        """Whether its result is a pre-trained model, of which its definition has the recipe."""
+        return "recipe" in self.science()
 
     @property
     def bare(self) -> bool:

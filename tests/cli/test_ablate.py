@@ -55,9 +55,9 @@ def test_all_cells_are_there(finished):
 
 
 def test_a_second_time_everything_is_finished(smoke, call, finished, monkeypatch, capsys):
-    monkeypatch.setattr(jobs.Pretrain, "run", None)
-    monkeypatch.setattr(jobs.Measure, "run", None)
-    monkeypatch.setattr(jobs.PrepareCorpus, "run", None)
+    monkeypatch.setattr(jobs.Pretraining, "run", None)
+    monkeypatch.setattr(jobs.Evaluation, "run", None)
+    monkeypatch.setattr(jobs.CorpusPreparation, "run", None)
     before = contents(finished)
     assert call(*smoke, "--runs", finished) == 0
     assert contents(finished) == before
@@ -139,14 +139,14 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(smoke, call, tmp_path, f
     store = Store(runs)
     lost = [run for run in store.runs() if run.kind in ("features", "finetune")]
     store.remove(lost)
-    run = jobs.Measure.run
+    run = jobs.Evaluation.run
 
     def broken(self, *arguments):
         if self.kind == "features":
             raise RuntimeError("a broken\npart")
         return run(self, *arguments)
 
-    monkeypatch.setattr(jobs.Measure, "run", broken)
+    monkeypatch.setattr(jobs.Evaluation, "run", broken)
     assert call(*smoke, "--runs", runs) == 1
     printed = capsys.readouterr()
     assert "3 of 13 jobs have no result" in printed.err

@@ -117,7 +117,7 @@ def test_a_failed_run_is_named_by_its_address(call, smoke, finished, tmp_path, m
     def broken(self, *arguments):
         raise RuntimeError("a broken part")
 
-    monkeypatch.setattr(jobs.Measure, "run", broken)
+    monkeypatch.setattr(jobs.Evaluation, "run", broken)
     assert call(*smoke, "--runs", store.root) == 1
     assert "  features masking/0/0/100/0/NER feature-based: failed: a broken part" in capsys.readouterr().err
 

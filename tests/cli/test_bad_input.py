@@ -171,7 +171,7 @@ def test_no_module_of_the_plan_needs_torch():
         "import sys\nimport bertlab.recipe.cost, bertlab.lab.scales, bertlab.lab.study, bertlab.lab.studies\n"
         "import bertlab.store.runs, bertlab.lab.plan, bertlab.lab.jobs, bertlab.inputs.batches, bertlab.text.tokens\n"
         "import bertlab.tasks.catalog\n"
-        "import bertlab.estimates.measure, bertlab.estimates.times, bertlab.estimates.estimate\n"
+        "import bertlab.estimates.microbenchmark, bertlab.estimates.history, bertlab.estimates.cost\n"
         "assert not {'torch', 'lightning', 'datasets', 'transformers'} & set(sys.modules), sorted(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True)

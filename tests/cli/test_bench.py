@@ -7,7 +7,7 @@ import tempfile
 
 import pytest
 
-from bertlab.estimates import measure
+from bertlab.estimates import microbenchmark
 
 CHOSEN = ("bench", "--scale", "smoke", "--threads", "1", "--precision", "fp32")
 
@@ -21,8 +21,10 @@ def test_what_is_measured_goes_together_and_people_read_it_too(call, capsys, mon
     assert found["share_of_peak"] == pytest.approx(found["flops_per_second"] / found["peak_flops_per_second"])
     assert found["peak_memory_bytes"] > 50e6
     assert found["numerics"]["precision"] == "fp32"
-    measured = measure.Throughput(**{each.name: found[each.name] for each in dataclasses.fields(measure.Throughput)})
-    monkeypatch.setattr(measure, "throughput", lambda *given: measured)
+    measured = microbenchmark.Throughput(
+        **{each.name: found[each.name] for each in dataclasses.fields(microbenchmark.Throughput)}
+    )
+    monkeypatch.setattr(microbenchmark, "throughput", lambda *given: measured)
     assert call(*CHOSEN) == 0
     printed = capsys.readouterr().out
     for part in ("tokens/s", "of matrix products in fp32", "GFLOP/s", "peak memory"):

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from bertlab.cli import carry_out
-from bertlab.estimates.estimate import estimate
+from bertlab.estimates.cost import estimate
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.jobs import Measure, Pretrain
+from bertlab.lab.jobs import Evaluation, Pretraining
 from bertlab.store.runs import Store
 
 
@@ -20,7 +20,7 @@ def made(machine):
 def test_failures_of_the_jobs_are_forgotten_with_retry_alone(made, machine, tmp_path, monkeypatch, retry, kept):
     store, found = Store(tmp_path / "runs"), []
     store.prepare()
-    jobs = [job for job in made.jobs if not isinstance(job, Measure)]
+    jobs = [job for job in made.jobs if not isinstance(job, Evaluation)]
     for run_id in (jobs[1].id, "a" * 16):
         store.fail({"id": run_id, "status": "diverged"})
     monkeypatch.setattr(carry_out, "execute", lambda *given: found.append(len(store.failures())) or [])
@@ -30,7 +30,7 @@ def test_failures_of_the_jobs_are_forgotten_with_retry_alone(made, machine, tmp_
 
 def test_a_job_that_diverged_before_is_named_as_its_store_lists_it(made, machine, tmp_path, monkeypatch, capsys):
     store = Store(tmp_path / "runs")
-    job = next(job for job in made.jobs if isinstance(job, Pretrain))
+    job = next(job for job in made.jobs if isinstance(job, Pretraining))
     monkeypatch.setattr(carry_out, "execute", lambda *given: [job])
     monkeypatch.setattr(Store, "addresses", lambda self: {job.id: ("masking/80/10/10/0",)})
     assert not carry_out.carry_out(made.jobs, store, machine)
@@ -41,7 +41,7 @@ def test_a_job_that_diverged_before_is_named_as_its_store_lists_it(made, machine
 
 def test_a_plan_has_times_if_all_of_them_are_known(made, machine, tmp_path, capsys):
     store = Store(tmp_path / "runs")
-    for known in (Pretrain, object):
+    for known in (Pretraining, object):
         found = estimate(
             made,
             store,

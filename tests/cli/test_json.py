@@ -59,7 +59,7 @@ def test_a_failed_job_is_in_the_document(document, smoke, finished, tmp_path, mo
     def broken(self, *arguments):
         raise RuntimeError("a broken part")
 
-    monkeypatch.setattr(jobs.Measure, "run", broken)
+    monkeypatch.setattr(jobs.Evaluation, "run", broken)
     found = document(*smoke, "--runs", runs, status=1)
     assert found["complete"] is False
     assert found["unfinished"] == [

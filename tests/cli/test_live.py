@@ -8,15 +8,15 @@ from rich.console import Console
 
 from bertlab.cli import live
 from bertlab.cli.live import Live, brief, shortened, shown, title
-from bertlab.estimates.remaining import Remaining
+from bertlab.estimates.eta import Eta
 from bertlab.lab import plan, studies
-from bertlab.lab.jobs import PrepareCorpus, Pretrain
+from bertlab.lab.jobs import CorpusPreparation, Pretraining
 from bertlab.lab.scales import find
 from bertlab.machine import Machine
 
 RECIPE = find("smoke").recipe
 NAME = "a long name of a variant that goes on"
-JOB = Pretrain(RECIPE, PrepareCorpus(RECIPE.corpus, RECIPE.tokenizer, ()), f"study-{NAME}")
+JOB = Pretraining(RECIPE, CorpusPreparation(RECIPE.corpus, RECIPE.tokenizer, ()), f"study-{NAME}")
 
 
 @pytest.fixture
@@ -27,7 +27,7 @@ def lines(monkeypatch):
         screen = Console(file=io.StringIO(), force_terminal=terminal, width=columns, markup=False, color_system=None)
         monkeypatch.setattr(live, "console", lambda: screen)
         monkeypatch.setattr(live, "say", screen.print)
-        left = Remaining.of([JOB], Machine(), lambda job, devices: 100.0)
+        left = Eta.of_pending([JOB], Machine(), lambda job, devices: 100.0)
         with Live(left) as shown:
             shown.addresses = {JOB.id: [f"study/{NAME}/0"]}
             progress = shown.begin(JOB, 1, 1)
@@ -114,14 +114,14 @@ def test_a_corpus_has_a_time_left_before_anything_is_trained(monkeypatch):
     logged = []
     monkeypatch.setattr(live, "console", lambda: Console(file=io.StringIO()))
     monkeypatch.setattr(live, "say", logged.append)
-    left = Remaining.of([JOB.corpus, JOB], Machine(), lambda job, devices: 100.0 if job == JOB else None)
+    left = Eta.of_pending([JOB.corpus, JOB], Machine(), lambda job, devices: 100.0 if job == JOB else None)
     with Live(left) as shown:
         shown.begin(JOB.corpus, 1, 2)(1_000_008, 0, "reading text")
     assert re.search(r"1,000,008 reading text; all jobs: ~2 min left$", logged[0])
 
 
 def test_a_vocabulary_has_no_share_of_the_time(monkeypatch):
-    left = Remaining.of([], Machine(), lambda job, devices: 100.0)
+    left = Eta.of_pending([], Machine(), lambda job, devices: 100.0)
     shares = []
     monkeypatch.setattr(left, "at", lambda job, share: shares.append(share))
     monkeypatch.setattr(live, "say", lambda text: None)
@@ -141,7 +141,7 @@ def test_a_log_has_a_line_for_each_stage_at_once(lines):
 
 @pytest.mark.parametrize(("again", "left"), [(True, 100.0), (False, 0.0)])
 def test_a_job_that_is_tried_again_has_its_time_again(monkeypatch, again, left):
-    remaining = Remaining.of([JOB], Machine(), lambda job, devices: 100.0)
+    remaining = Eta.of_pending([JOB], Machine(), lambda job, devices: 100.0)
     monkeypatch.setattr(live, "say", lambda text: None)
     with Live(remaining) as shown:
         shown.begin(JOB, 1, 1)
@@ -159,7 +159,7 @@ def measured():
     """The jobs of study masking at scale smoke that measure, with their addresses."""
     made = plan.make(plan.Request(studies=(studies.find("masking"),), scale=find("smoke"), seeds=(0, 1)), Machine())
     cells = [cell for cell in made.cells if cell.job.kind != "pretrain"]
-    known = {each.job.id: [f"masking/{each.variant}/{each.pretrain.seed}/{each.measurement.name}"] for each in cells}
+    known = {each.job.id: [f"masking/{each.variant}/{each.pretraining.seed}/{each.measurement.name}"] for each in cells}
     return [each.job for each in cells], known
 
 

@@ -68,7 +68,8 @@ def test_gpus_elsewhere_take_what_their_peak_says(planned, call, capsys, tmp_pat
     assert found["to_do"]["pretrainings"] == 8
     assert call("plan", *chosen, "--device-memory-gb", "0.001") == 0
     printed = capsys.readouterr().out
-    for part in ("Total: 8 pre-trainings", "312 TFLOP/s", "not measured", "The largest model does not fit"):
+    jobs = sum(found["to_do"][name] for name in ("pretrainings", "measurements", "corpora"))
+    for part in (f"Total: {jobs} jobs", "312 TFLOP/s", "not measured", "The largest model does not fit"):
         assert part in printed
     assert not (tmp_path / "runs").exists()
 

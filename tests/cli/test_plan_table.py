@@ -8,7 +8,7 @@ import pytest
 from bertlab.cli.carry_out import models, require_room, unlike_paper
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.jobs import PrepareCorpus
+from bertlab.lab.jobs import CorpusPreparation
 from bertlab.recipe import Corpus
 from bertlab.store.runs import Store
 from bertlab.text import sources
@@ -205,7 +205,7 @@ def test_a_text_needs_room_for_a_copy_and_its_tokens(machine, tmp_path, monkeypa
     with path.open("wb") as stream:  # takes no room itself
         stream.truncate(30_000_000)
     located = sources.resolve(str(path), machine=machine)
-    job, store = PrepareCorpus(Corpus(sources=(located.source,)), WordPiece(), (located,)), Store(tmp_path / "runs")
+    job, store = CorpusPreparation(Corpus(sources=(located.source,)), WordPiece(), (located,)), Store(tmp_path / "runs")
     monkeypatch.setattr(shutil, "disk_usage", lambda path: SimpleNamespace(free=49e6))
     with pytest.raises(BadInput, match=r"the runs need 50 MB and .* has 49: free space"):
         require_room([job], store)

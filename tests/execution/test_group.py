@@ -18,7 +18,7 @@ from bertlab import progress as signals
 from bertlab.errors import BadInput, RunFailed
 from bertlab.execution import group
 from bertlab.lab import scales
-from bertlab.lab.jobs import PrepareCorpus, Pretrain
+from bertlab.lab.jobs import CorpusPreparation, Pretraining
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus
 from bertlab.store.files import read_json, read_lines
@@ -30,7 +30,7 @@ from bertlab.training.pretraining import pretrain
 
 SMOKE = scales.find("smoke").recipe  # 20 steps
 RECIPE = dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, dropout=0.0))
-JOB = Pretrain(RECIPE, PrepareCorpus(Corpus(sources=()), RECIPE.tokenizer, ()), "group", milestones=(50, 100))
+JOB = Pretraining(RECIPE, CorpusPreparation(Corpus(sources=()), RECIPE.tokenizer, ()), "group", milestones=(50, 100))
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +58,7 @@ def store(corpus_directory, tmp_path):
     corpus = JOB.corpus
     work = store.work("corpus", corpus.id)
     shutil.copytree(corpus_directory, work, dirs_exist_ok=True)
-    for name, content in (("recipe", {"science": corpus.science()}), ("environment", {}), ("result", {})):
+    for name, content in (("recipe", {"science": corpus.definition()}), ("environment", {}), ("result", {})):
         (work / f"{name}.json").write_text(json.dumps(content), encoding="utf-8")
     store.finish("corpus", corpus.id, corpus.label)
     return store

@@ -15,9 +15,9 @@ from bertlab import errors
 from bertlab.errors import BadInput
 from bertlab.execution import schedule
 from bertlab.execution.attempt import Ended
-from bertlab.execution.schedule import TRIES, Scheduler, duration_key, execute, most_at_once
+from bertlab.execution.schedule import TRIES, Scheduler, execute, most_at_once
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.jobs import Measure, Pretrain, needs
+from bertlab.lab.jobs import Evaluation, Pretraining
 from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.store import locks
@@ -51,13 +51,13 @@ class Engine:
         self.running, self.begun, self.most = [], [], 0
 
     def devices(self, job):
-        return self.wide if isinstance(job, Pretrain) else 1
+        return self.wide if isinstance(job, Pretraining) else 1
 
     def free(self):
         return self.room - sum(self.devices(job) for job in self.running)
 
     def begin(self, job, progress):
-        assert all(self.store.get(need.id) for need in needs(job))
+        assert all(self.store.get(need.id) for need in job.needs)
         assert self.devices(job) <= self.free()
         self.running.append(job)
         self.begun.append(job)
@@ -117,8 +117,8 @@ def test_training_starts_once_when_the_corpus_is_there(jobs, store, machine, mon
 
 def test_few_runs_on_shared_gpus_do_not_start_ray(jobs, store, monkeypatch):
     """Three measurements need three of eight places; three GPUs for themselves would be divided by Ray."""
-    corpus, variant = [job for job in jobs if not isinstance(job, Measure)][:2]
-    few = [corpus, variant, *(job for job in jobs if isinstance(job, Measure) and job.pretrain.id == variant.id)]
+    corpus, variant = [job for job in jobs if not isinstance(job, Evaluation)][:2]
+    few = [corpus, variant, *(job for job in jobs if isinstance(job, Evaluation) and job.pretraining.id == variant.id)]
     given, preparing = [], []
 
     @contextmanager
@@ -154,12 +154,12 @@ def test_workers_begin_with_the_longest_jobs(jobs, store, monkeypatch):
 
 def test_a_pretraining_on_several_devices_waits_until_they_are_free(jobs, store):
     engine = Engine(store, free=2, wide=2)
-    assert carried_out(sorted(jobs, key=duration_key, reverse=True), store, engine) == []
-    assert [isinstance(job, Pretrain) for job in engine.begun[1:3]] == [True, True]
+    assert carried_out(sorted(jobs, key=schedule._flops, reverse=True), store, engine) == []
+    assert [isinstance(job, Pretraining) for job in engine.begun[1:3]] == [True, True]
 
 
 def test_a_job_that_fails_is_tried_once_more(jobs, store):
-    job = next(job for job in jobs if isinstance(job, Measure))
+    job = next(job for job in jobs if isinstance(job, Evaluation))
     engine, observer = Engine(store, endings={job.id: [Ended("failed", "no luck")]}), Watching()
     assert carried_out(jobs, store, engine, observer) == observer.lost == store.failures() == []
     assert [each.id for each in engine.begun].count(job.id) == TRIES
@@ -167,10 +167,10 @@ def test_a_job_that_fails_is_tried_once_more(jobs, store):
 
 
 def test_a_job_that_fails_again_is_lost_with_what_needs_it_and_the_rest_goes_on(jobs, store):
-    job = next(job for job in jobs if isinstance(job, Pretrain))
+    job = next(job for job in jobs if isinstance(job, Pretraining))
     engine, observer = Engine(store, 2, {job.id: [Ended("failed", "no luck", "a log")] * TRIES}), Watching()
     lost = carried_out(jobs, store, engine, observer)
-    assert {each.id for each in lost} == {job.id, *(each.id for each in jobs if job in needs(each))}
+    assert {each.id for each in lost} == {job.id, *(each.id for each in jobs if job in each.needs)}
     assert observer.lost == [(job.id, "failed: no luck")]
     (kept,) = store.failures()
     assert (kept["id"], kept["status"], kept["reason"], kept["log"]) == (job.id, "failed", "no luck", "a log")
@@ -178,7 +178,7 @@ def test_a_job_that_fails_again_is_lost_with_what_needs_it_and_the_rest_goes_on(
 
 
 def test_what_diverged_is_final_here_and_in_the_next_command(jobs, store):
-    job = next(job for job in jobs if isinstance(job, Pretrain))
+    job = next(job for job in jobs if isinstance(job, Pretraining))
     first = Engine(store, endings={job.id: [Ended("diverged", "at step 3", final=True)]})
     lost = carried_out(jobs, store, first)
     assert [each.id for each in first.begun].count(job.id) == 1
@@ -195,7 +195,7 @@ def test_bad_input_ends_everything(jobs, store):
 
 
 def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(jobs, store):
-    first, second = (job for job in jobs if isinstance(job, Pretrain))
+    first, second = (job for job in jobs if isinstance(job, Pretraining))
     engine = Engine(store)
     carried_out(jobs[:1], store, engine)
     with store.locked(first.id) as lock:
@@ -205,7 +205,7 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
         }  # fmt: skip
         remaining = Scheduler(jobs, store, Watching())
         begun = []
-        while (job := remaining._next(engine, object)) is not None:
+        while (job := remaining._next(engine, lambda job: True)) is not None:
             del remaining.todo[job.id]
             remaining.begun[job.id] += 1
             engine.begin(job, silent)
@@ -223,7 +223,7 @@ def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys, until)
     """Its holder may be a stopped process, or one on another machine."""
     monkeypatch.setattr(locks, "SECONDS_OF_SILENCE", 0.3)
     monkeypatch.setattr(errors, "_warned", set())
-    first = next(job for job in jobs if isinstance(job, Pretrain))
+    first = next(job for job in jobs if isinstance(job, Pretraining))
     held = threading.Event()
 
     def hold():
@@ -244,7 +244,7 @@ def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys, until)
 
 
 def test_a_lock_found_out_late_is_tried_again(jobs, store):
-    job = next(job for job in jobs if isinstance(job, Pretrain))
+    job = next(job for job in jobs if isinstance(job, Pretraining))
     engine = Engine(store, endings={job.id: [*[Ended("locked")] * 3, Ended("failed", "no luck")]})
     assert carried_out(jobs, store, engine) == []
     assert [each.id for each in engine.begun].count(job.id) == 3 + TRIES
@@ -253,8 +253,8 @@ def test_a_lock_found_out_late_is_tried_again(jobs, store):
 def test_how_many_jobs_can_run_at_once(jobs):
     """The corpus, two pre-trainings, three measurements of each."""
     corpus, *rest = jobs
-    one, two = (job for job in rest if isinstance(job, Pretrain))
-    measured = [job for job in rest if needs(job) == (one,)]
+    one, two = (job for job in rest if isinstance(job, Pretraining))
+    measured = [job for job in rest if job.needs == (one,)]
     assert len(measured) == 3
     cases = {(): 0, (one,): 1, (corpus, one): 1, (corpus, one, two): 2, (one, measured[0]): 1, (two, measured[0]): 2}
     for some, most in (cases | {(one, *measured): 3, (*measured, two): 4, tuple(jobs): 6}).items():
@@ -263,8 +263,8 @@ def test_how_many_jobs_can_run_at_once(jobs):
 
 def test_long_jobs_come_before_short_ones(machine):
     jobs = plan.make(plan.Request(studies=(studies.find("size"),), scale=scales.find("tiny")), machine).jobs
-    order = sorted(jobs, key=duration_key, reverse=True)
-    trained = [job for job in order if isinstance(job, Pretrain)]
+    order = sorted(jobs, key=schedule._flops, reverse=True)
+    trained = [job for job in order if isinstance(job, Pretraining)]
     assert order[: len(trained)] == trained
     sizes = [job.recipe.model.layers * job.recipe.model.hidden**2 for job in trained]
     assert sizes == sorted(sizes, reverse=True)
@@ -273,8 +273,8 @@ def test_long_jobs_come_before_short_ones(machine):
 def test_a_corpus_whose_pre_trainings_are_finished_is_not_prepared_anew(jobs, store):
     corpus, *rest = jobs
     carried_out(jobs, store, Engine(store))
-    measure = next(job for job in rest if isinstance(job, Measure))
-    for gone, begun in (((corpus, measure), [measure]), ((measure.pretrain,), [corpus, measure.pretrain])):
+    measure = next(job for job in rest if isinstance(job, Evaluation))
+    for gone, begun in (((corpus, measure), [measure]), ((measure.pretraining,), [corpus, measure.pretraining])):
         store.remove([store.get(job.id) for job in gone])
         engine, observer = Engine(store), Watching()
         assert carried_out(jobs, store, engine, observer) == []
@@ -289,7 +289,7 @@ def test_a_corpus_whose_pre_trainings_are_finished_is_not_prepared_anew(jobs, st
 @pytest.mark.parametrize("corpus", [True, False])
 @pytest.mark.parametrize("free", [1, 2])
 def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store, free, corpus):
-    job = next(job for job in jobs if isinstance(job, Measure))
+    job = next(job for job in jobs if isinstance(job, Evaluation))
     engine = Engine(store)
     carried_out(jobs, store, engine)
     store.remove([store.get(each) for each in (job.id, *(() if corpus else (jobs[0].id,)))])
@@ -297,7 +297,7 @@ def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store, f
     class Damaged(Engine):
         def begin(self, begun, progress):
             if begun is job and not self.begun:
-                self.store.remove([self.store.get(job.pretrain.id)])
+                self.store.remove([self.store.get(job.pretraining.id)])
                 self.endings = {job.id: [Ended("failed", "weights were damaged")]}
                 self.running.append(begun)
                 self.begun.append(begun)
@@ -307,19 +307,19 @@ def test_what_is_found_damaged_when_it_is_to_be_used_is_made_anew(jobs, store, f
     again = Damaged(store, free)
     assert carried_out(jobs, store, again) == []
     assert [each.id for each in again.begun] == [
-        job.id, *(() if corpus else (jobs[0].id,)), job.pretrain.id, job.id,
+        job.id, *(() if corpus else (jobs[0].id,)), job.pretraining.id, job.id,
     ]  # fmt: skip
 
 
 def test_a_damaged_run_that_is_not_of_the_plan_is_not_made_anew(jobs, store):
     """Such as the model of `--from`, whose corpus may not be there: nothing is trained or waited for."""
-    job = next(job for job in jobs if isinstance(job, Measure))
+    job = next(job for job in jobs if isinstance(job, Evaluation))
     carried_out(jobs, store, Engine(store))
     store.remove([store.get(job.id)])
 
     class Damaged(Engine):
         def begin(self, begun, progress):
-            self.store.remove([self.store.get(job.pretrain.id)])
+            self.store.remove([self.store.get(job.pretraining.id)])
             self.running.append(begun)
             self.begun.append(begun)
 

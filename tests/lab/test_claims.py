@@ -8,7 +8,7 @@ import pytest
 
 from bertlab.cli.options import StudyOptions
 from bertlab.lab import claims, plan, scales, studies
-from bertlab.lab.jobs import Pretrain
+from bertlab.lab.jobs import Pretraining
 from bertlab.lab.record import records
 from bertlab.store import union
 
@@ -22,8 +22,10 @@ def request(**changes):
 
 def beyond(made, *seeds):
     """The cells at other seeds."""
-    return {(cell.variant, cell.measurement.name, cell.pretrain.seed) for cell in made.cells} - {
-        (cell.variant, cell.measurement.name, cell.pretrain.seed) for cell in made.cells if cell.pretrain.seed in seeds
+    return {(cell.variant, cell.measurement.name, cell.pretraining.seed) for cell in made.cells} - {
+        (cell.variant, cell.measurement.name, cell.pretraining.seed)
+        for cell in made.cells
+        if cell.pretraining.seed in seeds
     }
 
 
@@ -37,8 +39,8 @@ def test_more_seeds_go_to_the_claims_that_this_setting_can_decide(machine):
         ("0/0/100", MNLI),
     }
     assert beyond(made, 0) == {(*pair, seed) for pair in compared for seed in (1, 2, 3)}
-    assert len([cell for cell in made.cells if cell.pretrain.seed == 0]) == 18
-    assert len([job for job in made.jobs if isinstance(job, Pretrain)]) == 6 + 3 * 3
+    assert len([cell for cell in made.cells if cell.pretraining.seed == 0]) == 18
+    assert len([job for job in made.jobs if isinstance(job, Pretraining)]) == 6 + 3 * 3
     alone = plan.make(request(), machine)
     assert {job.id for job in alone.jobs} < {job.id for job in made.jobs}
 
@@ -52,10 +54,10 @@ def test_an_untrained_variant_has_the_seeds_of_the_claims(machine):
 def test_claims_over_pretraining_need_seeds_only_at_the_milestones_that_they_compare(machine):
     study = studies.find("convergence")
     made = claims.make(request(studies=(study,), scale=scales.find("micro"), claim_seeds=(0, 1)), machine)
-    more = {(cell.variant, cell.milestone) for cell in made.cells if cell.pretrain.seed == 1}
+    more = {(cell.variant, cell.milestone) for cell in made.cells if cell.pretraining.seed == 1}
     both = {(variant, at) for variant in ("masked LM", "left-to-right") for at in (3, 10, 20, 100)}
     assert more == both, "the second half of the steps needs more of them"
-    assert {cell.milestone for cell in made.cells if cell.pretrain.seed == 0} >= {5, 30, 90}
+    assert {cell.milestone for cell in made.cells if cell.pretraining.seed == 0} >= {5, 30, 90}
 
 
 def test_claims_at_milestones_that_a_scale_does_not_keep_cannot_be_decided(machine):

@@ -7,7 +7,7 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.lab import claims, plan, scales, studies
-from bertlab.lab.jobs import ImportCheckpoint
+from bertlab.lab.jobs import CheckpointImport
 from bertlab.lab.record import differences
 from bertlab.lab.study import RANDOM_INIT, Claim, Measurement, Study, Variant
 from bertlab.model.interop.checkpoint import Checkpoint
@@ -128,7 +128,7 @@ def test_another_scale_differs_in_each_of_its_fields(differing):
 
 def test_a_checkpoint_of_berts_own_is_the_papers_and_another_is_not(differing):
     def changed(name):
-        return differing(pretrained=ImportCheckpoint(Checkpoint(f"hub:{name}@1", name)), corpora=())
+        return differing(pretrained=CheckpointImport(Checkpoint(f"hub:{name}@1", name)), corpora=())
 
     assert changed("google-bert/bert-base-cased") == {}
     assert changed("google-bert/bert-base-uncased") == UNCASED

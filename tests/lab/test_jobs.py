@@ -7,7 +7,8 @@ import pytest
 
 from bertlab.errors import BadInput, RunFailed
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain, devices_per_pretraining
+from bertlab.lab.jobs import CorpusPreparation, Evaluation, Pretraining
+from bertlab.lab.jobs.lists import devices_per_run
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.machine import Machine
 from bertlab.progress import silent
@@ -55,7 +56,7 @@ def measure(folder, machine, store):
     scale = scales.find("smoke").set(["finetune.max_eval_examples=30"])
     request = plan.Request(studies=(study,), scale=scale, seeds=(3,), finetune_seeds=2)
     *_, job = plan.make(request, machine).jobs
-    finish(store, job.pretrain)
+    finish(store, job.pretraining)
     return job
 
 
@@ -110,18 +111,18 @@ def test_examples_that_have_changed_since_the_plan_are_not_measured(measure, sto
 
 
 def test_a_damaged_text_is_found_before_it_is_trained_on(measure, store, machine, tmp_path):
-    corpus = finish(store, measure.pretrain.corpus)
+    corpus = finish(store, measure.pretraining.corpus)
     (corpus.path / "tokens.bin").write_bytes(b"tokenz")
     with pytest.raises(RunFailed, match=r"tokens.bin' was damaged"):
-        measure.pretrain.run(tmp_path, store, machine, silent)
+        measure.pretraining.run(tmp_path, store, machine, silent)
 
 
 def test_the_gpus_are_divided_among_the_models_that_are_trained(machine):
     request = plan.Request(studies=(studies.find("masking"),), scale=scales.find("smoke"), random_init=True)
     few = dataclasses.replace(request, only=("80/10/10", "0/0/100"))
     jobs = plan.make(few, machine).jobs
-    assert sum(isinstance(job, Pretrain) for job in jobs) == 3  # one of no steps
-    assert devices_per_pretraining(Machine(gpus=8, cluster="auto"), jobs) == 4
-    assert devices_per_pretraining(Machine(gpus=1, cluster="auto"), jobs) == 1
-    rest = [job for job in jobs if isinstance(job, Measure | PrepareCorpus)]
-    assert devices_per_pretraining(Machine(gpus=8, cluster="auto"), rest) == 1
+    assert sum(isinstance(job, Pretraining) for job in jobs) == 3  # one of no steps
+    assert devices_per_run(Machine(gpus=8, cluster="auto"), jobs) == 4
+    assert devices_per_run(Machine(gpus=1, cluster="auto"), jobs) == 1
+    rest = [job for job in jobs if isinstance(job, Evaluation | CorpusPreparation)]
+    assert devices_per_run(Machine(gpus=8, cluster="auto"), rest) == 1

@@ -4,10 +4,11 @@ import dataclasses
 
 import pytest
 
-from bertlab.estimates.estimate import estimate
+from bertlab.estimates.cost import estimate
 from bertlab.execution.schedule import Scheduler
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.jobs import Measure, Pretrain, per_group
+from bertlab.lab.jobs import Evaluation, Pretraining
+from bertlab.lab.jobs.lists import per_group
 from bertlab.recipe import identity
 from bertlab.store.runs import Store
 
@@ -22,9 +23,9 @@ def test_the_id_of_every_job_is_the_hash_of_its_own_definition(machine, scale):
     made = planned(studies.names(), scale, machine, seeds=(0, 1, 12), finetune_seeds=2)
     assert {job.kind for job in made.jobs} == {"corpus", "pretrain", "finetune", "features"}
     for job in made.jobs:
-        if isinstance(job, Pretrain | Measure):
-            assert job.id == identity.identity(job.kind, **job.science())
-            assert isinstance(job, Measure) or job.recipe == dataclasses.replace(job.recipe, seed=job.seed)
+        if isinstance(job, Pretraining | Evaluation):
+            assert job.id == identity.identity(job.kind, **job.definition())
+            assert isinstance(job, Evaluation) or job.recipe == dataclasses.replace(job.recipe, seed=job.seed)
 
 
 def test_studies_that_share_jobs_have_those_that_each_has_alone(machine):
@@ -40,14 +41,22 @@ def test_studies_that_share_jobs_have_those_that_each_has_alone(machine):
 
 def facts(cell):
     job = cell.job
-    of_task = (job.data, job.settings, job.intermediate_task) if isinstance(job, Measure) else ()
-    return cell.variant, cell.measurement, cell.milestone, job.id, cell.pretrain.id, cell.pretrain.recipe, *of_task
+    of_task = (job.data, job.settings, job.intermediate_task) if isinstance(job, Evaluation) else ()
+    return (
+        cell.variant,
+        cell.measurement,
+        cell.milestone,
+        job.id,
+        cell.pretraining.id,
+        cell.pretraining.recipe,
+        *of_task,
+    )
 
 
 def test_a_copy_with_other_seeds_is_the_job_that_is_made_with_them(machine):
     made = planned(["masking"], "smoke", machine, seeds=(0, 7), only=("80/10/10",))
     alone = planned(["masking"], "smoke", machine, seeds=(7,), only=("80/10/10",))
-    seventh = [cell.job for cell in made.cells if cell.pretrain.seed == 7]
+    seventh = [cell.job for cell in made.cells if cell.pretraining.seed == 7]
     assert seventh == [cell.job for cell in alone.cells]
     assert [job.label for job in seventh] == [cell.job.label for cell in alone.cells]
     assert [job.id for job in seventh] == [cell.job.id for cell in alone.cells]
@@ -88,14 +97,14 @@ def test_a_schedule_reads_no_failure_of_a_job_that_has_none(machine, tmp_path, m
     store = Store(tmp_path / "runs")
     store.prepare()
     made = planned(["masking"], "smoke", machine, seeds=range(3))
-    lost = next(job for job in made.jobs if isinstance(job, Pretrain))
-    store.fail({"id": lost.id, "kind": lost.kind, "label": lost.label, "science": lost.science(),
+    lost = next(job for job in made.jobs if isinstance(job, Pretraining))
+    store.fail({"id": lost.id, "kind": lost.kind, "label": lost.label, "science": lost.definition(),
                 "status": "diverged", "reason": "loss", "log": ""})  # fmt: skip
     read = []
     monkeypatch.setattr(store, "failure", lambda run_id, known=store.failure: read.append(run_id) or known(run_id))
     schedule = Scheduler(made.jobs, store, None)
-    schedule.carry_out(None, ())
-    needing = [job for job in made.jobs if isinstance(job, Measure) and job.pretrain is lost]
+    schedule.carry_out(None, lambda job: False)
+    needing = [job for job in made.jobs if isinstance(job, Evaluation) and job.pretraining is lost]
     assert read == [lost.id]
     assert schedule.lost == [lost, *needing]
     assert [*schedule.todo.values()] == [job for job in made.jobs if job not in schedule.lost]

@@ -10,8 +10,9 @@ import pytest
 from bertlab.adaptation import Features, FineTuning
 from bertlab.cli import options
 from bertlab.errors import BadInput
-from bertlab.lab import claims, jobs, plan, scales, studies
-from bertlab.lab.jobs import ImportCheckpoint, Measure, PrepareCorpus, Pretrain, needs
+from bertlab.lab import claims, plan, scales, studies
+from bertlab.lab.jobs import CheckpointImport, CorpusPreparation, Evaluation, Pretraining
+from bertlab.lab.jobs.evaluation import read_task
 from bertlab.lab.record import records
 from bertlab.lab.study import Measurement, Study, Task, Variant
 from bertlab.lab.study_file import Code
@@ -45,8 +46,8 @@ def test_each_job_comes_after_those_it_needs_and_measures_follow_their_training(
     ids = [job.id for job in made.jobs]
     assert len(set(ids)) == len(ids)
     for job in made.jobs:
-        assert all(ids.index(needed.id) < ids.index(job.id) for needed in needs(job))
-    assert isinstance(made.jobs[0], PrepareCorpus)
+        assert all(ids.index(needed.id) < ids.index(job.id) for needed in job.needs)
+    assert isinstance(made.jobs[0], CorpusPreparation)
     assert kinds(made)[1:8] == ["pretrain", *["finetune"] * 4, *["features"] * 2]
 
 
@@ -76,13 +77,13 @@ def test_seeds_are_paired_across_variants(machine):
     made = plan.make(request(seeds=(0, 1, 2)), machine)
     seeds = {}
     for cell in made.cells:
-        seeds.setdefault(cell.variant, set()).add(cell.job.pretrain.recipe.seed)
+        seeds.setdefault(cell.variant, set()).add(cell.job.pretraining.recipe.seed)
     assert set(map(frozenset, seeds.values())) == {frozenset({0, 1, 2})}
 
 
 def test_the_variant_without_pretraining_is_the_baseline_of_no_steps(machine):
     made = plan.make(request(random_init=True, only=("80/10/10",)), machine)
-    trained, untrained = (job for job in made.jobs if isinstance(job, Pretrain))
+    trained, untrained = (job for job in made.jobs if isinstance(job, Pretraining))
     assert untrained.recipe == dataclasses.replace(
         trained.recipe, schedule=dataclasses.replace(trained.recipe.schedule, steps=0)
     )
@@ -106,7 +107,7 @@ def test_a_finished_job_is_not_pending(machine, tmp_path):
 
 def test_anything_that_changes_a_measurement_changes_its_id(machine):
     def ids(**changes):
-        return {job.id for job in plan.make(request(**changes), machine).jobs if isinstance(job, Measure)}
+        return {job.id for job in plan.make(request(**changes), machine).jobs if isinstance(job, Evaluation)}
 
     base = ids()
     assert ids(scale=scales.find("smoke").set(["finetune.peak_lr=2e-3"])) & base != base
@@ -147,7 +148,7 @@ def test_variants_that_read_some_corpora_share_the_text_and_change_no_other_id(m
     both = {"corpora": (str(text_file), str(second_file))}
     made = plan.make(request(studies=(own(*variants),), **both), machine)
     assert kinds(made) == ["corpus", "pretrain", "pretrain"]
-    first, second, all_of_them = (cell.pretrain for cell in made.cells)
+    first, second, all_of_them = (cell.pretraining for cell in made.cells)
     assert first.id != second.id == all_of_them.id
     assert (first.recipe.inputs.corpora, second.recipe.declared.inputs.corpora) == (1, 0)
     unvaried = own(Variant("a", schedule=Schedule(warmup=0.5)), Variant("b", schedule=Schedule(warmup=0.01)))
@@ -197,7 +198,7 @@ def test_a_command_may_ask_for_fewer_fine_tuning_seeds_than_the_scale(machine):
     scale = dataclasses.replace(scales.find("smoke"), finetune_seeds=3)
     for given, seeds in ((0, {0, 1, 2}), (1, {0}), (4, {0, 1, 2, 3})):
         made = plan.make(request(scale=scale, finetune_seeds=given), machine)
-        assert {job.finetune_seed for job in made.jobs if isinstance(job, Measure)} == seeds
+        assert {job.finetune_seed for job in made.jobs if isinstance(job, Evaluation)} == seeds
 
 
 LOSS = Measurement("loss", metric="perplexity")
@@ -307,7 +308,7 @@ def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
         ({"seeds": ()}, "--seeds names 0"),
         ({"finetune_seeds": -1}, "--finetune-seeds is -1"),
         *(
-            ({"pretrained": ImportCheckpoint(Checkpoint("hub:mine@1", "mine")), **each}, "leave out --corpus, --vocab")
+            ({"pretrained": CheckpointImport(Checkpoint("hub:mine@1", "mine")), **each}, "leave out --corpus, --vocab")
             for each in ({"corpora": ("microworld",)}, {"vocabulary": Path("vocab.txt")}, {"seeds": (1,)})
         ),
     ],
@@ -325,7 +326,7 @@ def test_without_a_data_set_the_other_measurements_can_be_made(machine, tmp_path
     chosen = ("NER feature-based", "MNLI fine-tuned")
     made = claims.make(request(studies=(study,), measure=chosen, claim_seeds=(0, 1)), machine)
     assert {cell.measurement.name for cell in made.cells} == {*chosen}
-    assert {cell.variant for cell in made.cells if cell.pretrain.seed == 1} == {"80/10/10", "100/0/0", "0/0/100"}
+    assert {cell.variant for cell in made.cells if cell.pretraining.seed == 1} == {"80/10/10", "100/0/0", "0/0/100"}
     assert {claim.on for claim in claims.decidable(made, study)} == {*chosen}
     features = [
         {job.id for job in each.jobs if job.kind == "features"} for each in (made, plan.make(request(), machine))
@@ -399,7 +400,7 @@ def test_variants_that_differ_only_in_their_adaptation_share_a_pre_training(mach
 
 def test_only_tasks_with_a_test_split_are_named_by_it(machine):
     made = plan.make(request(only=("80/10/10",)), machine)
-    splits = {cell.measurement.name: cell.job.science()["task"].get("test") for cell in made.cells}
+    splits = {cell.measurement.name: cell.job.definition()["task"].get("test") for cell in made.cells}
     assert splits == {"MNLI fine-tuned": None, "NER fine-tuned": "test", "NER feature-based": "test"}
 
 
@@ -428,7 +429,7 @@ def test_a_figure_of_the_pre_training_is_a_cell_without_a_job_of_its_own(machine
     made = plan.make(request(studies=(studies.find("size"),), only=("L/4",), finetune_seeds=3), machine)
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune")] == [1, 9]
     (cell,) = (cell for cell in made.cells if not cell.measurement.task)
-    assert cell.job is cell.pretrain
+    assert cell.job is cell.pretraining
 
 
 def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
@@ -446,7 +447,7 @@ def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
     assert [cell.job.milestone for cell in cells] == [100]
     assert found == [("80/10/10", 50), ("80/10/10", 100), (plan.RANDOM_INIT, 100)]
     assert len({cell.job.id for cell in made.cells}) == 3
-    assert all(("milestone" in cell.job.science()) is (cell.job.milestone < 100) for cell in made.cells)
+    assert all(("milestone" in cell.job.definition()) is (cell.job.milestone < 100) for cell in made.cells)
 
 
 def test_a_figure_is_published_at_its_own_milestone(machine):
@@ -528,7 +529,7 @@ def test_what_comes_first_is_part_of_a_fine_tuning_and_of_no_other(machine):
 def test_on_the_embedded_text_what_comes_first_is_synthetic_too(machine):
     """Without access to the Hub, like the tasks."""
     made = plan.make(request(intermediate_task={"mnli": "rte", "conll2003": "wnut17"}), machine)
-    first = [job.intermediate_task for job in made.jobs if isinstance(job, Measure) and job.intermediate_task]
+    first = [job.intermediate_task for job in made.jobs if isinstance(job, Evaluation) and job.intermediate_task]
     assert {(each.name, each.origin) for each in first} == {("inference", "microworld"), ("entities", "microworld")}
     (record,) = records(made, "").values()
     assert record.intermediate_task == {"mnli": "inference", "conll2003": "entities"}
@@ -544,9 +545,9 @@ def test_labels_of_what_comes_first_are_those_of_the_task_in_their_order(machine
         (folder / f"{split}.jsonl").write_text("\n".join(map(json.dumps, lines)))
     here = dataclasses.replace(machine, data=tmp_path / "mirror")
     made = plan.make(request(intermediate_task={"mnli": "pairs"}), here)
-    first = next(job.intermediate_task for job in made.jobs if isinstance(job, Measure) and job.intermediate_task)
+    first = next(job.intermediate_task for job in made.jobs if isinstance(job, Evaluation) and job.intermediate_task)
     assert first.task.labels == ("entailment", "neutral", "contradiction")
-    assert jobs.read_task(first).train.labels == [2, 0]
+    assert read_task(first).train.labels == [2, 0]
 
 
 @pytest.mark.parametrize("assignment", ["finetune.context=true", "tagging.answerability=true"])
@@ -566,7 +567,7 @@ def test_at_the_papers_scale_each_study_measures_as_its_paper(machine):
     assert not found["formats", "squad"].answerability
     for name in ("nsp", "features"):
         assert (found[name, "conll2003"].context, found[name, "conll2003"].length) == (True, 512)
-    recipes = {cell.study.name: cell.pretrain.recipe for cell in made.cells}
+    recipes = {cell.study.name: cell.pretraining.recipe for cell in made.cells}
     assert {name: each.tokenizer.lowercase for name, each in recipes.items()} == {
         "nsp": True, "formats": True, "features": False,
     }  # fmt: skip
@@ -649,7 +650,7 @@ def test_at_the_papers_scale_fine_tunings_are_the_papers():
 def test_any_seeds_are_planned(machine, text, seeds):
     assert options.seeds(text) == seeds
     made = plan.make(request(seeds=options.seeds(text)), machine)
-    assert {job.seed for job in made.jobs if isinstance(job, Pretrain)} == set(seeds)
+    assert {job.seed for job in made.jobs if isinstance(job, Pretraining)} == set(seeds)
     (record,) = records(made).values()
     assert options.seeds(union.spelled(record.requests[0].seeds)) == seeds
     whole = plan.make(request(seeds=range(8)), machine)
@@ -687,7 +688,7 @@ READING = {"named entities", "noun phrases"}
 
 
 def pretrainings(made):
-    return {cell.variant: cell.pretrain for cell in made.cells}
+    return {cell.variant: cell.pretraining for cell in made.cells}
 
 
 def test_only_variants_that_read_linguistic_spans_have_an_annotated_corpus(machine):

@@ -7,7 +7,7 @@ import pytest
 from bertlab.adaptation import Features
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, search, studies
-from bertlab.lab.jobs import Measure, Pretrain
+from bertlab.lab.jobs import Evaluation, Pretraining
 from bertlab.lab.record import records
 from bertlab.lab.study import Study, Variant
 from bertlab.store.runs import Store
@@ -33,10 +33,11 @@ def finish(store, job, value):
 
 def test_on_a_finished_pre_training_only_measurements_are_tried(machine):
     only = ("80/10/10",)
-    (trained,) = (job for job in plan.make(request("masking", only=only), machine).jobs if isinstance(job, Pretrain))
+    (trained,) = (job for job in plan.make(request("masking", only=only), machine).jobs if isinstance(job, Pretraining))
+    trained = dataclasses.replace(trained, finished=True)
     made = search.make(request("masking", only=only, pretrained=trained), machine)
     assert len(made.plan.jobs) == 16
-    assert all(isinstance(job, Measure) for job in made.plan.jobs)
+    assert all(isinstance(job, Evaluation) for job in made.plan.jobs)
 
 
 def test_the_grid_is_tried_on_the_baseline_and_on_held_back_examples(machine):
@@ -44,7 +45,7 @@ def test_the_grid_is_tried_on_the_baseline_and_on_held_back_examples(machine):
     assert made.tries.keys() == {"mnli", "conll2003"}
     (pretrain,) = (job for job in made.plan.jobs if job.kind == "pretrain")
     assert pretrain.recipe.seed == 0
-    measured = [job for job in made.plan.jobs if isinstance(job, Measure)]
+    measured = [job for job in made.plan.jobs if isinstance(job, Evaluation)]
     assert len(measured) == 2 * 8
     assert all(job.held_back and job.finetune_seed == 0 and job.kind == "finetune" for job in measured)
     assert len({job.label for job in measured}) == len(measured)
@@ -83,7 +84,7 @@ def test_what_has_no_try_yet_keeps_its_setting(machine, tmp_path):
 def test_a_task_is_searched_once_on_the_first_baseline_that_has_it(machine):
     made = search.make(request("nsp", "convergence"), machine)
     assert len(made.tries["mnli"]) == 8
-    assert {job.pretrain.recipe.objective[-1].kind for _, job, _ in made.tries["mnli"]} == {"next_sentence"}
+    assert {job.pretraining.recipe.objective[-1].kind for _, job, _ in made.tries["mnli"]} == {"next_sentence"}
 
 
 @pytest.mark.parametrize("given", ["tasks.mnli.peak_lr=7e-4", "finetune.epochs=2"])

@@ -4,7 +4,7 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, shipped, studies
-from bertlab.lab.jobs import Measure
+from bertlab.lab.jobs import Evaluation
 from bertlab.lab.record import records
 from bertlab.lab.study_file import StudyFile
 from bertlab.lab.study_file import written as source_of
@@ -96,8 +96,8 @@ def test_code_is_in_the_ids_of_all_runs_and_in_the_record(tmp_path, machine):
         made(f"import helper_of_tests\n{text}", helper_of_tests="VALUE = []\ndef f():\n    VALUE\n"),
     )
     assert not {job.id for job in pure.jobs} & {job.id for job in patched.jobs}
-    assert sum(isinstance(job, Measure) for job in patched.jobs) == 8
-    assert all(job.science()["code"] == patched.jobs[0].code.sha256 for job in patched.jobs)
+    assert sum(isinstance(job, Evaluation) for job in patched.jobs) == 8
+    assert all(job.definition()["code"] == patched.jobs[0].code.sha256 for job in patched.jobs)
     (record,) = records(patched).values()
     assert sorted(record.sources[0]) == ["helper_of_tests.py", "mine.py"]
     study = patched.request.studies[0]
@@ -181,7 +181,7 @@ def test_a_task_lies_beside_its_study_file(tmp_path, machine, monkeypatch):
         text = DATA.replace("measurements=[", f"measurements=[{task.replace('METRIC', metric)}")
         (tmp_path / "deep" / "mine.py").write_text(text)
         made = planned(studies.find("deep/mine.py"), machine)
-        assert {str(job.data.folder) for job in made.jobs if isinstance(job, Measure)} == {"deep/task"}
+        assert {str(job.data.folder) for job in made.jobs if isinstance(job, Evaluation)} == {"deep/task"}
     from bertlab.store.runs import Store
 
     with pytest.raises(BadInput, match=r"'own': a classification task .* no metric 'f1': choose metric= from acc"):

@@ -14,7 +14,7 @@ from bertlab import progress as signals
 from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput
 from bertlab.lab import scales
-from bertlab.lab.jobs import PrepareCorpus, Pretrain
+from bertlab.lab.jobs import CorpusPreparation, Pretraining
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe.identity import science
@@ -28,7 +28,7 @@ from bertlab.training.pretraining import pretrain
 from bertlab.training.process_group import ProcessGroup
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, each logged
-JOB = Pretrain(SMOKE, PrepareCorpus(SMOKE.corpus, SMOKE.tokenizer, ()), "masking-80/10/10", study="masking")
+JOB = Pretraining(SMOKE, CorpusPreparation(SMOKE.corpus, SMOKE.tokenizer, ()), "masking-80/10/10", study="masking")
 LOGGING = {"loggers": ("tensorboard",)}
 
 
@@ -54,8 +54,8 @@ class StandIn:
 
 def opened(job, store, machine):
     """The loggers of a run."""
-    fields = job.science() | {
-        name: science(getattr(job, name), whole=True) for name in ("recipe", "settings") if hasattr(job, name)
+    fields = job.definition() | {
+        name: science(getattr(job, name), whole=True) for name in ("recipe", "settings") if getattr(job, name, None)
     }
     return log.opened(job.kind, job.id, job.label, job.study, fields, store, machine)
 
@@ -156,7 +156,7 @@ def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, fir
         "intermediate_task": pairs if first else None,
     }
     job = SimpleNamespace(
-        kind="finetune", id="f0", label="a/b", study="a", settings=settings, science=lambda: {"finetune_seed": 0}
+        kind="finetune", id="f0", label="a/b", study="a", settings=settings, definition=lambda: {"finetune_seed": 0}
     )
     with opened(job, store, dataclasses.replace(machine, **LOGGING)) as made:
         found = finetune(pretrained, pairs, settings, **asked, loggers=made)
@@ -175,7 +175,7 @@ def test_measurements_are_logged(pretrained, machine, pairs, store, loggers, fir
 
 def test_features_are_logged(pretrained, machine, entities, store, loggers):
     settings = Features(batch_size=16, epochs=1, peak_lr=1e-2, length=32, max_steps=4)
-    job = SimpleNamespace(kind="features", id="f1", label="a", study="a", settings=settings, science=dict)
+    job = SimpleNamespace(kind="features", id="f1", label="a", study="a", settings=settings, definition=dict)
     with opened(job, store, dataclasses.replace(machine, **LOGGING)) as made:
         found = finetune(
             pretrained, entities, settings, seed=0, finetune_seed=0, machine=machine, progress=silent, loggers=made
@@ -194,7 +194,7 @@ def test_off_by_default(trained, loggers, store):
 
 def test_only_the_first_of_a_group_logs(monkeypatch, machine, store, loggers, tmp_path):
     monkeypatch.setattr("bertlab.text.tokens.open_corpus", lambda *arguments, **options: None)
-    monkeypatch.setattr("bertlab.lab.jobs.text_of", lambda recipe, corpus: {})
+    monkeypatch.setattr("bertlab.lab.jobs.pretraining._facts_of", lambda recipe, corpus: {})
     monkeypatch.setattr(Store, "get_verified", lambda self, run_id: SimpleNamespace(path=tmp_path))
     found = []
     monkeypatch.setattr(pretraining, "pretrain", lambda *arguments: found.append(arguments[-1]) or {})

@@ -11,10 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from bertlab.errors import warn
-from bertlab.estimates.estimate import work
-from bertlab.estimates.times import Trials
+from bertlab.estimates.history import Trials
 from bertlab.lab import plan as planning
-from bertlab.lab.jobs import Pretrain
+from bertlab.lab.jobs import Pretrained
 from bertlab.lab.plan import Plan, Request
 from bertlab.lab.record import records
 from bertlab.lab.study import Study
@@ -67,14 +66,14 @@ def _timed(study: Study, only: tuple[str, ...] = ()) -> list[str]:
     return [name for name in names if not only or name in only]
 
 
-def _jobs(plan: Plan, study: Study, names: Sequence[str]) -> dict[str, Pretrain]:
+def _jobs(plan: Plan, study: Study, names: Sequence[str]) -> dict[str, Pretrained]:
     """The pre-trainings of these variants; one that this text cannot train has none."""
-    jobs = {cell.variant: cell.pretrain for cell in plan.cells if cell.study.name == study.name}
-    return {name: job for name in dict.fromkeys(names) if isinstance(job := jobs.get(name), Pretrain)}
+    jobs = {cell.variant: cell.pretraining for cell in plan.cells_of[study.name]}
+    return {name: jobs[name] for name in dict.fromkeys(names) if name in jobs}
 
 
 def _seconds(
-    study: Study, jobs: Mapping[str, Pretrain], store: Store, machine: Machine, tell: Callable[[str], object]
+    study: Study, jobs: Mapping[str, Pretrained], store: Store, machine: Machine, tell: Callable[[str], object]
 ) -> dict[str, float]:
     """The seconds of the pre-training of each variant; empty, with a warning, if they cannot be timed."""
     if not all(job.steps for job in jobs.values()):
@@ -93,13 +92,13 @@ def _seconds(
     return dict(zip(jobs, found, strict=True))
 
 
-def _steps(job: Pretrain, seconds: float, given: float) -> int:
+def _steps(job: Pretrained, seconds: float, given: float) -> int:
     """As many steps of a pre-training as take the time that is given."""
     return max(1, round(given * job.steps / seconds))
 
 
-def _speeds(study: Study, jobs: Mapping[str, Pretrain], seconds: Mapping[str, float]) -> dict[str, float]:
+def _speeds(study: Study, jobs: Mapping[str, Pretrained], seconds: Mapping[str, float]) -> dict[str, float]:
     """Tokens a second of each variant, as a multiple of those of the one whose published speed is 1."""
-    rates = {name: work(job).tokens / seconds[name] for name, job in jobs.items() if name in study.speeds}
+    rates = {name: job.work().tokens / seconds[name] for name, job in jobs.items() if name in study.speeds}
     unit = rates.get(next(name for name, speed in study.speeds.items() if speed == 1))
     return {name: round(rate / unit, 3) for name, rate in rates.items()} if unit else {}

@@ -6,8 +6,8 @@ import os
 
 import pytest
 
-from bertlab.estimates.times import Recorded, _same_machine, similarity
-from bertlab.lab.jobs import ImportCheckpoint, Measure, PrepareCorpus, Pretrain
+from bertlab.estimates.history import History, _same_machine
+from bertlab.lab.jobs import CheckpointImport, CorpusPreparation, Evaluation, Pretraining
 from bertlab.lab.plan import Request, make
 from bertlab.lab.scales import find
 from bertlab.lab.studies import find as study
@@ -28,7 +28,7 @@ def finish(store, job, times, science=None, **numerics):
     work = store.work(job.kind, job.id)
     lines = [json.dumps({"stage": stage, "step": 0, "seconds": seconds}) for stage, seconds in times]
     (work / "timing.jsonl").write_text("\n".join(lines) + "\n")
-    (work / "recipe.json").write_text(json.dumps({"science": science or job.science()}))
+    (work / "recipe.json").write_text(json.dumps({"science": science or job.definition()}))
     numerics = {"torch": "2", "device": "cpu", "precision": "fp32", "threads": 1} | numerics
     environment = {"numerics": numerics, "processor": processor(), "cores": os.cpu_count()}
     (work / "environment.json").write_text(json.dumps(environment))
@@ -42,37 +42,37 @@ def store(planned, machine, tmp_path):
     store = Store(tmp_path / "runs")
     store.prepare()
     for job in planned:
-        if isinstance(job, PrepareCorpus) or (job.seed if isinstance(job, Pretrain) else job.pretrain.seed):
+        if isinstance(job, CorpusPreparation) or (job.seed if isinstance(job, Pretraining) else job.pretraining.seed):
             continue
         times = [("train", 20.0), ("evaluate", 1.0), ("train", 20.0), ("evaluate", 2.0)]
-        if isinstance(job, Measure):
+        if isinstance(job, Evaluation):
             times = [(job.kind, 7.0 if job.kind == "finetune" else 4.0)]
         finish(store, job, times)
     return store
 
 
 def test_measurements_of_the_same_checkpoint_are_similar(planned, store, machine):
-    given = ImportCheckpoint(Checkpoint("sha256:1", "bert"))
-    finish(store, given, [("import", 1.0)], given.science() | {"recipe": science(planned[1].recipe)})
-    first = dataclasses.replace(next(job for job in planned if isinstance(job, Measure)), pretrain=given)
+    given = CheckpointImport(Checkpoint("sha256:1", "bert"))
+    finish(store, given, [("import", 1.0)], given.definition() | {"recipe": science(planned[1].recipe)})
+    first = dataclasses.replace(next(job for job in planned if isinstance(job, Evaluation)), pretrained=given)
     finish(store, first, [("finetune", 9.0)])
-    recorded = Recorded(store, machine)
+    recorded = History(store, machine)
     assert recorded.seconds(dataclasses.replace(first, finetune_seed=5)) == 9.0
-    other = ImportCheckpoint(Checkpoint("sha256:2", "bert"))
-    assert recorded.seconds(dataclasses.replace(first, pretrain=other)) is None
+    other = CheckpointImport(Checkpoint("sha256:2", "bert"))
+    assert recorded.seconds(dataclasses.replace(first, pretrained=other)) is None
 
 
 def test_a_finished_run_on_several_devices_took_the_time_of_each(planned, machine, tmp_path):
     store = Store(tmp_path / "group")
     store.prepare()
-    job = next(job for job in planned if isinstance(job, Pretrain))
+    job = next(job for job in planned if isinstance(job, Pretraining))
     finish(store, job, [("train", 40.0)], processes=8)
-    recorded = Recorded(store, machine)
+    recorded = History(store, machine)
     assert (recorded.seconds(job), recorded.seconds(job, 8)) == (320.0, 40.0)
 
 
 def test_finished_runs_tell_of_those_alike(planned, store, machine):
-    recorded = Recorded(store, machine)
+    recorded = History(store, machine)
     corpus, *others = planned
     assert recorded.seconds(corpus) is None
     assert {(job.kind, recorded.seconds(job)) for job in others} == {
@@ -83,38 +83,38 @@ def test_finished_runs_tell_of_those_alike(planned, store, machine):
 
 
 def test_a_longer_training_takes_longer(planned, store, machine):
-    job = next(job for job in planned if isinstance(job, Pretrain))
+    job = next(job for job in planned if isinstance(job, Pretraining))
     schedule = dataclasses.replace(job.recipe.schedule, steps=100, peak_lr=1e-4)
     longer = dataclasses.replace(job, recipe=dataclasses.replace(job.recipe, schedule=schedule))
-    assert Recorded(store, machine).seconds(longer) == 100 * 2 + 3
+    assert History(store, machine).seconds(longer) == 100 * 2 + 3
 
 
 @pytest.mark.parametrize("change", [{"threads": 2}, {"precision": "bf16"}])
 def test_runs_that_were_computed_otherwise_say_nothing(planned, store, machine, change):
-    recorded = Recorded(store, dataclasses.replace(machine, **change))
+    recorded = History(store, dataclasses.replace(machine, **change))
     finished, other = (
-        next(job for job in planned if isinstance(job, Pretrain) and job.seed == seed) for seed in (0, 1)
+        next(job for job in planned if isinstance(job, Pretraining) and job.seed == seed) for seed in (0, 1)
     )
     assert recorded.seconds(finished) == 43.0  # but for themselves
     assert recorded.seconds(other) is None
 
 
 def test_trainings_that_are_not_compiled_say_nothing_of_those_that_are(planned, store, machine, monkeypatch):
-    other = next(job for job in planned if isinstance(job, Pretrain) and job.seed == 1)
-    assert Recorded(store, machine).seconds(other) == 43.0
+    other = next(job for job in planned if isinstance(job, Pretraining) and job.seed == 1)
+    assert History(store, machine).seconds(other) == 43.0
     monkeypatch.setattr(Machine, "compiles", lambda machine, recipe: True)
-    assert Recorded(store, machine).seconds(other) is None
+    assert History(store, machine).seconds(other) is None
 
 
 @pytest.mark.parametrize("change", ["processor", "cores"])
 def test_runs_of_another_machine_say_nothing(planned, store, machine, monkeypatch, change):
-    other = next(job for job in planned if isinstance(job, Pretrain) and job.seed == 1)
-    assert Recorded(store, machine).seconds(other) == 43.0
+    other = next(job for job in planned if isinstance(job, Pretraining) and job.seed == 1)
+    assert History(store, machine).seconds(other) == 43.0
     if change == "processor":
-        monkeypatch.setattr("bertlab.estimates.times.processor", lambda: "another")
+        monkeypatch.setattr("bertlab.estimates.history.processor", lambda: "another")
     else:
         monkeypatch.setattr(os, "cpu_count", lambda: 1000)
-    assert Recorded(store, machine).seconds(other) is None
+    assert History(store, machine).seconds(other) is None
 
 
 @pytest.mark.parametrize(
@@ -129,16 +129,16 @@ def test_runs_on_a_gpu_tell_of_the_same_gpu_in_the_same_precision(monkeypatch, d
 
 def test_linguistic_spans_take_no_time_in_training(machine, tmp_path):
     jobs = make(Request(studies=(study("spans"),), scale=find("smoke")), machine).jobs
-    assert len({similarity(job, machine) for job in jobs if isinstance(job, PrepareCorpus)}) == 2
-    models = [job for job in jobs if isinstance(job, Pretrain)]
-    assert len({similarity(job, machine) for job in models}) == 2  # subword tokens have no evaluation of their own
-    tasks = {job.data.name for job in jobs if isinstance(job, Measure)}
-    assert len({similarity(job, machine) for job in jobs if isinstance(job, Measure)}) == len(tasks)
+    assert len({job.similar_to(machine) for job in jobs if isinstance(job, CorpusPreparation)}) == 2
+    models = [job for job in jobs if isinstance(job, Pretraining)]
+    assert len({job.similar_to(machine) for job in models}) == 2  # subword tokens have no evaluation of their own
+    tasks = {job.data.name for job in jobs if isinstance(job, Evaluation)}
+    assert len({job.similar_to(machine) for job in jobs if isinstance(job, Evaluation)}) == len(tasks)
     store = Store(tmp_path / "annotated")
     store.prepare()
     done = next(job for job in models if job.recipe.annotated)
     finish(store, done, [("train", 40.0)])
-    recorded = Recorded(store, machine)
+    recorded = History(store, machine)
     assert len({recorded.seconds(job) for job in models if job.recipe.annotated}) == 1, "a finished one tells of others"
     again = dataclasses.replace(done, recipe=dataclasses.replace(done.recipe, seed=1))
     assert recorded.seconds(again) == 40.0

@@ -7,10 +7,10 @@ import pytest
 import torch
 
 from bertlab.errors import BadInput
-from bertlab.estimates import measure
-from bertlab.estimates.estimate import JOB_SECONDS
-from bertlab.estimates.measure import StepTimer
-from bertlab.estimates.times import Trials
+from bertlab.estimates import microbenchmark
+from bertlab.estimates.cost import JOB_SECONDS
+from bertlab.estimates.history import Trials
+from bertlab.estimates.microbenchmark import StepTimer
 from bertlab.inputs.batches import Batches
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.scales import find
@@ -23,7 +23,7 @@ from bertlab.training import pretraining
 def clock(monkeypatch):
     """A clock that the test moves."""
     now = [0.0]
-    monkeypatch.setattr(measure.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(microbenchmark.time, "perf_counter", lambda: now[0])
     return now
 
 
@@ -33,7 +33,7 @@ def stopped(timer, clock, seconds, total):
         clock[0] += step
         try:
             timer(number, total, "pre-training")
-        except measure._Timed:
+        except microbenchmark._Timed:
             return number
     raise AssertionError("it did not stop")
 
@@ -65,7 +65,7 @@ def timed(monkeypatch):
         seen.append((recipe, machine))
         return 1.0
 
-    monkeypatch.setattr(measure, "step_seconds", train)
+    monkeypatch.setattr(microbenchmark, "step_seconds", train)
     return seen
 
 
@@ -73,7 +73,7 @@ def test_a_plan_times_large_steps_on_fewer_sequences(corpus, machine, tmp_path, 
     """A step of 8 sequences would take this machine long: it is timed with 2, and takes four times as long."""
     seen = timed(monkeypatch)
     recipe = find("smoke").recipe
-    speed = measure.flops_per_second(recipe, corpus, tmp_path, machine, 1.0)
+    speed = microbenchmark.flops_per_second(recipe, corpus, tmp_path, machine, 1.0)
     assert [each.schedule.batch_size for each, _ in seen] == [2]
     assert [each.schedule.steps for each, _ in seen] == [recipe.schedule.steps]  # compiled as the whole one would be
     assert speed == cost.flops(recipe) / (4 * recipe.schedule.steps)
@@ -84,7 +84,7 @@ def test_phases_count_by_their_steps(corpus, machine, tmp_path, monkeypatch):
     recipe = find("smoke").recipe
     inputs = dataclasses.replace(recipe.inputs, phase2_length=64, phase2_share=0.5)
     recipe = dataclasses.replace(recipe, inputs=inputs)
-    speed = measure.flops_per_second(recipe, corpus, tmp_path, machine, 1e15)
+    speed = microbenchmark.flops_per_second(recipe, corpus, tmp_path, machine, 1e15)
     assert [each.inputs.length for each, _ in seen] == [32, 64]
     assert speed == cost.flops(recipe) / recipe.schedule.steps
 
@@ -94,17 +94,17 @@ def test_trials_train_on_any_text(corpus, machine, tmp_path, monkeypatch):
     seen = timed(monkeypatch)
     recipe = find("smoke").recipe
     recipe = dataclasses.replace(recipe, inputs=dataclasses.replace(recipe.inputs, corpora=2))
-    measure.flops_per_second(recipe, corpus, tmp_path, machine, 1e15)
+    microbenchmark.flops_per_second(recipe, corpus, tmp_path, machine, 1e15)
     assert Batches(seen[0][0], corpus).sequences_in(0) > 0
     with pytest.raises(BadInput, match="and the number of corpora is 1"):
         Batches(recipe, corpus)
 
 
 def test_throughput_is_that_of_the_scales_own_batch(corpus, machine, tmp_path, monkeypatch):
-    monkeypatch.setattr(measure, "peak", lambda machine: 1.0)  # so slow that a plan takes fewer
+    monkeypatch.setattr(microbenchmark, "peak", lambda machine: 1.0)  # so slow that a plan takes fewer
     made = weakref.WeakSet()
     monkeypatch.setattr(pretraining.PretrainingModule, "on_fit_start", lambda self: made.add(self.model))
-    found = measure.throughput(find("smoke").recipe, corpus, tmp_path, machine)
+    found = microbenchmark.throughput(find("smoke").recipe, corpus, tmp_path, machine)
     assert found.sequences_per_step == 8
     assert found.share_of_peak == found.flops_per_second
     assert not made  # a plan of large models times many, one after the other
@@ -114,7 +114,7 @@ def test_the_peak_multiplies_random_entries(machine, monkeypatch):
     seen = []
     product = torch.nn.functional.linear
     monkeypatch.setattr(torch.nn.functional, "linear", lambda *given: seen.append(given) or product(*given))
-    assert measure.peak(machine, (64, 32, 16)) > 0
+    assert microbenchmark.peak(machine, (64, 32, 16)) > 0
     left, right = seen[0]
     assert min(left.std(), right.std()) > 0.5
 
@@ -127,7 +127,7 @@ def test_a_model_whose_trial_would_take_minutes_is_not_tried(machine, tmp_path, 
     recipe = job.recipe
     flops = 2 * recipe.inputs.length * cost.flops_per_token(recipe)
     for peak, tried in ((flops / 4 / 0.3 * 1.01, True), (flops / 4 / 0.3 * 0.99, False)):
-        monkeypatch.setattr(measure, "peak", lambda machine, peak=peak: peak)
+        monkeypatch.setattr(microbenchmark, "peak", lambda machine, peak=peak: peak)
         trials = Trials(Store(tmp_path / "runs"), machine, tmp_path)
         seconds = trials.seconds(job)
         assert len(seen) == 1
@@ -138,7 +138,7 @@ def test_a_model_whose_trial_would_take_minutes_is_not_tried(machine, tmp_path, 
 def test_trials_time_each_shape_once(machine, tmp_path, monkeypatch):
     """Both seeds of two variants: two trials, and measurements take their FLOPs at the speed of these."""
     seen = timed(monkeypatch)
-    monkeypatch.setattr(measure, "peak", lambda machine: 1e12)
+    monkeypatch.setattr(microbenchmark, "peak", lambda machine: 1e12)
     request = plan.Request(
         studies=(studies.find("masking"),),
         scale=scales.find("smoke"),

@@ -5,9 +5,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from statistics import fmean
 
-from bertlab.estimates import measure
-from bertlab.estimates.estimate import JOB_SECONDS, Seconds, gpu_seconds, text_bytes, wall_seconds, work
-from bertlab.lab.jobs import ImportCheckpoint, Job, Measure, PrepareCorpus, Pretrain, per_group
+from bertlab.estimates import microbenchmark
+from bertlab.estimates.cost import JOB_SECONDS, Seconds, gpu_seconds, wall_seconds
+from bertlab.lab.jobs import Job
+from bertlab.lab.jobs.lists import per_group
 from bertlab.machine import Machine
 
 LEAST_SECONDS = 3.0
@@ -35,11 +36,11 @@ class _Running:
 
 
 @dataclass
-class Remaining:
+class Eta:
     """The time until all of some jobs have ended.
 
-    The time of a job is that of similar finished runs (`known`), else follows from its operations and the speed of the
-    jobs of its kind that have ended, else of all pre-trainings so far, else is its guess.
+    The time of a job is that of similar finished runs (`known`), else follows from its FLOPs and the speed of the jobs
+    of its kind that have ended, else of all pre-trainings so far, else is its guess.
     """
 
     jobs: dict[str, Job]
@@ -47,8 +48,8 @@ class Remaining:
     machine: Machine
     known: dict[str, float]
     """The time of jobs on one device by id, where there are similar finished runs."""
-    operations: dict[str, float]
-    """The operations of the others, where they can be counted before they run."""
+    flops: dict[str, float]
+    """The FLOPs of the others, where they can be counted before they run."""
     guesses: dict[str, float] = field(default_factory=dict)
     """The time of jobs on one device by id: from the bytes of a text, the pace of other jobs, or the machine's peak."""
     guessed: bool = False
@@ -56,27 +57,29 @@ class Remaining:
     clock: Callable[[], float] = time.monotonic
     running: dict[str, _Running] = field(default_factory=dict)
     ended: dict[str, list[tuple[float, float]]] = field(default_factory=dict)
-    """Operations and seconds of jobs by kind."""
+    """FLOPs and seconds of jobs by kind."""
 
     @classmethod
-    def of(cls, jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> "Remaining":
-        """Of pending jobs, whose tasks have been read, with the times of finished runs."""
-        known = {job.id: found for job in jobs if (found := seconds(job, 1)) is not None}
-        trained = [job for job in jobs if isinstance(job.pretrain if isinstance(job, Measure) else job, Pretrain)]
-        work_of = per_group(work)
-        operations = {job.id: work_of(job).flops for job in trained if job.id not in known}
-        texts = {job.id: text_bytes(job) for job in jobs if isinstance(job, PrepareCorpus)}
-        guesses = {job_id: JOB_SECONDS + size / TEXT_SPEED for job_id, size in texts.items()}
+    def of_pending(cls, jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> "Eta":
+        """The time of pending jobs, whose tasks have been read, by the times of finished runs."""
+        known = {job.id: time for job in jobs if (time := seconds(job, 1)) is not None}
+        counted = [job for job in jobs if job.pretraining and job.pretraining.recipe]
+        flops_of = per_group(lambda job: job.work().flops)
+        flops = {job.id: flops_of(job) for job in counted if job.id not in known}
+        similar = [job for job in counted if job.id in known and flops_of(job)]
+        known |= {run_id: JOB_SECONDS for run_id, number in flops.items() if not number}
+        texts = {job.id: text.bytes for job in jobs if job.preparation and (text := job.work().text)}
+        guesses = {job.id: JOB_SECONDS + texts.get(job.id, 0) / TEXT_SPEED for job in jobs if job.preparation}
         large = any(not 0 < size < LARGE for size in texts.values())  # 0 on the Hub, where it is unknown
-        if similar := [job for job in trained if job.id in known]:
-            pace = sum(known[job.id] for job in similar) / max(1.0, sum(work_of(job).flops for job in similar))
-            guesses |= {run_id: pace * each for run_id, each in operations.items()}
-        elif large and operations and not machine.starts_ray:  # its workers may be on other machines
+        if similar:
+            pace = sum(known[job.id] for job in similar) / max(1.0, sum(map(flops_of, similar)))
+            guesses |= {run_id: pace * number for run_id, number in flops.items()}
+        elif large and flops and not machine.starts_ray:  # its workers may be on other machines
             machine.check()
             one = machine if machine.is_single_process else machine.per_worker()
-            seconds_of = gpu_seconds(measure.peak(one), machine.runs_per_gpu)
-            guesses |= {job.id: seconds_of(job, 1) or 0.0 for job in jobs if job.id in operations}
-        return cls({job.id: job for job in jobs}, machine, known, operations, guesses)
+            seconds_of = gpu_seconds(microbenchmark.peak(one), machine.runs_per_gpu)
+            guesses |= {job.id: seconds_of(job, 1) or 0.0 for job in jobs if job.id in flops}
+        return cls({job.id: job for job in jobs}, machine, known, flops, guesses)
 
     def begin(self, job: Job) -> None:
         """A job begins, perhaps again."""
@@ -84,8 +87,8 @@ class Remaining:
         self.running[job.id] = _Running(self.clock())
 
     def at(self, job: Job, share: float) -> None:
-        """A pre-training has taken a share of its steps, or a share of a text is tokenised."""
-        if job.id in self.running and isinstance(job, Pretrain | PrepareCorpus):
+        """A job has got so far: counts for a `steady` one."""
+        if job.id in self.running and job.steady:
             self.running[job.id].last = share, self.clock()
             self.running[job.id].first = self.running[job.id].first or self.running[job.id].last
 
@@ -96,7 +99,7 @@ class Remaining:
         if run is not None and done:
             spent = self.clock() - run.began
             before = run.first[0] if run.first else 0.0  # where it went on from a checkpoint
-            self.ended.setdefault(job.kind, []).append(((1.0 - before) * self.operations.get(job.id, 0.0), spent))
+            self.ended.setdefault(job.kind, []).append(((1.0 - before) * self.flops.get(job.id, 0.0), spent))
 
     def seconds(self) -> float | None:
         """The time until all jobs have ended; None as long as the time of one is unknown."""
@@ -111,24 +114,23 @@ class Remaining:
         whole = self._whole(job, devices)
         if whole is None or run is None:
             return whole
-        share = run.last[0] if isinstance(job, Pretrain) else (self.clock() - run.began) / max(whole, 1e-9)
+        share = run.last[0] if run.first else (self.clock() - run.began) / max(whole, 1e-9)
         return max(0.0, 1.0 - share) * whole
 
     def _whole(self, job: Job, devices: int) -> float | None:
         """The time of a job from its begin to its end."""
         if job.id in self.known:
             return self.known[job.id] / devices
-        if isinstance(job, ImportCheckpoint) or (isinstance(job, Pretrain) and not job.steps):
-            return JOB_SECONDS
         alike = self.ended.get(job.kind, [])
-        done = [each for each in alike or self.ended.get("pretrain", []) if each[0]]
+        trained = self.ended.get(job.pretraining.kind, []) if job.pretraining else []
+        done = [(flops, spent) for flops, spent in alike or trained if flops]
         if not alike:
             for run_id, run in self.running.items():
                 gained, spent = run.gained
-                done.append((gained * self.operations.get(run_id, 0.0), spent if self.operations.get(run_id) else 0.0))
-        counted = sum(operations for operations, _ in done)
-        if job.id in self.operations and counted:
-            return self.operations[job.id] * sum(seconds for _, seconds in done) / counted
+                done.append((gained * self.flops.get(run_id, 0.0), spent if self.flops.get(run_id) else 0.0))
+        counted = sum(flops for flops, _ in done)
+        if job.id in self.flops and counted:
+            return self.flops[job.id] * sum(seconds for _, seconds in done) / counted
         if alike:
             return fmean(seconds for _, seconds in alike)
         if job.id not in self.guesses:

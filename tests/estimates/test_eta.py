@@ -4,13 +4,15 @@ import dataclasses
 
 import pytest
 
-from bertlab.estimates import remaining
-from bertlab.estimates.estimate import JOB_SECONDS, gpu_seconds
-from bertlab.estimates.remaining import TEXT_SPEED, Remaining
-from bertlab.lab.jobs import PrepareCorpus, Pretrain
+from bertlab.estimates import eta
+from bertlab.estimates.cost import JOB_SECONDS, gpu_seconds
+from bertlab.estimates.eta import TEXT_SPEED, Eta
+from bertlab.lab.jobs import CorpusPreparation, Pretraining
+from bertlab.lab.jobs.base import Text, Work
 from bertlab.lab.scales import find
 from bertlab.machine import Machine
 from bertlab.recipe import cost
+from bertlab.text.tokenizers import WordPiece
 
 
 class Clock:
@@ -23,10 +25,16 @@ class Clock:
 def jobs(*steps):
     """Pre-trainings of some steps."""
     recipe = find("smoke").recipe
-    corpus = PrepareCorpus(recipe.corpus, recipe.tokenizer, ())
+    corpus = CorpusPreparation(recipe.corpus, recipe.tokenizer, ())
     made = (dataclasses.replace(recipe.schedule, steps=number) for number in steps)
     recipes = [dataclasses.replace(recipe, seed=seed, schedule=each) for seed, each in enumerate(made)]
-    return [Pretrain(each, corpus, "study-variant") for each in recipes]
+    return [Pretraining(each, corpus, "study-variant") for each in recipes]
+
+
+def text_of(monkeypatch, size):
+    """Every corpus is of a text of this many bytes."""
+    work = Work(text=Text(size, WordPiece(), None, ""))
+    monkeypatch.setattr(CorpusPreparation, "work", lambda job: work)
 
 
 @pytest.fixture
@@ -34,7 +42,7 @@ def started():
     """The time left of some jobs, with a clock at 0."""
 
     def start(made, known=lambda job, devices: None, workers=0):
-        found = Remaining.of(made, Machine(workers=workers, threads=1), known)
+        found = Eta.of_pending(made, Machine(workers=workers, threads=1), known)
         found.clock = Clock()
         return found
 
@@ -100,7 +108,7 @@ def test_a_job_without_a_result_is_not_waited_for(started):
 
 
 def test_a_corpus_takes_the_time_of_its_bytes_until_it_shows_its_speed(started, monkeypatch):
-    monkeypatch.setattr(remaining, "text_bytes", lambda job: 6_000_000)
+    text_of(monkeypatch, 6_000_000)
     (one,) = jobs(1000)
     left = started([one.corpus, one], lambda job, devices: 60.0 if job == one else None)
     left.begin(one.corpus)
@@ -114,8 +122,8 @@ def test_a_corpus_takes_the_time_of_its_bytes_until_it_shows_its_speed(started, 
 
 @pytest.mark.parametrize(("size", "guessed"), [(23_000_000, False), (25_000_000, True), (0, True)])
 def test_while_a_large_corpus_is_prepared_the_speed_of_training_is_a_guess(started, monkeypatch, size, guessed):
-    monkeypatch.setattr(remaining, "text_bytes", lambda job: size)
-    monkeypatch.setattr(remaining.measure, "peak", lambda machine: 1e9)
+    text_of(monkeypatch, size)
+    monkeypatch.setattr(eta.microbenchmark, "peak", lambda machine: 1e9)
     (one,) = jobs(1000)
     corpus = one.corpus
     left = started([corpus, one])

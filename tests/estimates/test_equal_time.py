@@ -5,10 +5,9 @@ import dataclasses
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.estimates import measure, timing
-from bertlab.estimates.estimate import work
-from bertlab.estimates.times import Trials
-from bertlab.estimates.timing import timed
+from bertlab.estimates import equal_time, microbenchmark
+from bertlab.estimates.equal_time import timed
+from bertlab.estimates.history import Trials
 from bertlab.lab import scales, studies
 from bertlab.lab.plan import Request, make
 from bertlab.lab.record import records
@@ -38,13 +37,13 @@ def takes(monkeypatch):
         def in_turn(_, jobs):
             return [job.steps * each for job, each in zip(jobs, seconds, strict=True)] if seconds else None
 
-        monkeypatch.setattr(timing.Trials, "in_turn", in_turn)
+        monkeypatch.setattr(equal_time.Trials, "in_turn", in_turn)
 
     return set_to
 
 
 def steps(request, machine):
-    return {cell.variant: cell.pretrain.steps for cell in make(request, machine).cells if cell.study == STUDY}
+    return {cell.variant: cell.pretraining.steps for cell in make(request, machine).cells if cell.study == STUDY}
 
 
 def test_a_variant_gets_as_many_steps_as_take_the_time_of_the_baselines(store, machine, takes):
@@ -144,15 +143,15 @@ def test_one_variant_has_the_speed_1():
 
 def test_each_is_timed_at_its_best_in_turns(store, machine, monkeypatch, tmp_path):
     jobs = list(
-        {cell.pretrain.id: cell.pretrain for cell in make(REQUEST, machine).cells if cell.study == STUDY}.values()
+        {cell.pretraining.id: cell.pretraining for cell in make(REQUEST, machine).cells if cell.study == STUDY}.values()
     )
     speeds = iter((1e9, 2e9, 4e9, 1e9, 2e9, 5e9))  # of one and the other, three times
     monkeypatch.setattr(Trials, "_speed", lambda *_: next(speeds))
-    monkeypatch.setattr(measure, "peak", lambda *_: 1e11)
+    monkeypatch.setattr(microbenchmark, "peak", lambda *_: 1e11)
     first, second = Trials(store, machine, tmp_path).in_turn(jobs)
-    assert first == pytest.approx(work(jobs[0]).flops / 4e9)
-    assert second == pytest.approx(work(jobs[1]).flops / 5e9)
-    monkeypatch.setattr(measure, "peak", lambda *_: 1.0)
+    assert first == pytest.approx(jobs[0].work().flops / 4e9)
+    assert second == pytest.approx(jobs[1].work().flops / 5e9)
+    monkeypatch.setattr(microbenchmark, "peak", lambda *_: 1.0)
     assert Trials(store, machine, tmp_path).in_turn(jobs) is None
 
 

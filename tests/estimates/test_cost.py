@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 from bertlab.adaptation import FineTuning
-from bertlab.estimates import estimate
-from bertlab.estimates.estimate import LAYER_SECONDS, gpu_seconds
-from bertlab.estimates.times import similarity
+from bertlab.estimates import cost as costs
+from bertlab.estimates.cost import LAYER_SECONDS, gpu_seconds
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.jobs import Measure, PrepareCorpus, Pretrain
+from bertlab.lab.jobs import CorpusPreparation, Evaluation, Pretraining, evaluation
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.machine import Machine
 from bertlab.objectives import MaskedLM
@@ -28,7 +27,7 @@ MASKING = studies.find("masking")
 
 def seconds(job, devices):
     """A corpus takes 10 s, a baseline 100, another pre-training 60, measurements 20 and 5."""
-    if isinstance(job, Pretrain):
+    if isinstance(job, Pretraining):
         return (100.0 if job.recipe.objective[0] == MaskedLM() else 60.0) / devices
     return TIMES[job.kind]
 
@@ -39,27 +38,27 @@ def made(machine, **changes):
 
 
 def test_one_device_takes_the_sum(machine):
-    assert estimate.wall_seconds(made(machine).jobs, machine, seconds) == 10 + 100 + 60 + 4 * 20 + 2 * 5
-    assert estimate.wall_seconds([], machine, seconds) == 0
+    assert costs.wall_seconds(made(machine).jobs, machine, seconds) == 10 + 100 + 60 + 4 * 20 + 2 * 5
+    assert costs.wall_seconds([], machine, seconds) == 0
 
 
 def test_two_workers_share_the_jobs(machine):
     """Text first; an even share of the other 250 s is longer than the longest chain, of 100 + 20 s."""
     both = dataclasses.replace(machine, workers=2, threads=0)
-    assert estimate.wall_seconds(made(machine).jobs, both, seconds) == 10 + 125
+    assert costs.wall_seconds(made(machine).jobs, both, seconds) == 10 + 125
     cluster = dataclasses.replace(both, cluster="auto")
-    assert estimate.wall_seconds(made(machine).jobs, cluster, seconds) == 10 + estimate.RAY_START_SECONDS + 125
+    assert costs.wall_seconds(made(machine).jobs, cluster, seconds) == 10 + costs.RAY_START_SECONDS + 125
 
 
 def test_four_gpus_are_two_for_each_of_two_trainings(machine):
     """The longest chain, 50 s of the baseline and 20 s of a measurement, is longer than an even share of all work."""
     four = dataclasses.replace(machine, gpus=4, threads=0)
-    start = 10 + estimate.RAY_START_SECONDS
-    assert estimate.wall_seconds(made(machine).jobs, four, seconds) == start + 50 + 20
+    start = 10 + costs.RAY_START_SECONDS
+    assert costs.wall_seconds(made(machine).jobs, four, seconds) == start + 50 + 20
 
 
 def test_an_unknown_time_makes_the_total_unknown(machine):
-    assert estimate.wall_seconds(made(machine).jobs, machine, lambda job, devices: None) is None
+    assert costs.wall_seconds(made(machine).jobs, machine, lambda job, devices: None) is None
 
 
 def test_kinds_and_studies(machine, tmp_path):
@@ -73,12 +72,12 @@ def test_kinds_and_studies(machine, tmp_path):
         measurements=[Measurement("MNLI", task="mnli")],
     )
     asked = made(machine, studies=(MASKING, other), only=("80/10/10", "0/0/100", "the same"), seeds=(0, 1))
-    found = estimate.estimate(asked, Store(tmp_path / "runs"), machine, seconds)
+    found = costs.estimate(asked, Store(tmp_path / "runs"), machine, seconds)
     assert found.done == dict.fromkeys(("corpus", "pretrain", "finetune", "features"), 0)
-    assert found.jobs["pretrain"].pretrainings == 4
+    assert found.jobs["pretrain"].counts["pretrainings"] == 4
     assert found.jobs["finetune"].seconds == 8 * 20
     to_do = found.to_do
-    assert (to_do.pretrainings, to_do.measurements, to_do.corpora) == (4, 12, 1)
+    assert to_do.counts == {"pretrainings": 4, "measurements": 12, "corpora": 1}
     assert to_do.seconds == 10 + 2 * (100 + 60 + 4 * 20 + 2 * 5)
 
 
@@ -86,23 +85,23 @@ def test_tokens_operations_and_disk(machine):
     """A pre-training: 20 steps of 8 sequences of 32 tokens, weights after 10 and after 20 steps. A fine-tuning: 10
     steps of 32 of the 64 examples, five passes; its predictions for 64 examples of each evaluated split."""
     jobs = made(machine).jobs
-    pretrain, finetune = (next(job for job in jobs if isinstance(job, kind)) for kind in (Pretrain, Measure))
-    found = estimate.amount([pretrain], machine, seconds)
+    pretrain, finetune = (next(job for job in jobs if isinstance(job, kind)) for kind in (Pretraining, Evaluation))
+    found = costs.cost([pretrain], machine, seconds)
     assert found.tokens == 20 * 8 * 32
     assert found.flops == cost.flops(pretrain.recipe)
     assert found.disk_bytes == 2 * cost.weight_bytes(pretrain.recipe)
-    found = estimate.amount([finetune], machine, seconds)
+    found = costs.cost([finetune], machine, seconds)
     assert 5 * 64 * 5 < found.tokens < 5 * 64 * 32
     forward = cost.encoder_flops_per_token(pretrain.recipe.model, 32)
     assert 3 * found.tokens * forward < found.flops < 3 * found.tokens * forward * 2
-    assert found.disk_bytes == estimate.MEASUREMENT_BYTES
-    assert estimate.amount([finetune], machine, seconds, read_tasks=False).flops == 0
+    assert found.disk_bytes == evaluation.KEPT_BYTES
+    assert costs.cost([finetune], machine, seconds, read_tasks=False).flops == 0
 
 
 def test_the_size_of_synthetic_text_is_known_before_it_is_written(machine):
-    (corpus,) = (job for job in made(machine).jobs if isinstance(job, PrepareCorpus))
+    (corpus,) = (job for job in made(machine).jobs if isinstance(job, CorpusPreparation))
     (located,) = corpus.located
-    assert estimate.text_bytes(corpus) == pytest.approx(sum(map(len, sources.documents(located))), rel=0.02)
+    assert corpus.work().text.bytes == pytest.approx(sum(map(len, sources.documents(located))), rel=0.02)
 
 
 def test_operations_of_measurements():
@@ -122,15 +121,15 @@ def test_operations_of_measurements():
 def test_a_gpu_elsewhere_takes_what_its_peak_says(machine):
     """Two GPUs for two trainings: each takes its FLOPs at 30 % of the peak, and at least its steps' kernel launches."""
     jobs = made(machine).jobs
-    pretrain = next(job for job in jobs if isinstance(job, Pretrain))
+    pretrain = next(job for job in jobs if isinstance(job, Pretraining))
     taken = gpu_seconds(1e9)
     work, launching = cost.flops(pretrain.recipe), 20 * 5 * LAYER_SECONDS
-    assert taken(pretrain, 1) == pytest.approx(estimate.JOB_SECONDS + work / 0.3e9 + launching)
-    assert taken(pretrain, 4) == pytest.approx(estimate.JOB_SECONDS + work / 1.2e9 + launching)
+    assert taken(pretrain, 1) == pytest.approx(costs.JOB_SECONDS + work / 0.3e9 + launching)
+    assert taken(pretrain, 4) == pytest.approx(costs.JOB_SECONDS + work / 1.2e9 + launching)
     assert taken(jobs[0], 1) == 0
     # Three times the launches take as long as one run's; three times the operations take three times as long.
-    assert gpu_seconds(1e30, 3)(pretrain, 1) == pytest.approx(estimate.JOB_SECONDS + launching)
-    assert gpu_seconds(1.0, 3)(pretrain, 1) == pytest.approx(estimate.JOB_SECONDS + 3 * work / 0.3)
+    assert gpu_seconds(1e30, 3)(pretrain, 1) == pytest.approx(costs.JOB_SECONDS + launching)
+    assert gpu_seconds(1.0, 3)(pretrain, 1) == pytest.approx(costs.JOB_SECONDS + 3 * work / 0.3)
 
 
 def test_an_intermediate_task_costs_as_much_as_a_task(machine):
@@ -141,9 +140,9 @@ def test_an_intermediate_task_costs_as_much_as_a_task(machine):
         for first in ({}, {"conll2003": "entities"})
     )
     assert both.intermediate_task is not None
-    one, two = estimate.work(alone), estimate.work(both)
+    one, two = alone.work(), both.work()
     assert two.tokens == pytest.approx(2 * one.tokens, rel=0.2)
-    forward = cost.encoder_flops_per_token(estimate.recipe_of(both).model, both.settings.length)
+    forward = cost.encoder_flops_per_token(both.pretraining.recipe.model, both.settings.length)
     assert two.flops - one.flops == pytest.approx(3 * (two.tokens - one.tokens) * forward)
     taken = gpu_seconds(1e30)  # only kernel launches take time
     assert taken(both, 1) - taken(alone, 1) == pytest.approx(6 * 5 * LAYER_SECONDS)
@@ -151,11 +150,11 @@ def test_an_intermediate_task_costs_as_much_as_a_task(machine):
 
 def test_jobs_alike_take_as_long(machine):
     jobs = made(machine, only=(), seeds=(0, 1)).jobs
-    pretrainings = [job for job in jobs if isinstance(job, Pretrain)]
+    pretrainings = [job for job in jobs if isinstance(job, Pretraining)]
     # The baseline is evaluated under its own masking already, the others once more.
-    assert len({similarity(job, machine) for job in pretrainings}) == 2
-    measured = [job for job in jobs if isinstance(job, Measure)]
-    assert len({similarity(job, machine) for job in measured}) == 3
+    assert len({job.similar_to(machine) for job in pretrainings}) == 2
+    measured = [job for job in jobs if isinstance(job, Evaluation)]
+    assert len({job.similar_to(machine) for job in measured}) == 3
 
 
 def test_steps_of_a_training():
@@ -187,5 +186,5 @@ def test_a_synthetic_task_is_read_as_far_as_its_sizes_depend_on_it(machine, name
     parts = [part for part in (whole.train, whole.evaluation, whole.test) if part is not None]
     extents = [kinds.find(whole.kind).extent(part, 32, training=part is whole.train) for part in parts]
     expected = [(len(part), *extent) for part, extent in zip(parts, extents, strict=True)]
-    assert estimate._sizes(located, False, 32) == expected
+    assert evaluation._sizes(located, False, 32) == expected
     assert len(whole.evaluation) > len(data.read(located, 10).evaluation) == 10

@@ -1,0 +1,305 @@
+"""The protocol of jobs: all that plans, scheduler, estimates and stores ask of one, whatever its kind.
+
+A job is a frozen value whose id depends only on its definition. `run` fills a working directory of the store and
+returns the result, which the store then seals.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bertlab.errors import BadInput
+from bertlab.recipe.identity import canonical, identity
+
+if TYPE_CHECKING:
+    from bertlab.adaptation import Adaptation
+    from bertlab.lab.study_file import Code
+    from bertlab.machine import Machine
+    from bertlab.progress import Progress
+    from bertlab.recipe import Recipe, Tokenizer
+    from bertlab.store.run import Run
+    from bertlab.store.runs import Store
+    from bertlab.tasks.locate import LocatedTask
+
+KINDS: dict[str, type[Job]] = {}
+"""The class of each kind of job, in the order of their definitions."""
+
+
+@dataclass(frozen=True)
+class Text:
+    """The text that a job prepares."""
+
+    bytes: int
+    """0 for text on the Hub, whose size is unknown."""
+    tokenizer: Tokenizer
+    vocabulary: Path | None
+    """The vocabulary file, if one is given."""
+    annotator: str
+    """What marks linguistic spans in it."""
+
+
+@dataclass(frozen=True)
+class TextNotes:
+    """What a plan says of the text that a job prepares."""
+
+    facts: dict[str, Any]
+    """See `text.facts`."""
+    files: str
+    """The names of the files that are read, where others are not."""
+    doubts: list[str]
+    """About how it is laid out."""
+
+
+@dataclass(frozen=True)
+class Work:
+    """What a job computes."""
+
+    tokens: float = 0.0
+    """Trained on, counted again in every epoch."""
+    flops: float = 0.0
+    steps: int = 0
+    """Updates."""
+    layers: int = 0
+    """Layers of the model, which a step computes one after the other."""
+    text: Text | None = None
+
+
+@dataclass(frozen=True)
+class Storage:
+    """The bytes that a job takes."""
+
+    kept: float = 0.0
+    """On the disk, by its finished run."""
+    working: float = 0.0
+    """On the disk beside, while it runs."""
+    memory: int = 0
+    """On a device: weights, gradients and moments in fp32."""
+
+
+class Job(ABC):
+    """A job. A subclass names its kinds, each of which is a folder of the store, and says what differs from a small
+    job that needs no other job."""
+
+    kind: str
+    """The folder of its runs in a store."""
+    counted: str
+    """What `bertlab plan --json` counts it among, in the plural: `measurements`."""
+    preparation: bool = False
+    """Whether it prepares what other jobs read: the process of the command runs it, before there are workers, and
+    nobody runs it for jobs that are finished."""
+    resumes: bool = False
+    """Whether another attempt continues from a checkpoint in its working directory; it then times itself."""
+    steady: bool = False
+    """Whether its progress counts at an even pace from its begin to its end, so that the time left follows."""
+    finished: bool = False
+    """Whether it stands for a run of the store that no plan runs again."""
+    imports: tuple[str, ...] = ()
+    """Modules that take seconds to import."""
+    name: str = ""
+    """Its label without seeds."""
+    study: str = ""
+    """The first study that needs it."""
+    code: Code | None = None
+    """The study file that may change it."""
+    finetune_seed: int = 0
+    milestone: int = 100
+    """The percentage of the pre-training's steps after which it reads the weights."""
+    settings: Adaptation | None = None
+    """How it adapts a model to its task."""
+
+    def __init_subclass__(cls, *, kinds: Sequence[str] = (), **named: Any) -> None:
+        super().__init_subclass__(**named)
+        KINDS.update(dict.fromkeys(kinds, cls))
+
+    @property
+    @abstractmethod
+    def label(self) -> str:
+        """Its name in lists; the name of its run ends with it."""
+
+    @abstractmethod
+    def definition(self) -> dict[str, Any]:
+        """The data from which the id follows, as JSON."""
+
+    @abstractmethod
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Computes it in the directory `work`; returns the result.
+
+        If it is `distributed`, it also takes the `ProcessGroup` and the strategy of one process of several.
+        """
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the run."""
+        return identity(self.kind, **self.definition())
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Equal for jobs that differ in their seeds alone."""
+        return (self.id,)
+
+    @property
+    def needs(self) -> tuple[Job, ...]:
+        """The jobs that must finish before this one."""
+        return ()
+
+    @property
+    def pretraining(self) -> Pretrained | None:
+        """The pre-trained model on which it stands, itself for one."""
+        return None
+
+    @property
+    def seed(self) -> int:
+        """The pre-training seed."""
+        return self.pretraining.seed if self.pretraining else 0
+
+    @property
+    def tasks(self) -> tuple[LocatedTask, ...]:
+        """The tasks whose examples it reads; it is measured on the first one."""
+        return ()
+
+    @property
+    def steps(self) -> int:
+        """The number of updates, each of which takes equally long."""
+        return 0
+
+    @property
+    def distributed(self) -> bool:
+        """Whether several devices can share it, one process each."""
+        return False
+
+    def on(self, pretrained: Pretrained) -> Job:
+        """The same job on a pre-training that differs from its own in the seed alone."""
+        raise NotImplementedError
+
+    def labelled(self, label: str) -> Job:
+        """The same job with a label in place of its name."""
+        raise NotImplementedError
+
+    def value(self, split: str) -> dict[str, Any]:
+        """What the record of a study says of a value that it measures, on a split of its task."""
+        raise NotImplementedError
+
+    def check_prepared(self, prepared: Mapping[str, Run]) -> None:
+        """Raises `BadInput` if it cannot use what was `prepared` for it, runs by id."""
+        return
+
+    def describe_source(self, store: Store) -> TextNotes | None:
+        """What a plan says of the text that it prepares; None for a job that prepares none."""
+        return None
+
+    def describe_text(self, store: Store) -> dict[str, Any] | None:
+        """The facts of the prepared text on which it trains (see `text.facts`); None for a job that trains on none.
+
+        Raises `BadInput` if a loss has no targets in it.
+        """
+        return None
+
+    def describe_model(self) -> str:
+        """What a plan says of the model that it trains and of its schedule; empty for a job that pre-trains none."""
+        return ""
+
+    def work(self) -> Work:
+        """What it computes; may read examples and fetch a checkpoint. Does not depend on seeds."""
+        return Work()
+
+    def storage(self) -> Storage:
+        """The bytes that it takes; does not depend on seeds."""
+        return Storage()
+
+    def compiles(self, machine: Machine) -> bool:
+        """Whether its training is compiled."""
+        return False
+
+    def similar_to(self, machine: Machine) -> str:
+        """Equal for jobs that take equally long on a machine, or for each step equally long."""
+        model = self.pretraining
+        recipe = model.recipe if model else None
+        return self.similarity(self.definition(), recipe, model is not None and model.compiles(machine))
+
+    @classmethod
+    def similarity(cls, definition: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:
+        """`similar_to` of a job with this definition on a model of this recipe; None if that is not known."""
+        return canonical({name: value for name, value in definition.items() if name != "finetune_seed"})
+
+    @classmethod
+    def recipe_of(cls, definition: Mapping[str, Any]) -> Recipe | None:
+        """The recipe that a run with this definition trained."""
+        return None
+
+    @classmethod
+    def of_run(cls, run: Run) -> Pretrained:
+        """The job of a finished run that holds a pre-trained model. Raises `BadInput`."""
+        raise BadInput(f"run {run.id} holds no pre-trained model: name another")
+
+
+class Pretrained(Job):
+    """A job whose result is a pre-trained model. Its own value is measured on held-out text."""
+
+    counted = "pretrainings"
+    recipe: Recipe | None = None
+    """The recipe of the model; None if it is unknown until the files of the model are read."""
+    published: str = ""
+    """The name of the checkpoint that it is, if it was pre-trained elsewhere."""
+
+    @abstractmethod
+    def read_recipe(self) -> Recipe:
+        """The recipe, from the files of the model if that is necessary, which it may fetch."""
+
+    @property
+    def pretraining(self) -> Pretrained:
+        """Itself."""
+        return self
+
+    @property
+    def seed(self) -> int:
+        """The pre-training seed."""
+        return 0
+
+    @property
+    @abstractmethod
+    def cased(self) -> bool:
+        """Whether its tokens keep upper and lower case, as far as it is known."""
+
+    def saved(self, milestones: Sequence[int]) -> list[int]:
+        """Those of some milestones (per cent of the steps) at which it has weights, and the end; ascending."""
+        return [100]
+
+    def fitted(self, adaptation: Adaptation) -> Adaptation:
+        """An adaptation as it is on this model. Raises `BadInput` if it does not fit."""
+        return adaptation
+
+    @abstractmethod
+    def untrained(self) -> Pretrained:
+        """The same model with new weights. Raises `BadInput` if there is none."""
+
+    def with_seed(self, seed: int) -> Pretrained:
+        """The same pre-training with another seed; itself if it has none."""
+        return self
+
+    def on(self, pretrained: Pretrained) -> Pretrained:
+        """That model: its own value is measured on itself."""
+        return pretrained
+
+    def value(self, split: str) -> dict[str, Any]:
+        """That of a held-out text."""
+        text = "held-out text"
+        return {"content": "", "task": text, "dataset": text, "split": "held-out", "method": "pretraining"}
+
+
+def copied(job: Any, shared: Mapping[str, object], **changes: Any) -> Any:
+    """A copy of a job with other seeds, which has what is `shared` too and checks nothing again."""
+    copy = object.__new__(type(job))
+    fields = vars(copy)
+    fields.update(vars(job), **shared, **changes)
+    fields.pop("id", None)
+    return copy
+
+
+def without_none(**facts: Any) -> dict[str, Any]:
+    """The facts that are there."""
+    return {name: value for name, value in facts.items() if value is not None}

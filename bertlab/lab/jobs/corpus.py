@@ -1,0 +1,92 @@
+"""The job that tokenises a text."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import Any
+
+from bertlab import synthetic as microworld
+from bertlab.lab.jobs.base import Job, Storage, Text, TextNotes, Work, without_none
+from bertlab.lab.study_file import Code
+from bertlab.machine import Machine
+from bertlab.progress import Progress
+from bertlab.recipe import Corpus, Recipe, Tokenizer
+from bertlab.recipe.identity import identity, science
+from bertlab.store.runs import Store
+from bertlab.text import facts, tokens
+from bertlab.text.sources import Located
+
+KEPT_BYTES = 2 / 3
+"""Typical size of a tokenised corpus per byte of its text."""
+
+
+@dataclass(frozen=True)
+class CorpusPreparation(Job, kinds=("corpus",)):
+    """Tokenises text into a memory-mapped corpus, and trains its vocabulary."""
+
+    corpus: Corpus
+    tokenizer: Tokenizer
+    located: tuple[Located, ...] = field(compare=False)
+    vocabulary: Path | None = field(default=None, compare=False)
+    """The vocabulary file whose hash `tokenizer.given` holds."""
+    code: Code | None = None
+    """A study file that may change the corpus and what is trained on it."""
+    kind = "corpus"
+    counted = "corpora"
+    preparation = True
+    steady = True
+    imports = ("tokenizers", "sentencex")
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the corpus, which also depends on the version of the text code."""
+        return identity(self.kind, **self.definition(), text_version=tokens.TEXT_VERSION)
+
+    @property
+    def label(self) -> str:
+        """The sources and the size of the vocabulary."""
+        return f"{'+'.join(source.name for source in self.corpus.sources)}-{self.tokenizer.vocabulary}"
+
+    def definition(self) -> dict[str, Any]:
+        """The data from which the id follows."""
+        tokenizer = science(self.tokenizer, Recipe().tokenizer)
+        code = without_none(code=self.code and self.code.sha256)
+        return {"corpus": science(self.corpus), "tokenizer": tokenizer, **code}
+
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Tokenises the corpus into `work`."""
+        workers = 1 if self.code else machine.num_threads  # child processes do not run the study file
+        source = self.corpus, self.tokenizer, self.located
+        result = tokens.prepare(*source, work, vocabulary_file=self.vocabulary, workers=workers, progress=progress)
+        commits = {located.source.name: located.dataset.commit for located in self.located if located.dataset}
+        return {"status": "done", **result, **without_none(commits=commits or None)}
+
+    def describe_source(self, store: Store) -> TextNotes:
+        """All that is known if it is prepared, else the files and, if they are small, the documents."""
+        run, unit = store.get(self.id), self.corpus.documents
+        text = (run and run.result().get("text")) or _facts_before(self.located, unit)
+        return TextNotes(text, facts.names(self.located), facts.layout_doubts(self.located, unit))
+
+    def work(self) -> Work:
+        """The text."""
+        return Work(text=Text(_bytes(self.located), self.tokenizer, self.vocabulary, self.corpus.annotator))
+
+    def storage(self) -> Storage:
+        """The tokens, and a copy of the text while it is tokenised."""
+        size = _bytes(self.located)
+        return Storage(kept=KEPT_BYTES * size, working=size)
+
+
+def _bytes(located: Sequence[Located]) -> int:
+    """Bytes of a text; 0 if a part of it is on the Hub, where its size is unknown."""
+    if any(source.origin == "hub" for source in located):
+        return 0
+    files = sum(path.stat().st_size for source in located for path in source.files)
+    return files + sum(source.count for source in located) * microworld.BYTES // microworld.DOCUMENTS
+
+
+@lru_cache(maxsize=64)
+def _facts_before(located: Sequence[Located], unit: str) -> dict[str, Any]:
+    """The facts of sources before they are prepared; corpora that differ in their vocabularies share them."""
+    return facts.before(located, unit)

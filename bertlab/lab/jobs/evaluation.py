@@ -1,0 +1,292 @@
+"""The job that adapts a pre-trained model to a task and evaluates it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bertlab import synthetic as microworld
+from bertlab.adaptation import Adaptation
+from bertlab.errors import BadInput
+from bertlab.lab.jobs.base import Job, Pretrained, Storage, Work, copied, without_none
+from bertlab.lab.study_file import Code
+from bertlab.machine import Machine
+from bertlab.progress import Progress
+from bertlab.recipe import Recipe
+from bertlab.recipe.identity import MARK, canonical, filled, science, template
+from bertlab.store.predictions import PREDICTIONS, packed
+from bertlab.store.runs import Store
+from bertlab.store.writes import write
+from bertlab.tasks import kinds
+from bertlab.tasks.data import held_back, read, sampled
+from bertlab.tasks.kinds.base import SAMPLED
+from bertlab.tasks.locate import LocatedTask, content_of, splits_of
+from bertlab.tasks.task import Task, TaskData
+
+if TYPE_CHECKING:
+    from bertlab.training.finetuning import EvalResult, Outcome
+
+KEPT_BYTES = 200_000
+"""Typical size of the result and the predictions."""
+
+
+@dataclass(frozen=True)
+class Evaluation(Job, kinds=("finetune", "features")):
+    """Adapts a pre-trained model to a task and evaluates it."""
+
+    pretrained: Pretrained
+    data: LocatedTask
+    settings: Adaptation = field()
+    finetune_seed: int = 0
+    name: str = field(default="", compare=False)
+    """The first study, variant and measurement that need it."""
+    milestone: int = 100
+    """The percentage of the pre-training's steps after which its weights are measured."""
+    intermediate_task: LocatedTask | None = None
+    """A task on which all weights are trained first."""
+    held_back: bool = False
+    """Whether to evaluate on held-back training examples: a trial of the settings, not a result."""
+    code: Code | None = None
+    """A study file that may change the measurement."""
+    study: str = field(default="", compare=False)
+    """The first study that needs it."""
+    kind: str = field(init=False, compare=False)
+    """The kind of its runs, which its adaptation names."""
+    counted = "measurements"
+    imports = ("torch", "bertlab.training.finetuning")
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "kind", self.settings.runs)
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the run."""
+        return filled(self.template, str(self.finetune_seed), f'"{self.pretrained.id}"')
+
+    @cached_property
+    def template(self) -> tuple[str, ...]:
+        """What the id hashes, around the seed and the pre-training; equal for measurements that differ in these."""
+        return template(self.kind, **self.definition() | {"finetune_seed": MARK, "pretrain": MARK})
+
+    @cached_property
+    def group(self) -> tuple[str, ...]:
+        """Equal for measurements that differ in their seeds alone, and in that of the pre-training."""
+        return *self.template, *self.pretrained.group
+
+    def on(self, pretrained: Pretrained) -> Evaluation:
+        """The same measurement of another pre-training, which differs in its seed alone."""
+        copy: Evaluation = copied(self, {"template": self.template, "group": self.group}, pretrained=pretrained)
+        return copy
+
+    def with_seed(self, finetune_seed: int) -> Evaluation:
+        """The same measurement with another fine-tuning seed."""
+        shared = {"template": self.template, "group": self.group}
+        copy: Evaluation = copied(self, shared, finetune_seed=finetune_seed)
+        return copy
+
+    def labelled(self, label: str) -> Evaluation:
+        """The same measurement with another label before its seeds."""
+        return dataclasses.replace(self, name=label)
+
+    @property
+    def label(self) -> str:
+        """Study, variant, task and seeds."""
+        return f"{self.name}-seed{self.pretrained.seed}-finetune{self.finetune_seed}"
+
+    @property
+    def needs(self) -> tuple[Pretrained]:
+        """The model."""
+        return (self.pretrained,)
+
+    @property
+    def pretraining(self) -> Pretrained:
+        """The model."""
+        return self.pretrained
+
+    @property
+    def tasks(self) -> tuple[LocatedTask, ...]:
+        """The task, and the intermediate task if there is one."""
+        return (self.data,) if self.intermediate_task is None else (self.data, self.intermediate_task)
+
+    def definition(self) -> dict[str, Any]:
+        """The data from which the id follows; of the task, only the fields that change results."""
+        before = self.intermediate_task
+        return {
+            "pretrain": self.pretrained.id,
+            "data": self.data.content,
+            "task": _definition(self.data.task),
+            "settings": science(self.settings),
+            "finetune_seed": self.finetune_seed,
+            **without_none(
+                milestone=self.milestone if self.milestone < 100 else None,
+                intermediate_task=before and {"data": before.content, "task": _definition(before.task)},
+                held_back=self.held_back or None,
+                code=self.code and self.code.sha256,
+            ),
+        }
+
+    def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
+        """Trains, evaluates, and writes the predictions into `work`."""
+        from bertlab.training.finetuning import finetune
+        from bertlab.training.loggers import opened
+
+        defined = self._defined() if self.code else None
+        directory, before = store.get_verified(self.pretrained.id).path, self.intermediate_task
+        data = self._examples(machine)
+        fields = self.definition() | {"settings": science(self.settings, whole=True)}
+        with opened(self.kind, self.id, self.label, self.study, fields, store, machine) as loggers:
+            outcome = finetune(
+                directory,
+                data,
+                self.settings,
+                milestone=self.milestone,
+                seed=self.pretrained.seed,
+                finetune_seed=self.finetune_seed,
+                machine=machine,
+                progress=progress,
+                intermediate_task=None if before is None else read_task(before),
+                loggers=loggers,
+            )
+            for logger in loggers:
+                logger.log_result(outcome.steps, outcome.metrics)
+        lexical: list[dict[str, float]] = []
+        if not self.held_back:
+            evaluated = sampled(data, self.settings.max_eval_examples)
+            lexical = kinds.find(data.kind).lexical_floor(evaluated, self.settings.max_train_examples)
+        predictions = dict(outcome.predictions)
+        if outcome.test is not None:
+            predictions |= {f"test_{name}": values for name, values in outcome.test.predictions.items()}
+        write(work, PREDICTIONS, packed(predictions))
+        return self._result(outcome, lexical, data.unlabelled) | without_none(defined=defined)
+
+    def _examples(self, machine: Machine) -> TaskData:
+        """The examples of the task. Raises `BadInput` if those of a task in files have changed since the plan."""
+        for task in self.tasks:
+            if task.origin == "files" and content_of(task, machine) != task.content:
+                raise BadInput(f"the examples of task '{task.name}' have changed: give the same command again")
+        return held_back(read_task(self.data)) if self.held_back else read_task(self.data)
+
+    def _result(self, outcome: Outcome, lexical: list[dict[str, float]], unlabelled: int) -> dict[str, Any]:
+        """The result, with the metrics of a `lexical` baseline on each split and the number of `unlabelled` rows."""
+        task, before, tested = self.data.task, self.intermediate_task, None
+        if outcome.test is not None:
+            tested = {"split": task.test, "rows": outcome.test.examples, "metrics": outcome.test.metrics}
+            tested |= _floors(outcome.test, lexical, 1)
+        return {
+            "status": "collapsed" if outcome.collapsed else "done",
+            "task": self.data.name,
+            "dataset": task.dataset,
+            **without_none(commit=self.data.hub and self.data.hub.commit),
+            "split": "held back" if self.held_back else task.evaluation,
+            "method": self.settings.kind,
+            "trained_parameters": outcome.trained_parameters,
+            "metrics": outcome.metrics,
+            **_floors(outcome, lexical, 0),
+            **({"lexical_examples": outcome.train_examples} if lexical else {}),
+            "rows": {
+                "train": outcome.train_examples,
+                "evaluation": outcome.examples,
+                **without_none(unlabelled=unlabelled or None),
+            },
+            "steps": outcome.steps,
+            "milestone": self.milestone,
+            "pretrain_id": self.pretrained.id,
+            "pretrain_seed": self.pretrained.seed,
+            "finetune_seed": self.finetune_seed,
+            "settings": science(self.settings),
+            "length": self.settings.length,
+            "curve": outcome.curve,
+            **without_none(
+                intermediate_task=before and before.name,
+                intermediate_commit=before and before.hub and before.hub.commit,
+                test=tested,
+                threshold=outcome.threshold,
+            ),
+        }
+
+    def _defined(self) -> dict[str, Any]:
+        """What a report, which runs no study file, has to know of an adaptation that one defines."""
+        return {"settings": science(self.settings, whole=True), "description": str(self.settings.description)}
+
+    def value(self, split: str) -> dict[str, Any]:
+        """That of the evaluated or the test split."""
+        task = self.data.task
+        return {
+            "content": " after ".join(located.content for located in self.tasks),
+            "task": self.data.name,
+            "dataset": task.dataset,
+            "split": task.test if split == "test" else task.evaluation,
+            "method": self.settings.kind,
+        }
+
+    def work(self) -> Work:
+        """The epochs of training, on the intermediate task too, and the evaluation of the splits."""
+        recipe, settings = self.pretrained.read_recipe(), self.settings
+        _, *evaluation = _sizes(self.data, self.held_back, settings.length)
+        most = settings.max_eval_examples
+        evaluated = sum(min(most or count, count) * tokens for count, _, tokens in evaluation)
+        total = Work(layers=recipe.model.layers)
+        before = [(self.intermediate_task, False)] if self.intermediate_task else []
+        for located, back in [(self.data, self.held_back), *before]:
+            (count, encoded, tokens), *_ = _sizes(located, back, settings.length)
+            rows = min(settings.max_train_examples or count, count)
+            trained, examples = rows * tokens, max(1, round(rows * encoded))
+            steps = settings.steps(examples)
+            epochs = steps * settings.batch_size / examples
+            flops = settings.flops(recipe.model, trained, evaluated, epochs, causal=recipe.causal)
+            total = Work(total.tokens + epochs * trained, total.flops + flops, total.steps + steps, total.layers)
+            evaluated = 0.0  # an intermediate task is not evaluated
+        return total
+
+    def storage(self) -> Storage:
+        """Result and predictions."""
+        return Storage(kept=KEPT_BYTES)
+
+    @classmethod
+    def similarity(cls, definition: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:
+        """The same task and settings on models of one shape, with the same text for its vocabulary."""
+        if recipe is None:
+            return super().similarity(definition, recipe, compiled)
+        different = ("finetune_seed", "milestone", "pretrain")
+        same = {name: value for name, value in definition.items() if name not in different}
+        corpus = dataclasses.replace(recipe.corpus, annotator="")  # linguistic spans take no time
+        positions = recipe.model.positions_for(recipe.inputs.longest)
+        return canonical([same, recipe.model, corpus, recipe.tokenizer, recipe.causal, positions])
+
+
+read_task = lru_cache(maxsize=8)(read)
+"""The examples of a located task; each process reads them once. Raises `BadInput` for unusable examples."""
+
+
+@lru_cache(maxsize=256)
+def _sizes(located: LocatedTask, back: bool, length: int) -> list[tuple[int, float, float]]:
+    """The number of the training, evaluation and test examples of a task, each with the extent of one.
+
+    With `back`, of the training examples with those held back for evaluation. Synthetic tasks with the same examples
+    are read once, and only as far as the extents depend on them.
+    """
+    task = located.task
+    if located.origin == "microworld" and located.name != task.name:
+        return _sizes(dataclasses.replace(located, name=task.name), back, length)
+    sampled = located.origin == "microworld" and not back
+    data = read(located, SAMPLED) if sampled else held_back(read_task(located)) if back else read_task(located)
+    parts = [part for part in (data.train, data.evaluation, data.test) if part is not None]
+    counts = [microworld.size(task.microworld, split) for split in splits_of(task)] if sampled else map(len, parts)
+    kind = kinds.find(data.kind)
+    extents = (kind.extent(part, length, training=part is data.train) for part in parts)
+    return [(number, *extent) for number, extent in zip(counts, extents, strict=True)]
+
+
+def _definition(task: Task) -> dict[str, Any]:
+    names = ("kind", "train", "evaluation", "text", "label", "labels", *(("test",) if task.test else ()))
+    return {name: getattr(task, name) for name in names}
+
+
+def _floors(result: EvalResult, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:
+    """The metrics of baselines on the same examples, by the name of the baseline."""
+    floor = lexical[part] if lexical else None
+    return without_none(majority=result.majority, lexical=floor, exchanged=result.exchanged)

@@ -1,0 +1,47 @@
+"""What concerns several jobs: their groups, those that are left to run, the devices among which they are divided."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import TypeVar
+
+from bertlab.lab.jobs.base import Job
+from bertlab.machine import Machine
+
+T = TypeVar("T")
+
+
+def grouped(jobs: Sequence[Job]) -> list[tuple[Job, int]]:
+    """A job of each group, with the number of the jobs in it."""
+    groups = [job.group for job in jobs]
+    numbers = Counter(groups)
+    return [(job, numbers[group]) for group, job in dict(zip(groups, jobs, strict=True)).items()]
+
+
+def per_group(function: Callable[[Job], T]) -> Callable[[Job], T]:
+    """A function of a job that does not depend on the seeds, computed once for all jobs of a group."""
+    values: dict[tuple[str, ...], T] = {}
+
+    def of_group(job: Job) -> T:
+        if (group := job.group) not in values:
+            values[group] = function(job)
+        return values[group]
+
+    return of_group
+
+
+def to_run(jobs: Sequence[Job], done: Collection[str]) -> list[Job]:
+    """Those of `jobs` that are not done, by their ids, without a preparation for jobs that are all done.
+
+    Exported results have no corpora.
+    """
+    left = [job for job in jobs if job.id not in done]
+    needed, still = ({need.id for job in some for need in job.needs} for some in (jobs, left))
+    return [job for job in left if not job.preparation or job.id in still or job.id not in needed]
+
+
+def devices_per_run(machine: Machine, jobs: Iterable[Job]) -> int:
+    """Devices of each distributed job: `--gpus-per-run`, else all GPUs divided evenly, or one where runs share them."""
+    if machine.gpus_per_run or machine.runs_per_gpu > 1 or not machine.starts_ray:
+        return machine.gpus_per_run or 1
+    distributed = sum(job.distributed for job in jobs)
+    return max(1, machine.gpus // distributed) if distributed else 1

@@ -1,0 +1,262 @@
+"""The job that pre-trains a recipe."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bertlab.adaptation import Adaptation
+from bertlab.errors import BadInput
+from bertlab.inputs import targets
+from bertlab.lab.jobs.base import Pretrained, Storage, Work, copied, without_none
+from bertlab.lab.jobs.corpus import CorpusPreparation
+from bertlab.lab.study_file import Code
+from bertlab.machine import Machine
+from bertlab.progress import Progress
+from bertlab.recipe import Recipe, Schedule, cost
+from bertlab.recipe.identity import MARK, canonical, filled, load, science, template
+from bertlab.store.run import Run
+from bertlab.store.runs import Store
+from bertlab.text import facts, tokens
+from bertlab.training.process_group import SINGLE, ProcessGroup
+from bertlab.wording import short
+
+if TYPE_CHECKING:
+    from lightning.pytorch.strategies import Strategy
+
+
+@dataclass(frozen=True)
+class Pretraining(Pretrained, kinds=("pretrain",)):
+    """Pre-trains a recipe."""
+
+    recipe: Recipe = field()
+    corpus: CorpusPreparation = field(compare=False)
+    name: str = field(default="", compare=False)
+    """The first study and variant that need it."""
+    milestones: tuple[int, ...] = field(default=(100,), compare=False)
+    """Percentages of the steps after which weights are saved."""
+    own_label: str = field(default="", compare=False)
+    """A label in place of study, variant and seed."""
+    study: str = field(default="", compare=False)
+    """The first study that needs it."""
+    code: Code | None = field(default=None, compare=False)
+    """The study file of the corpus."""
+    finished: bool = field(default=False, compare=False)
+    """Whether it stands for a run of the store, as `--from` names one."""
+    kind = "pretrain"
+    resumes = True
+    steady = True
+    imports = ("torch", "bertlab.training.pretraining")
+
+    @cached_property
+    def id(self) -> str:
+        """The id of the run."""
+        if not self.seed:  # a default, which is left out
+            return filled(template(self.kind, **self.definition()))
+        return filled(self.template, str(self.seed))
+
+    @cached_property
+    def template(self) -> tuple[str, ...]:
+        """What the id hashes, around the seed; equal for pre-trainings that differ in their seeds alone."""
+        definition = self.definition()
+        return template(self.kind, **definition | {"recipe": definition["recipe"] | {"seed": MARK}})
+
+    @property
+    def group(self) -> tuple[str, ...]:
+        """Equal for pre-trainings that differ in their seeds alone."""
+        return self.template
+
+    def with_seed(self, seed: int) -> Pretraining:
+        """The same pre-training with another seed."""
+        copy: Pretraining = copied(self, {"template": self.template}, recipe=self.recipe.with_seed(seed))
+        return copy
+
+    @property
+    def needs(self) -> tuple[CorpusPreparation]:
+        """The corpus."""
+        return (self.corpus,)
+
+    @property
+    def seed(self) -> int:
+        """The pre-training seed."""
+        return self.recipe.seed
+
+    @property
+    def steps(self) -> int:
+        """The number of updates."""
+        return self.recipe.schedule.steps
+
+    @property
+    def label(self) -> str:
+        """Study, variant and seed, unless it has its own."""
+        return self.own_label or f"{self.name}-seed{self.recipe.seed}"
+
+    def labelled(self, label: str) -> Pretraining:
+        """The same pre-training with a label in place of study, variant and seed."""
+        return dataclasses.replace(self, own_label=label)
+
+    def definition(self) -> dict[str, Any]:
+        """The data from which the id follows."""
+        code = without_none(code=self.code and self.code.sha256)
+        return {"recipe": science(self.recipe), "corpus": self.corpus.id, **code}
+
+    @classmethod
+    def recipe_of(cls, definition: Mapping[str, Any]) -> Recipe:
+        """The recipe that a run with this definition trained."""
+        return load(Recipe, definition["recipe"])
+
+    @classmethod
+    def of_run(cls, run: Run) -> Pretraining:
+        """The pre-training of a finished run, with the milestones at which it has weights."""
+        recipe = cls.recipe_of(run.science())
+        corpus = CorpusPreparation(recipe.corpus, recipe.tokenizer, ())
+        saved = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").glob("step-*.safetensors")}
+        milestones = tuple(percent for percent in range(1, 101) if recipe.schedule.milestone(percent) in saved)
+        return cls(recipe, corpus, run.label, milestones, run.label, finished=True)
+
+    def run(
+        self,
+        work: Path,
+        store: Store,
+        machine: Machine,
+        progress: Progress,
+        group: ProcessGroup = SINGLE,
+        strategy: Strategy | None = None,
+    ) -> dict[str, Any]:
+        """Trains in `work`, from the checkpoint of an earlier attempt if there is one.
+
+        On several processes it runs in each process of a `group`, with the `strategy` that sums gradients.
+        """
+        from bertlab.training.loggers import opened
+        from bertlab.training.pretraining import pretrain
+
+        defined = self._defined() if self.code else None  # first: a mistake in it must not cost a training
+        directory = store.get_verified(self.corpus.id).path
+        corpus = tokens.open_corpus(directory, self.recipe.tokenizer, check=False)
+        text = _facts_of(self.recipe, corpus)
+        fields = self.definition() | {"recipe": science(self.recipe, whole=True)}
+        first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
+        with first if group.first else nullcontext(()) as loggers:
+            result = pretrain(self.recipe, corpus, work, machine, self.milestones, progress, group, strategy, loggers)
+        return result | without_none(text=text, defined=defined)
+
+    def _defined(self) -> dict[str, Any]:
+        """What a report, which runs no study file, has to know of components that one defines."""
+        objective = self.recipe.declared.objective
+        return {
+            "recipe": science(self.recipe, whole=True),
+            "premises": [vars(premise) for loss in objective for premise in loss.premises(self.recipe)],
+            "figures": {str(name): str(label) for loss in objective for name, label in loss.measured.items()},
+            "unseen": [str(name) for loss in objective for name in loss.unseen],
+            "meanings": [str(loss.meaning) for loss in objective],
+        }
+
+    def read_recipe(self) -> Recipe:
+        """The recipe."""
+        return self.recipe
+
+    @property
+    def cased(self) -> bool:
+        """Whether its tokens keep upper and lower case."""
+        return self.recipe.tokenizer.cased
+
+    def saved(self, milestones: Sequence[int]) -> list[int]:
+        """Those of some milestones (per cent of the steps) at which it saves weights, and the end."""
+        schedule = self.recipe.schedule
+        saved = {*milestones} & {*self.milestones}
+        return sorted({100} | {percent for percent in saved if 0 < schedule.milestone(percent) < self.steps})
+
+    def fitted(self, adaptation: Adaptation) -> Adaptation:
+        """An adaptation as it is on this model. Raises `BadInput` for sequences longer than its positions."""
+        positions = self.recipe.model.positions_for(self.recipe.inputs.longest)
+        if adaptation.length > positions:
+            raise BadInput(
+                f"uses {adaptation.length} tokens and the model has {positions} positions: set the length to "
+                f"{positions} at most, or model.max_positions={adaptation.length}"
+            )
+        return adaptation.in_model(self.recipe.model.layers)
+
+    def untrained(self) -> Pretraining:
+        """None: a finished run has no other weights."""
+        raise BadInput(
+            "--random-init works with a study's own pre-training or with a checkpoint, not with a run: leave it out"
+        )
+
+    def check_prepared(self, prepared: Mapping[str, Run]) -> None:
+        """Raises `BadInput` if the first corpora of the text, which the inputs ask for, have no documents."""
+        run, corpora = prepared.get(self.corpus.id), self.recipe.declared.inputs.corpora
+        if run is not None and corpora:
+            tokens.first_documents(run.result().get("documents_by_source", {}).get("train", ()), corpora)
+
+    def describe_text(self, store: Store) -> dict[str, Any] | None:
+        """The facts of the text with the targets of its losses; None before it is prepared."""
+        run = store.get(self.corpus.id) if self.steps else None
+        if run is None:
+            return None
+        return _facts_of(self.recipe, tokens.open_corpus(run.path, self.recipe.tokenizer, check=False))
+
+    def describe_model(self) -> str:
+        """Shape and parameters of the model; batch, steps and lengths. Empty for a model that is not trained."""
+        if not self.steps:
+            return ""
+        recipe = self.recipe
+        batch = f"{recipe.schedule.batch_size:,} sequences"
+        batch += " or as many tokens" if recipe.inputs.format.token_matched_to else ""
+        lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
+        size = f"{short(cost.trained_parameters(recipe))} parameters"
+        return f"{recipe.model.shape}: {size}; {batch}, {lengths} tokens"
+
+    def work(self) -> Work:
+        """The tokens of all steps."""
+        recipe = self.recipe
+        return Work(float(cost.tokens(recipe)), cost.flops(recipe), self.steps, recipe.model.layers)
+
+    def storage(self) -> Storage:
+        """Weights at each milestone, and while it trains two checkpoints of weights and two moments."""
+        weights = cost.weight_bytes(self.recipe)
+        return Storage(weights * len(self.milestones), 6.0 * weights, 16 * cost.trained_parameters(self.recipe))
+
+    @property
+    def distributed(self) -> bool:
+        """Whether there is something to train."""
+        return self.steps > 0
+
+    def compiles(self, machine: Machine) -> bool:
+        """Whether a machine compiles its training."""
+        return machine.compiles(self.recipe)
+
+    @classmethod
+    def similarity(cls, definition: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:
+        """The steps of one model on batches of one size; linguistic spans take no time."""
+        if recipe is None:
+            return super().similarity(definition, recipe, compiled)
+        schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=min(1, recipe.schedule.steps))
+        same = dataclasses.replace(without_spans(recipe), seed=0, schedule=schedule)
+        return canonical([same, compiled])
+
+
+def without_spans(recipe: Recipe) -> Recipe:
+    """A recipe that trains for as long, without linguistic spans."""
+    objective = tuple(loss.alike() for loss in recipe.objective)
+    return dataclasses.replace(recipe, objective=objective, corpus=dataclasses.replace(recipe.corpus, annotator=""))
+
+
+def _facts_of(recipe: Recipe, corpus: tokens.TokenisedCorpus) -> dict[str, Any] | None:
+    """The facts of a text (`text.facts`) with the targets of the losses of a recipe, which is trained on it.
+
+    Raises `BadInput` if a loss has none. None for a model that is not trained.
+    """
+    if not recipe.schedule.steps:
+        return None
+    sampled = targets.targets(recipe, corpus)
+    targets.require(sampled)
+    parts = corpus.train, corpus.heldout
+    text = corpus.facts.get("text")  # which corpora of earlier versions lack
+    text = text or facts.of_text([p.tokens for p in parts], [p.documents for p in parts], corpus.tokenizer.unk)
+    lowest = sorted(sampled, key=lambda target: -target.share)  # where several losses say the same
+    return {**text, "targets": {target.words: round(target.share, 4) for target in lowest}}
