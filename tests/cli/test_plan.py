@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from bertlab import errors
 from bertlab.report import noise
 
 AMOUNT = {"pretrainings", "measurements", "corpora", "tokens", "flops", "seconds", "disk_bytes"}
@@ -95,7 +96,8 @@ def test_bad_input_is_told_in_one_line(call, capsys, tmp_path, arguments, said):
         ("--measure", "MNLI fine-tuned", "--measure names no measurement of nsp"),
     ],
 )
-def test_a_study_without_what_is_chosen_is_left_out(call, tmp_path, capsys, option, name, says):
+def test_a_study_without_what_is_chosen_is_left_out(call, tmp_path, capsys, monkeypatch, option, name, says):
+    monkeypatch.setattr(errors, "_warned", set())  # another test of this process may have been warned
     command = ("plan", "masking", "nsp", "--scale", "smoke", option, name, "--json", "--runs", tmp_path / "runs")
     assert call(*command) == 0
     printed = capsys.readouterr()
