@@ -1,11 +1,20 @@
 """`bertlab fill-mask`: the words that a model predicts, to inspect it."""
 
+from __future__ import annotations
+
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, MODEL, RUNS, STUDY_FILE, argument, option
 from bertlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from bertlab.model.heads import PretrainingModel
+    from bertlab.model.interop.checkpoint import Checkpoint
+    from bertlab.store.run import Run
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 MASK = "[MASK]"
 
@@ -24,7 +33,6 @@ def fill_mask(
 
     Example: bertlab fill-mask masking/80/10/10/0 "the [MASK] sat down"
     """
-    from bertlab.lab import own_parts
     from bertlab.lab.jobs.find import run_or_checkpoint
     from bertlab.machine import Machine
     from bertlab.store.run import Run
@@ -37,11 +45,20 @@ def fill_mask(
     if len(parts) == 1:
         raise BadInput(f"the text has no {MASK}: write {MASK} in place of a word")
 
-    import torch  # takes seconds, which bad input does not wait for
+    model, tokenizer = _masked_lm(run, source, study)
+    guesses = _guesses(model, tokenizer, parts, top)
+    if json:
+        print_json(guesses)
+        return
+    for candidates in guesses:
+        say(f"{MASK}: " + ", ".join(f"{guess['piece']} {guess['probability']:.1%}" for guess in candidates))
 
+
+def _masked_lm(name: str, source: Run | Checkpoint, study: str) -> tuple[PretrainingModel, TrainedTokenizer]:
+    """The model of a run or a checkpoint, and its tokenizer. Raises `BadInput` if it predicts no masked words."""
+    from bertlab.lab import own_parts
     from bertlab.model.interop import huggingface
-    from bertlab.model.streams import TensorBatch
-    from bertlab.objectives import MaskedLM
+    from bertlab.store.run import Run
     from bertlab.training.finetuning import open_pretrained
 
     if isinstance(source, Run):
@@ -54,29 +71,40 @@ def fill_mask(
         _, model, tokenizer = huggingface.read(directory)
         predicts = huggingface.predicts(directory)
     if not predicts:
-        raise BadInput(f"{run} was published without its LM head and cannot predict words: use another")
-    model.eval()
-    kind = next((loss.kind for loss in model.objective if isinstance(loss, MaskedLM)), "")
-    if not kind:
-        raise BadInput(f"{run} is not a masked LM and cannot see words after {MASK}: use another")
+        raise BadInput(f"{name} was published without its LM head and cannot predict words: use another")
+    if not _kind(model):
+        raise BadInput(f"{name} is not a masked LM and cannot see words after {MASK}: use another")
+    return model, tokenizer
+
+
+def _kind(model: PretrainingModel) -> str:
+    """The kind of the masked LM among the losses of a model; empty if there is none."""
+    from bertlab.objectives import MaskedLM
+
+    return next((loss.kind for loss in model.objective if isinstance(loss, MaskedLM)), "")
+
+
+def _guesses(
+    model: PretrainingModel, tokenizer: TrainedTokenizer, parts: list[str], top: int
+) -> list[list[dict[str, Any]]]:
+    """The `top` pieces for each mask between the `parts` of a text, with their probabilities."""
+    import torch
+
+    from bertlab.model.streams import TensorBatch
+
     ids = [tokenizer.cls]
     for number, part in enumerate(tokenizer.encode_around(parts)):
         ids += [tokenizer.mask, *part] if number else part
     ids.append(tokenizer.sep)
     if len(ids) > (positions := model.encoder.max_positions):
         raise BadInput(f"the text has {len(ids)} tokens, and the model {positions} positions: shorten it")
-    tokens = torch.tensor([ids])
-    places = (tokens == tokenizer.mask).nonzero()[:, 1]
+    tokens, kind = torch.tensor([ids]), _kind(model)
+    masks = (tokens == tokenizer.mask).nonzero()[:, 1]
+    model.eval()
     with torch.inference_mode():
-        batch = TensorBatch.of(tokens, None, None, {kind: {"positions": places[None]}})
-        logits = model.logits(batch, kind)
+        logits = model.logits(TensorBatch.of(tokens, None, None, {kind: {"positions": masks[None]}}), kind)
     best = logits[0].softmax(-1).topk(min(top, tokenizer.size))
-    guesses = [
+    return [
         [{"piece": tokenizer.shown(piece), "probability": share} for share, piece in zip(*rank, strict=True)]
         for rank in zip(best.values.tolist(), best.indices.tolist(), strict=True)
     ]
-    if json:
-        print_json(guesses)
-        return
-    for candidates in guesses:
-        say(f"{MASK}: " + ", ".join(f"{guess['piece']} {guess['probability']:.1%}" for guess in candidates))

@@ -16,7 +16,7 @@ from bertlab.store import predictions
 from bertlab.store.run import Run
 from bertlab.tasks.data import local_texts, synthetic_texts
 from bertlab.tasks.kinds import KINDS
-from bertlab.tasks.kinds.base import LIKELIHOOD as LIKELIHOOD
+from bertlab.tasks.kinds.scoring import LIKELIHOOD as LIKELIHOOD
 from bertlab.tasks.metrics import Mean, Metric
 from bertlab.tasks.task import Task
 

@@ -15,7 +15,7 @@ import hashlib
 import itertools
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -32,7 +32,7 @@ from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.files import digest
 from bertlab.text import facts as text_facts
 from bertlab.text.sources import Located
-from bertlab.text.spool import Spool, tokenise_all
+from bertlab.text.spool import Spool, Tokenised, tokenise_all
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 TEXT_VERSION = 1
@@ -186,44 +186,54 @@ def prepare(
         done, by_source = 0, {part: np.zeros(len(located), dtype=np.int64) for part in PARTS}
         for part, chosen in zip(PARTS, (train, heldout), strict=True):
             processes = workers if spool.lengths[chosen].sum() >= SMALL else 1
-            (directory / part).mkdir()
-            tokens, *offsets = (directory / part / name for name in _FILES)
-            marks = directory / part / _MARKS if corpus.annotator else None
-            blocks, counts = spool.blocks(chosen), []
+            blocks = spool.blocks(chosen)
             blocks_of_tokens = tokenise_all(path, blocks, tokenizer, vocabulary, processes, corpus.annotator)
-            with (
-                closing(blocks_of_tokens),
-                tokens.open("wb") as stream,
-                marks.open("wb") if marks else nullcontext() as marked,
-            ):
-                for block, tokenised in zip(blocks, blocks_of_tokens, strict=True):
-                    stream.write(tokenised.tokens)
-                    if marked is not None:
-                        marked.write(tokenised.marks)
-                    counts.append((tokenised.sentences, tokenised.documents))
+            with closing(_write_part(directory / part, blocks_of_tokens, corpus)) as written:
+                for block, tokenised in zip(blocks, written, strict=True):
                     by_source[part] += np.bincount(spool.sources(block)[tokenised.numbers], minlength=len(located))
                     done += int(block[:, 1].sum())
                     progress(done, size, "annotating" if corpus.annotator else "tokenising")
                     stop_if_asked()
-            for file, counted in zip(offsets, zip(*counts, strict=True), strict=True):
-                _write_offsets(file, counted)
     finally:
         path.unlink(missing_ok=True)
-    facts: dict[str, Any] = {"dtype": trained.dtype.name, "vocabulary": trained.size, "bytes": size}
-    parts = [_open_part(directory / part, trained.dtype) for part in PARTS]
-    for part, opened, chosen in zip(PARTS, parts, (train, heldout), strict=True):
-        facts[part] = {
-            "documents": len(opened.documents) - 1,
-            "sentences": len(opened.sentences) - 1,
-            "tokens": len(opened.tokens),
-            "bytes": int(spool.lengths[chosen].sum()),
-        }
+    facts = _facts(directory, trained, [int(spool.lengths[chosen].sum()) for chosen in (train, heldout)])
     facts["documents_by_source"] = {part: counts.tolist() for part, counts in by_source.items()}
-    facts["unigram_entropy"] = _unigram_entropy(parts[-1], trained.size)
-    of_text = text_facts.of_text([part.tokens for part in parts], [part.documents for part in parts], trained.unk)
-    facts["text"] = text_facts.files(located) | of_text
+    facts["text"] |= text_facts.files(located)
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
+    return facts
+
+
+def _write_part(directory: Path, blocks: Generator[Tokenised], corpus: Corpus) -> Generator[Tokenised]:
+    """Writes the arrays of a part to a new directory, block by block, and gives the blocks on."""
+    directory.mkdir()
+    tokens, *offsets = (directory / name for name in _FILES)
+    marks = directory / _MARKS if corpus.annotator else None
+    counts = []
+    with closing(blocks), tokens.open("wb") as stream, marks.open("wb") if marks else nullcontext() as marked:
+        for tokenised in blocks:
+            stream.write(tokenised.tokens)
+            if marked is not None:
+                marked.write(tokenised.marks)
+            counts.append((tokenised.sentences, tokenised.documents))
+            yield tokenised
+    for file, counted in zip(offsets, zip(*counts, strict=True), strict=True):
+        _write_offsets(file, counted)
+
+
+def _facts(directory: Path, trained: TrainedTokenizer, sizes: Sequence[int]) -> dict[str, Any]:
+    """The facts of the arrays in a directory, whose parts have `sizes` bytes of text."""
+    facts: dict[str, Any] = {"dtype": trained.dtype.name, "vocabulary": trained.size, "bytes": sum(sizes)}
+    parts = [_open_part(directory / part, trained.dtype) for part in PARTS]
+    for name, part, size in zip(PARTS, parts, sizes, strict=True):
+        facts[name] = {
+            "documents": len(part.documents) - 1,
+            "sentences": len(part.sentences) - 1,
+            "tokens": len(part.tokens),
+            "bytes": size,
+        }
+    facts["unigram_entropy"] = _unigram_entropy(parts[-1], trained.size)
+    facts["text"] = text_facts.of_text([part.tokens for part in parts], [part.documents for part in parts], trained.unk)
     return facts
 
 

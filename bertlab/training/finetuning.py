@@ -25,7 +25,8 @@ from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import Examples, by_length
-from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Predicted, TaskKind
+from bertlab.tasks.kinds.base import Predicted, TaskKind
+from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
 from bertlab.training.callbacks import ProgressCallback, StopOnSignal

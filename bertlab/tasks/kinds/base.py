@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
@@ -16,7 +16,7 @@ from bertlab.names import shown
 from bertlab.recipe.ranges import Range, check_returns
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import IGNORED, Examples
-from bertlab.tasks.metrics import Grouped, Mean, Metric
+from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD, Arrays, Scoring
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
 if TYPE_CHECKING:
@@ -26,21 +26,12 @@ if TYPE_CHECKING:
     from bertlab.model.recurrent import Backbone
     from bertlab.text.tokenizers.base import TrainedTokenizer
 
-LIKELIHOOD = "likelihood"
-"""The second metric of every kind whose answers have a probability: the mean one of the right answer, in points.
-
-Not its logarithm, whose mean depends on a few confident wrong answers: fine-tuned models differ more in how confident
-they are than in what they know."""
-LOG_LIKELIHOOD = "log_likelihood"
-"""The array of predictions that it follows from: of the right answer of each example, nats."""
 PIECES_PER_WORD = 1.3
 """Tokens of a word, about, where a task's text is not tokenised."""
 
 SETTINGS = ("finetune", "tagging", "span")
 """The groups of a scale's fields that set the fine-tuning of a kind."""
 
-Arrays = Mapping[str, Array]
-"""Predictions for E examples (or their words) with the right answers, as `predictions.npz` keeps them."""
 Options = Collection[str]
 """The names in `TaskKind.options` that the adaptation switches on."""
 
@@ -75,18 +66,11 @@ class Predicted:
     """The score above which a question is answered, for tasks with unanswerable questions."""
 
 
-class TaskKind(ABC):
+class TaskKind(Scoring):
     """A kind of task; the defaults classify a text or a pair of texts."""
 
-    name: ClassVar[str]
-    """What a task gives as its `kind`."""
     columns: ClassVar[range] = range(1, 3)
     """Allowed numbers of text columns."""
-    metrics: ClassVar[tuple[str, ...]]
-    """All metrics that tasks of this kind can have, the usual one first."""
-    of_questions: ClassVar[tuple[str, ...]] = ()
-    """Those of `metrics` that judge all examples of a question together, by an array `question` of its number: a task
-    has them if it names `Task.question`."""
     hub_task: ClassVar[str] = "text-classification"
     """Its name among the tasks of the Hugging Face Hub, for model cards."""
     setting: ClassVar[str] = "finetune"
@@ -97,15 +81,10 @@ class TaskKind(ABC):
     """Whether its answers are named labels."""
     cased: ClassVar[bool] = False
     """Whether the papers use cased text for it."""
-    tokenwise: ClassVar[bool] = False
-    """Whether it predicts a label for each word, which the feature-based approach needs."""
     beside: ClassVar[tuple[str, ...]] = ()
     """Columns that it reads beside those of the task, where a source has them."""
     exchanged: ClassVar[int] = 1
     """The text column that the exchanged-text floor takes from another example."""
-    user_defined: ClassVar[bool] = False
-    """Whether a study file defines it. Its results keep what each example contributes to each metric, since reports do
-    not run study files."""
 
     def __init_subclass__(cls) -> None:
         """Adds a kind to `KINDS`, or the newer version of a study file's. Raises `BadInput` for a name that is not its
@@ -156,14 +135,6 @@ class TaskKind(ABC):
     @abstractmethod
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> Sequence[Any]:
         """The answers of a split, checked."""
-
-    def known(self, labels: Sequence[str]) -> tuple[str, ...]:
-        """The metrics of tasks with these labels; without labels, all that they can have."""
-        return self.metrics
-
-    def metrics_of(self, task: Task, labels: Sequence[str]) -> tuple[str, ...]:
-        """The metrics of a task, whose labels are these."""
-        return tuple(metric for metric in self.known(labels) if task.question or metric not in self.of_questions)
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
@@ -239,65 +210,6 @@ class TaskKind(ABC):
         model = lexical.fit(len(train), classes, encoded)
         return lambda raw: {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
 
-    def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
-        """One of `metrics`, or `LIKELIHOOD`, of the examples; of their groups, if an array `group` numbers these.
-
-        Raises `ValueError` for a metric that the kind lacks and for another number of examples, `KeyError` for
-        predictions that lack an array, `ArmFailed` for a score that is no metric.
-        """
-        if name not in (LIKELIHOOD, *self.metrics):
-            raise ValueError(f"{self.name} has no metric {name}")
-        metric = self.likelihood(arrays) if name == LIKELIHOOD else self.score(name, arrays, labels)
-        if not isinstance(metric, Metric) or (self.user_defined and np.ndim(metric.contributions()) != 1):
-            wrong = f"returns {shown(metric)} for the metric {name}: return a Metric of all examples, as Mean(scores)"
-            raise ArmFailed.of(self, "score", wrong)
-        if "group" not in arrays:
-            return metric
-        group = arrays["group"]
-        if self.tokenwise:  # sentences without words are no examples
-            group = group[np.unique(arrays["sentence"])]
-        if len(group) != metric.examples:
-            raise ValueError(f"{len(group)} group numbers do not fit {metric.examples} examples")
-        return Grouped(metric, np.unique(group, return_inverse=True)[1])
-
-    def contributions(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, Array]:
-        """What each example contributes to each metric of a kind of a study file, `metric_<name>`; for reports.
-
-        Raises `BadInput` for a metric that is no number, or is of other examples.
-        """
-        if not self.user_defined:
-            return {}
-        names = (*self._scored(arrays, labels), *([LIKELIHOOD] if LOG_LIKELIHOOD in arrays else []))
-        contributions = {name: self.metric(name, arrays, labels).contributions() for name in names}
-        for name, values in contributions.items():
-            if len(values) != len(contributions[names[-1]]):
-                wrong = f"is of {len(values)} examples, and {names[-1]} of {len(contributions[names[-1]])}"
-            elif not np.isfinite(values).all():
-                wrong = "gives no finite number for some examples"
-            else:
-                continue
-            raise BadInput(f"metric {name} of the kind of task '{self.name}' {wrong}: correct it in the study file")
-        return {f"metric_{name}": values for name, values in contributions.items()}
-
-    @abstractmethod
-    def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
-        """One of `metrics`. Raises `BadInput`, `unscored`, for another one."""
-
-    def unscored(self, name: str) -> BadInput:
-        """The error of `score` for a metric that it does not know."""
-        return BadInput(
-            f"the kind of task '{self.name}' declares the metric '{name}' and has no score for it: let its score "
-            "return one"
-        )
-
-    def likelihood(self, arrays: Arrays) -> Metric:
-        """The mean probability of the right answers (points), one per example."""
-        return Mean(100 * np.exp(arrays[LOG_LIKELIHOOD].astype(np.float64)))
-
-    def values(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, float]:
-        """All metrics of a task with these labels."""
-        return {name: self.metric(name, arrays, labels).value for name in self._scored(arrays, labels)}
-
     def floor(self, method: str, arrays: Any, raw: RawExamples, labels: Sequence[str]) -> dict[str, float]:
         """The metrics of what `majority` or `lexical` predicts for `raw`. Raises `ArmFailed` where an array lacks."""
         if not isinstance(arrays, Mapping):
@@ -306,10 +218,6 @@ class TaskKind(ABC):
             return self.values({**arrays, **raw.beside}, labels)
         except KeyError as error:
             raise ArmFailed.of(self, method, f"predicts no {error}, which a metric reads: add this array") from error
-
-    def _scored(self, arrays: Arrays, labels: Sequence[str]) -> list[str]:
-        """The metrics that predictions have."""
-        return [metric for metric in self.known(labels) if "question" in arrays or metric not in self.of_questions]
 
     def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
         """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split: fitted to as

@@ -9,7 +9,8 @@ from bertlab.arrays import Bool, Float, Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import answers
-from bertlab.tasks.kinds.base import Arrays, TaskKind
+from bertlab.tasks.kinds.base import TaskKind
+from bertlab.tasks.kinds.scoring import Arrays
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, percentage, quotient, root
 from bertlab.tasks.task import Table, Task
 

@@ -16,8 +16,9 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import marks
 from bertlab.tasks.examples import Examples
-from bertlab.tasks.kinds.base import Arrays, Options, Predicted
+from bertlab.tasks.kinds.base import Options, Predicted
 from bertlab.tasks.kinds.multiple_choice import MultipleChoice
+from bertlab.tasks.kinds.scoring import Arrays
 from bertlab.tasks.metrics import Metric, MetricOfMeans, f1_points, percentage
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
 from bertlab.text.tokenizers.base import TrainedTokenizer

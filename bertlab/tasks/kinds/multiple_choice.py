@@ -15,7 +15,8 @@ from bertlab.tasks import lexical
 from bertlab.tasks.answers import integers, places, reader
 from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds import classification
-from bertlab.tasks.kinds.base import Arrays, Options, TaskKind, token_counts
+from bertlab.tasks.kinds.base import Options, TaskKind, token_counts
+from bertlab.tasks.kinds.scoring import Arrays
 from bertlab.tasks.metrics import Metric
 from bertlab.tasks.task import RawExamples, Table, Task, checked_texts
 from bertlab.text.tokenizers.base import TrainedTokenizer

@@ -13,7 +13,8 @@ from bertlab.arrays import Float
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks.examples import Examples
-from bertlab.tasks.kinds.base import Arrays, Predicted, TaskKind
+from bertlab.tasks.kinds.base import Predicted, TaskKind
+from bertlab.tasks.kinds.scoring import Arrays
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, quotient, root
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 

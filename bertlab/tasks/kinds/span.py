@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 import string
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
@@ -22,7 +22,8 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.examples import Examples
-from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
+from bertlab.tasks.kinds.base import Options, Predicted, TaskKind, token_counts
+from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD, Arrays
 from bertlab.tasks.metrics import Mean, Metric
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
@@ -116,13 +117,8 @@ class Span(TaskKind):
         spans, targets, owners = [], [], []
         for number, (query, context, answer) in enumerate(zip(queries, contexts, raw.labels, strict=True)):
             pieces, places = encoded[context]
-            first = len(query) + 2
-            room = length - first - 1
-            windows = []
-            for start in range(0, max(1, len(pieces) - room + stride), stride):
-                inside: Integer = places[start : start + room]
-                span: Integer = np.pad(inside, ((first, length - first - len(inside)), (0, 0)), constant_values=-1)
-                windows.append((start, span, tokens_of(answer, span)[0]))
+            room = length - len(query) - 3
+            windows = list(_windows(places, answer, len(query) + 2, length, stride))
             if training:
                 spare = [at for at, (*_, target) in enumerate(windows) if not target[0]]
                 order = keyed.permutation(keyed.key("windows", questions[number]), len(spare))
@@ -333,6 +329,18 @@ def best(windows: Windows, scores: Float) -> tuple[Integer, Float]:
     places = np.stack([windows.spans[chosen, first[chosen], 0], windows.spans[chosen, last[chosen], 1]], axis=1)
     margins = np.maximum.reduceat(odds, opens) if per_window == 3 else score[chosen] - lowest
     return np.where(nothing[chosen, None], 0, places), margins
+
+
+def _windows(
+    places: Integer, answer: Answers, first: int, length: int, stride: int
+) -> Iterator[tuple[int, Integer, tuple[int, int]]]:
+    """The windows of a context whose tokens have these `places`, which begins at the token `first` of a sequence: the
+    first token of each in the context, the places of its tokens (T, 2), -1 for others, and the first answer in it."""
+    room = length - first - 1
+    for start in range(0, max(1, len(places) - room + stride), stride):
+        inside: Integer = places[start : start + room]
+        span: Integer = np.pad(inside, ((first, length - first - len(inside)), (0, 0)), constant_values=-1)
+        yield start, span, tokens_of(answer, span)[0]
 
 
 def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilities: Float) -> Float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +15,8 @@ from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.answers import reader
 from bertlab.tasks.examples import Examples, sizes
-from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind
+from bertlab.tasks.kinds.base import Options, Predicted, TaskKind
+from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD, Arrays
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, percentage
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
@@ -88,15 +89,8 @@ class Tagging(TaskKind):
         owners: list[int] = []
         for number, index in enumerate(indices):
             at = bounds[index]
-            pieces, word_of = encoded[index]
-            starts = np.flatnonzero(np.diff(np.asarray(word_of, np.int64), prepend=-1))
-            ends = np.append(starts[1:], len(pieces))
-            word = 0
-            while word < len(starts):
-                begin = int(starts[word])
-                # As many whole words as fit; at least one, truncated if it is too long.
-                after = max(word + 1, int(np.searchsorted(ends, begin + budget, side="right")))
-                end = min(int(ends[after - 1]), begin + budget)
+            starts = np.flatnonzero(np.diff(np.asarray(encoded[index][1], np.int64), prepend=-1))
+            for word, after, begin, end in _parts(starts, len(encoded[index][0]), budget):
                 room = budget - (end - begin) if context else 0
                 before, behind = at + begin - bounds[first[number]], bounds[last[number]] - at - end
                 left = min(before, max(room // 2, room - behind))
@@ -105,7 +99,6 @@ class Tagging(TaskKind):
                 sequences.append(np.concatenate([[tokenizer.cls], sequence, [tokenizer.sep]]).astype(np.int32))
                 positions.append((starts[word:after] - begin + 1 + left).astype(np.int32))
                 owners += [number] * (after - word)
-                word = after
         return Examples(
             sequences=sequences,
             second_starts=sizes(sequences),
@@ -186,6 +179,18 @@ class Tagging(TaskKind):
         if len(scores) == len(sentence):  # older stores have those of the words
             (scores,) = _by_sentence(sentence, scores).T
         return Mean(100 * np.exp(scores))
+
+
+def _parts(starts: Integer, size: int, budget: int) -> Iterator[tuple[int, int, int, int]]:
+    """The parts of at most `budget` pieces of a sentence of `size` pieces whose words begin at `starts`: the first word
+    of each and the one behind its last, its first piece and the one behind its last."""
+    ends, word = np.append(starts[1:], size), 0
+    while word < len(starts):
+        begin = int(starts[word])
+        # As many whole words as fit; at least one, truncated if it is too long.
+        after = max(word + 1, int(np.searchsorted(ends, begin + budget, side="right")))
+        yield word, after, begin, min(int(ends[after - 1]), begin + budget)
+        word = after
 
 
 def _spans(letter: npt.NDArray[np.str_], of_type: Integer, opens: Bool) -> tuple[Bool, Integer]:

@@ -22,9 +22,10 @@ from bertlab.arrays import Float, Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks.examples import Examples, sizes
-from bertlab.tasks.kinds.base import LOG_LIKELIHOOD, Arrays, Options, Predicted, TaskKind, token_counts
+from bertlab.tasks.kinds.base import Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.kinds.coreference_resolution.clusters import METRICS, clusters_of, f1_of_counts
 from bertlab.tasks.kinds.coreference_resolution.documents import DocumentPart, Documents, by_word, divided
+from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD, Arrays
 from bertlab.tasks.metrics import Metric, MetricOfMeans, percentage
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 

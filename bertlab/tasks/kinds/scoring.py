@@ -1,0 +1,111 @@
+"""How a kind of task judges predictions: metrics as functions of examples, and the likelihood of the right answers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from bertlab.arrays import Array
+from bertlab.errors import ArmFailed, BadInput
+from bertlab.names import shown
+from bertlab.tasks.metrics import Grouped, Mean, Metric
+from bertlab.tasks.task import Task
+
+LIKELIHOOD = "likelihood"
+"""The second metric of every kind whose answers have a probability: the mean one of the right answer, in points.
+
+Not its logarithm, whose mean depends on a few confident wrong answers: fine-tuned models differ more in how confident
+they are than in what they know."""
+LOG_LIKELIHOOD = "log_likelihood"
+"""The array of predictions that it follows from: of the right answer of each example, nats."""
+Arrays = Mapping[str, Array]
+"""Predictions for E examples (or their words) with the right answers, as `predictions.npz` keeps them."""
+
+
+class Scoring(ABC):
+    """The part of a kind of task that judges predictions, in training and in reports."""
+
+    name: ClassVar[str]
+    """What a task gives as its `kind`."""
+    metrics: ClassVar[tuple[str, ...]]
+    """All metrics that tasks of this kind can have, the usual one first."""
+    of_questions: ClassVar[tuple[str, ...]] = ()
+    """Those of `metrics` that judge all examples of a question together, by an array `question` of its number: a task
+    has them if it names `Task.question`."""
+    tokenwise: ClassVar[bool] = False
+    """Whether it predicts a label for each word, which the feature-based approach needs."""
+    user_defined: ClassVar[bool] = False
+    """Whether a study file defines it. Its results keep what each example contributes to each metric, since reports do
+    not run study files."""
+
+    def known(self, labels: Sequence[str]) -> tuple[str, ...]:
+        """The metrics of tasks with these labels; without labels, all that they can have."""
+        return self.metrics
+
+    def metrics_of(self, task: Task, labels: Sequence[str]) -> tuple[str, ...]:
+        """The metrics of a task, whose labels are these."""
+        return tuple(metric for metric in self.known(labels) if task.question or metric not in self.of_questions)
+
+    def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
+        """One of `metrics`, or `LIKELIHOOD`, of the examples; of their groups, if an array `group` numbers these.
+
+        Raises `ValueError` for a metric that the kind lacks and for another number of examples, `KeyError` for
+        predictions that lack an array, `ArmFailed` for a score that is no metric.
+        """
+        if name not in (LIKELIHOOD, *self.metrics):
+            raise ValueError(f"{self.name} has no metric {name}")
+        metric = self.likelihood(arrays) if name == LIKELIHOOD else self.score(name, arrays, labels)
+        if not isinstance(metric, Metric) or (self.user_defined and np.ndim(metric.contributions()) != 1):
+            wrong = f"returns {shown(metric)} for the metric {name}: return a Metric of all examples, as Mean(scores)"
+            raise ArmFailed.of(self, "score", wrong)
+        if "group" not in arrays:
+            return metric
+        group = arrays["group"]
+        if self.tokenwise:  # sentences without words are no examples
+            group = group[np.unique(arrays["sentence"])]
+        if len(group) != metric.examples:
+            raise ValueError(f"{len(group)} group numbers do not fit {metric.examples} examples")
+        return Grouped(metric, np.unique(group, return_inverse=True)[1])
+
+    def contributions(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, Array]:
+        """What each example contributes to each metric of a kind of a study file, `metric_<name>`; for reports.
+
+        Raises `BadInput` for a metric that is no number, or is of other examples.
+        """
+        if not self.user_defined:
+            return {}
+        names = (*self._scored(arrays, labels), *([LIKELIHOOD] if LOG_LIKELIHOOD in arrays else []))
+        contributions = {name: self.metric(name, arrays, labels).contributions() for name in names}
+        for name, values in contributions.items():
+            if len(values) != len(contributions[names[-1]]):
+                wrong = f"is of {len(values)} examples, and {names[-1]} of {len(contributions[names[-1]])}"
+            elif not np.isfinite(values).all():
+                wrong = "gives no finite number for some examples"
+            else:
+                continue
+            raise BadInput(f"metric {name} of the kind of task '{self.name}' {wrong}: correct it in the study file")
+        return {f"metric_{name}": values for name, values in contributions.items()}
+
+    @abstractmethod
+    def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
+        """One of `metrics`. Raises `BadInput`, `unscored`, for another one."""
+
+    def unscored(self, name: str) -> BadInput:
+        """The error of `score` for a metric that it does not know."""
+        return BadInput(
+            f"the kind of task '{self.name}' declares the metric '{name}' and has no score for it: let its score "
+            "return one"
+        )
+
+    def likelihood(self, arrays: Arrays) -> Metric:
+        """The mean probability of the right answers (points), one per example."""
+        return Mean(100 * np.exp(arrays[LOG_LIKELIHOOD].astype(np.float64)))
+
+    def values(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, float]:
+        """All metrics of a task with these labels."""
+        return {name: self.metric(name, arrays, labels).value for name in self._scored(arrays, labels)}
+
+    def _scored(self, arrays: Arrays, labels: Sequence[str]) -> list[str]:
+        """The metrics that predictions have."""
+        return [metric for metric in self.known(labels) if "question" in arrays or metric not in self.of_questions]
