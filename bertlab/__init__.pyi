@@ -22,7 +22,6 @@ from .lab.needs import Needs as Needs
 from .lab.study import Average as Average
 from .lab.study import Measurement as Measurement
 from .lab.study import RelativeSchedule as RelativeSchedule
-from .lab.study import Size as Size
 from .lab.study import Study as Study
 from .lab.study import Variant as Variant
 from .lab.study import table as table
@@ -43,6 +42,7 @@ from .objectives import WholeWords as WholeWords
 from .optimizers import LAMB as LAMB
 from .optimizers import Adafactor as Adafactor
 from .optimizers import AdamW as AdamW
+from .recipe import BackboneConfig as BackboneConfig
 from .recipe import Format as Format
 from .recipe import Inputs as Inputs
 from .recipe import Model as Model
@@ -50,6 +50,7 @@ from .recipe import ModernBert as ModernBert
 from .recipe import Optimizer as Optimizer
 from .recipe import Recipe as Recipe
 from .recipe import Schedule as Schedule
+from .recipe import Size as Size
 from .recipe import Tokenizer as Tokenizer
 from .recipe.schedules import Constant as Constant
 from .recipe.schedules import Cosine as Cosine

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated
 from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
 from bertlab.recipe import cost
+from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.ranges import Range
 from bertlab.recipe.recipe import Rate
-from bertlab.recipe.transformer import Transformer
 
 if TYPE_CHECKING:
+    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
-    from bertlab.model.recurrent import Backbone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +54,7 @@ class Adapters(Adaptation):
         return model.encoder
 
     def flops(
-        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+        self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
         """Two forward passes of the encoder per token (frozen weights need no gradient), three of the adapters."""
         encoder = cost.encoder_flops_per_token(model, self.length, causal=causal)

@@ -13,11 +13,11 @@ from bertlab import keyed
 from bertlab.arrays import Integer
 from bertlab.errors import ArmFailed
 from bertlab.names import shown
+from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.identity import science
 from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, FieldError, Range, arm
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Optimizer, Rate
 from bertlab.recipe.schedules import Curve, LinearDecay
-from bertlab.recipe.transformer import Transformer
 from bertlab.tasks.examples import ExampleBatch, Examples
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import TaskKind
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from bertlab.machine import Machine
+    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
-    from bertlab.model.recurrent import Backbone
     from bertlab.progress import Progress
 
 EVALUATION_TOKENS = 4096
@@ -215,7 +215,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     @abstractmethod
     def flops(
-        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+        self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
         """FLOPs of `trained` tokens in each of `passes` epochs of training and `evaluated` ones after it, no heads."""
 

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from bertlab.adaptation.base import Adaptation
 from bertlab.errors import BadInput
 from bertlab.recipe import cost
-from bertlab.recipe.transformer import Transformer
+from bertlab.recipe.backbones.base import BackboneConfig
 
 if TYPE_CHECKING:
+    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
-    from bertlab.model.recurrent import Backbone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,7 +38,7 @@ class BitFit(Adaptation):
         return model.encoder
 
     def flops(
-        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+        self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
         """Two forward passes of the encoder per token: frozen weights need no gradient."""
         return (2.0 * passes * trained + evaluated) * cost.encoder_flops_per_token(model, self.length, causal=causal)

@@ -12,9 +12,9 @@ from bertlab.adaptation.base import EVALUATION_TOKENS, Adaptation, Inputs, tenso
 from bertlab.arrays import Integer
 from bertlab.progress import stop_if_asked
 from bertlab.recipe import cost
+from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.ranges import SHARE, Range
 from bertlab.recipe.recipe import Decay, Epochs, Rate
-from bertlab.recipe.transformer import Transformer
 from bertlab.tasks.examples import Examples, by_length
 from bertlab.tasks.kinds.base import TaskKind
 
@@ -136,7 +136,7 @@ class Features(Adaptation):
         return found
 
     def flops(
-        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+        self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
         """One forward pass of the encoder per token, and three of the tagger in each epoch."""
         forward = cost.encoder_flops_per_token(model, self.length, causal=causal)

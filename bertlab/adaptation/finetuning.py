@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Annotated
 from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
 from bertlab.recipe import cost
+from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.ranges import DROPOUT, Range
-from bertlab.recipe.transformer import Transformer
 from bertlab.tasks.kinds.base import TaskKind
 
 if TYPE_CHECKING:
     from torch import nn
 
+    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
-    from bertlab.model.recurrent import Backbone
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class FineTuning(Adaptation):
         }
 
     def flops(
-        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+        self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
         """Three forward passes per token, one through a frozen encoder."""
         forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
@@ -92,8 +92,8 @@ class FineTuning(Adaptation):
 
 def levels_of(model: nn.Module) -> list[nn.Module]:
     """The levels of the encoder in a prepared model, lowest first; none where there is no encoder."""
-    from bertlab.model import recurrent
+    from bertlab.model.backbone import Backbone
 
     # By its class, as a head of a study file may name it otherwise; with a BiLSTM, that comes first.
-    encoder = next((module for module in model.modules() if isinstance(module, recurrent.Backbone)), None)
+    encoder = next((module for module in model.modules() if isinstance(module, Backbone)), None)
     return [] if encoder is None else encoder.levels

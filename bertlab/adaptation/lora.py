@@ -10,14 +10,14 @@ from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
 from bertlab.errors import BadInput
 from bertlab.recipe import cost
+from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.ranges import FieldError, Range
-from bertlab.recipe.transformer import Transformer
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
-    from bertlab.model.recurrent import Backbone
 
 Matrix = Literal["query", "key", "value", "output", "fc1", "fc2"]
 LINEAR = {"query": "qkv_proj", "key": "qkv_proj", "value": "qkv_proj", "output": "out_proj", "fc1": "fc1", "fc2": "fc2"}
@@ -104,7 +104,7 @@ class LoRA(Adaptation):
             remove_parametrizations(module, "weight", leave_parametrized=True)
 
     def flops(
-        self, model: Transformer, trained: float, evaluated: float, passes: float, *, causal: bool = False
+        self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
         """Three forward passes per token at most: the gradient of B and A follows from that of their sum with W."""
         return (3.0 * passes * trained + evaluated) * cost.encoder_flops_per_token(model, self.length, causal=causal)

@@ -96,7 +96,7 @@ def _guesses(
     for number, part in enumerate(tokenizer.encode_around(parts)):
         ids += [tokenizer.mask, *part] if number else part
     ids.append(tokenizer.sep)
-    if len(ids) > (positions := model.encoder.max_positions):
+    if len(ids) > (positions := model.encoder.max_length):
         raise BadInput(f"the text has {len(ids)} tokens, and the model {positions} positions: shorten it")
     tokens, kind = torch.tensor([ids]), _kind(model)
     masks = (tokens == tokenizer.mask).nonzero()[:, 1]

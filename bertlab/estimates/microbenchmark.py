@@ -93,7 +93,7 @@ def step_seconds(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: M
 
 def _of_one_length(recipe: Recipe, length: int) -> Recipe:
     """The recipe with the same model and sequences of `length` tokens in all steps, of any text."""
-    model = dataclasses.replace(recipe.model, max_positions=recipe.model.positions_for(recipe.inputs.longest))
+    model = recipe.model.for_length(recipe.inputs.longest)
     inputs = dataclasses.replace(recipe.inputs, length=length, phase2_length=0, phase2_share=0.0, epochs=0, corpora=0)
     return dataclasses.replace(recipe, model=model, inputs=inputs)
 

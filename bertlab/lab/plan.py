@@ -371,9 +371,9 @@ class _Planner:
                 raise BadInput(f"--from: {lacking}: name others with --measure")
             return recipes
         for variant, recipe in recipes:
-            if 0 < recipe.model.max_positions < recipe.inputs.longest:
+            if (longest := recipe.model.max_length(recipe.inputs.longest)) < recipe.inputs.longest:
                 raise BadInput(
-                    f"model.max_positions is {recipe.model.max_positions} and variant '{variant.name}' of study "
+                    f"model.max_positions is {longest} and variant '{variant.name}' of study "
                     f"{study.name} has sequences of {recipe.inputs.longest} tokens: give as many positions, or 0"
                 )
             needed = max(2, recipe.inputs.corpora)  # the first of one is all of them

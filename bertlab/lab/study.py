@@ -18,7 +18,8 @@ from bertlab.lab.claim import Claim as Claim
 from bertlab.lab.claim import Margin as Margin
 from bertlab.lab.study_file import StudyFile
 from bertlab.names import ALL, plain
-from bertlab.recipe import OPTIONS, Inputs, Loss, Optimizer, Recipe, Schedule, Tokenizer, Transformer
+from bertlab.recipe import OPTIONS, BackboneConfig, Inputs, Loss, Optimizer, Recipe, Schedule, Size, Tokenizer
+from bertlab.recipe.backbones.base import Multiple
 from bertlab.recipe.identity import by_kind, default_of, field_paths, leaves, put, science, set_fields
 from bertlab.recipe.ranges import Checked, Range, arms
 from bertlab.tasks import catalog, kinds
@@ -31,42 +32,6 @@ DEFAULT_METRIC = "accuracy"
 """Of a measurement of a task."""
 Place = tuple[str, str] | tuple[str, str, int]
 """The variant and the measurement of a published value, and the milestone (per cent) if it is not the end."""
-Multiple = Annotated[float, Range(0.001, 1000)]
-"""A factor on a size of the scale."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class Size(Checked, group="size"):
-    """The size of a model in multiples of the scale's, so that a variant at scale paper has the paper's size."""
-
-    layers: Multiple = 1.0
-    """Layers of the encoder, rounded; at least one."""
-    heads: Multiple = 1.0
-    """Attention heads of the same total width."""
-    width: Multiple = 1.0
-    """Attention heads of the same size each, and with them the width."""
-    embeddings: Multiple = 1.0
-    """The width of the embeddings, which is that of the model unless `model.embedding_size` is set."""
-    vocabulary: Multiple = 1.0
-    """The entries of the vocabulary."""
-
-    def tokenizer(self, given: Tokenizer) -> Tokenizer:
-        """`given` with a vocabulary of this size."""
-        return dataclasses.replace(given, vocabulary=round(self.vocabulary * given.vocabulary))
-
-    def of(self, model: Transformer) -> Transformer:
-        """`model` in this size, with at least one layer and one head."""
-        across = max(1, round(self.width * model.heads))
-        hidden = across * (model.hidden // model.heads)
-        sized = dataclasses.replace(
-            model,
-            layers=max(1, round(self.layers * model.layers)),
-            heads=max(1, int(self.heads * across)),
-            hidden=hidden,
-        )
-        if self.embeddings == 1:
-            return sized
-        return put(sized, {"embedding_size": max(1, round(self.embeddings * sized.embedding_width))}, "model.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -112,7 +77,7 @@ class Variant(Checked, group="variant "):
     """How documents become sequences: format, length, passes over the data."""
     objective: tuple[Loss, ...] | None = None
     """The losses. A loss of the scale keeps its fields, except those in which the variants of the study differ."""
-    model: Transformer | None = None
+    model: BackboneConfig | None = None
     """The encoder, a `Model` or a `ModernBert`, in absolute sizes; `size` has those relative to the scale."""
     schedule: Schedule | None = None
     """Batch size, steps and learning rate in absolute numbers; `relative` has those relative to the scale."""
@@ -120,7 +85,7 @@ class Variant(Checked, group="variant "):
     """`AdamW`, `LAMB` or `Adafactor`, with weight decay and the clipping of gradients."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Single fields by their dotted path, as in `--set`: `{"model.positions": "learned"}`."""
-    size: Size = Size()
+    size: Size = field(default_factory=Size)
     """The encoder in multiples of the scale's: `Size(layers=0.5)` has half of its layers."""
     relative: RelativeSchedule = RelativeSchedule()
     """The schedule in multiples of the scale's: `RelativeSchedule(steps=2)` trains for twice as many steps."""
@@ -434,8 +399,9 @@ class Study(Checked, group="study "):
         given = {path: leaf for path, leaf in variant.leaves().items() if path in self.varied}
         try:
             recipe = put(scale, given)
-            model, schedule = variant.size.of(recipe.model), variant.relative.of(recipe.schedule)
-            tokenizer = variant.size.tokenizer(recipe.tokenizer)
+            model, schedule = recipe.model.scaled(variant.size), variant.relative.of(recipe.schedule)
+            entries = round(variant.size.vocabulary * recipe.tokenizer.vocabulary)
+            tokenizer = dataclasses.replace(recipe.tokenizer, vocabulary=entries)
             recipe = dataclasses.replace(recipe, model=model, schedule=schedule, tokenizer=tokenizer)
             recipe = set_fields(recipe, variant.fields)
         except BadInput as error:

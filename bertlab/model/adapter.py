@@ -3,8 +3,10 @@
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from bertlab.model.encoder import Stack
+from bertlab.errors import BadInput
+from bertlab.model.backbone import Backbone
 from bertlab.model.initial import initialise
+from bertlab.model.layers import Block
 
 ADAPTER_STD = 1e-2
 """Standard deviation of the initial weights, truncated at two of them: near the identity."""
@@ -24,12 +26,18 @@ class Adapter(nn.Module):
         return out
 
 
-def add_adapters(encoder: Stack, bottleneck: int, seed: int) -> None:
-    """Puts two new adapters into each layer of `encoder`, in place; their weights start from `seed`.
+def add_adapters(encoder: Backbone, bottleneck: int, seed: int) -> None:
+    """Puts two new adapters into each block of `encoder`, in place; their weights start from `seed`.
 
     As in the released code, the input of an adapter is its sub-layer's output after dropout, before the residual.
+    Raises `BadInput` for an encoder without blocks.
     """
-    adapters = nn.ModuleList(Adapter(encoder.hidden_size, bottleneck) for _ in range(2 * encoder.num_layers))
+    blocks = [module for module in encoder.modules() if isinstance(module, Block)]
+    if not blocks:
+        raise BadInput(
+            "adapters stand in the blocks of a transformer, and this encoder has none: use another adaptation"
+        )
+    adapters = nn.ModuleList(Adapter(encoder.hidden_size, bottleneck) for _ in range(2 * len(blocks)))
     initialise(adapters, ADAPTER_STD, seed)
-    for layer, of_attention, of_mlp in zip(encoder.layers, adapters[::2], adapters[1::2], strict=True):
-        layer.attention_output, layer.mlp_output = of_attention, of_mlp
+    for block, of_attention, of_mlp in zip(blocks, adapters[::2], adapters[1::2], strict=True):
+        block.attention_output, block.mlp_output = of_attention, of_mlp

@@ -6,32 +6,30 @@ Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from typing import Any, Self, cast
+from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.errors import ArmFailed, BadInput
+from bertlab.errors import ArmFailed
 from bertlab.model.attention import Attention, gather, padding_bias, real_tokens
+from bertlab.model.backbone import Backbone
 from bertlab.model.layers import MLP, Block, Embeddings, LayerNorm, Norm, PreNormBlock
 from bertlab.model.positions import Rotary, Rotation
 from bertlab.model.power_norm import PowerNorm
 from bertlab.model.sharing import share
-from bertlab.model.streams import Lengths, TensorBatch
+from bertlab.model.streams import TensorBatch
 from bertlab.names import shown
-from bertlab.recipe.objective import INPUTS, Decoded
+from bertlab.recipe.objective import INPUTS
 
 AttentionInputs = tuple[Tensor | None, Rotation | None]
 """The bias of a layer's attention scores, (B or 1, heads or 1, T or 1, T), and the rotary angles of its positions."""
 
-Place = Tensor | Decoded | None
-"""Where vectors are read: positions (B, K) of the stream `INPUTS`, what a decoder gives, or None for [CLS]."""
 
-
-class Stack(nn.Module, ABC):
-    """Embeddings under layers: the protocol of an encoder of at most `positions` tokens, and what all have in common.
+class Stack(Backbone, ABC):
+    """Embeddings under layers of attention: what all transformers have in common.
 
     A subclass sets `embeddings`, `layers` and `final_norm`, if there is one. With `causal`, each token sees only itself
     and those before it, whatever the bias of a layer is.
@@ -43,10 +41,8 @@ class Stack(nn.Module, ABC):
     over_tokens = False
     """Whether a normalisation reads statistics off all tokens of a batch in training."""
 
-    def __init__(self, model: recipe.Transformer, positions: int, causal: bool) -> None:
-        super().__init__()
-        self.causal = causal
-        self.hidden_size, self.num_layers, self.max_positions = model.hidden, model.layers, positions
+    def __init__(self, model: recipe.TransformerConfig, max_length: int, causal: bool) -> None:
+        super().__init__(model.hidden, model.layers, max_length, causal)
         self.heads = model.heads
 
     @abstractmethod
@@ -88,22 +84,13 @@ class Stack(nn.Module, ABC):
         return [self.embeddings, *lower, last]
 
     @property
-    def norms(self) -> list[Norm]:
-        """All its normalisations, whose gains and biases adapters train."""
-        return [module for module in self.modules() if isinstance(module, Norm)]
+    def output_embeddings(self) -> Tensor:
+        """The token embeddings (V, E)."""
+        return self.embeddings.tokens.weight
 
-    def train(self, mode: bool = True) -> Self:
-        """Sets the mode; an encoder without trained weights is always in evaluation mode: it has no dropout."""
-        return super().train(mode and any(value.requires_grad for value in self.parameters()))
-
-    def forward(
-        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
-    ) -> Tensor:
-        """The last layer's vectors: (B, T, D), or (B, K, D) at the `positions` (B, K), computed only there.
-
-        `tokens` and `segments` are (B, T) integers; padding begins at `lengths` (B,), None if there is none.
-        """
-        return self.encode(self.embeddings(tokens, segments), lengths, positions)
+    def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
+        """The embeddings (B, T, D) of the stream `INPUTS`."""
+        return {INPUTS: self.embeddings(batch.tokens, batch.format.get("segments"))}
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """As `forward`, from the embeddings `x` (B, T, D)."""
@@ -120,32 +107,6 @@ class Stack(nn.Module, ABC):
             x = self.final_norm(x, real)
         return x if later is None else gather(x, later)
 
-    def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
-        """The embeddings (B, T, D) of each stream of a batch that it reads."""
-        return {INPUTS: self.embeddings(batch.tokens, batch.format.get("segments"))}
-
-    def read(self, embedded: Mapping[str, Tensor], lengths: Lengths, places: Mapping[str, Place]) -> dict[str, Tensor]:
-        """The last layer's vectors, computed only at `places`: (B, K, D) at positions (B, K), (B, D) at [CLS] for None.
-
-        Raises `BadInput` for what a decoder reads.
-        """
-        for place in places.values():
-            if isinstance(place, Decoded):
-                raise BadInput(
-                    f"{type(self).__name__} has no decoder, which a loss of the objective reads: leave it out"
-                )
-        at = cast(Mapping[str, Tensor | None], places)
-        positions = [place for place in at.values() if place is not None]
-        first = len(positions) < len(at)
-        if first:  # [CLS] is position 0
-            positions = [embedded[INPUTS].new_zeros((len(embedded[INPUTS]), 1), dtype=torch.long), *positions]
-        x = self.encode(embedded[INPUTS], lengths[INPUTS], torch.cat(positions, 1))  # (B, R, D)
-        vectors, end = {}, int(first)
-        for name, place in at.items():
-            begin, end = end, end + (0 if place is None else place.shape[1])
-            vectors[name] = x[:, 0] if place is None else x[:, begin:end]
-        return vectors
-
     def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
         """The vectors (B, T, D) of the embeddings and of each layer; under pre-norm, only the last are normalised."""
         x = self.embeddings(tokens, segments)
@@ -160,15 +121,15 @@ class Stack(nn.Module, ABC):
 class Encoder(Stack):
     """BERT's encoder."""
 
-    def __init__(self, model: recipe.Model, vocabulary: int, positions: int, causal: bool = False) -> None:
-        super().__init__(model, positions, causal)
-        self.embeddings = Embeddings(model, vocabulary, positions)
+    def __init__(self, model: recipe.Model, vocabulary: int, max_length: int, causal: bool = False) -> None:
+        super().__init__(model, max_length, causal)
+        self.embeddings = Embeddings(model, vocabulary, max_length)
         self.layers = nn.ModuleList(_layer(model) for _ in range(model.layers))
         share(self.layers, model)
         self.final_norm = _norm(model) if model.norm_position == "pre" else None
         self.over_tokens = any(norm.over_tokens for norm in self.norms)
         size = model.hidden // model.heads
-        self.rotary = Rotary(frequencies(size), positions) if model.positions == "rotary" else None
+        self.rotary = Rotary(frequencies(size), max_length) if model.positions == "rotary" else None
 
     def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
         """The same in all layers: the bias of padding, and the rotation."""

@@ -21,10 +21,9 @@ from bertlab import recipe
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.keyed import key
 from bertlab.model.attention import eager_on_cpu, gather
-from bertlab.model.encoder import Stack
+from bertlab.model.backbone import Backbone
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import APPROXIMATE, set_dropout
-from bertlab.model.recurrent import Backbone
 from bertlab.model.streams import Lengths, TensorBatch
 from bertlab.names import shown
 from bertlab.recipe.objective import bert
@@ -44,7 +43,7 @@ class LMHead(nn.Module):
     The transform is from the width of the encoder to that of the embeddings, E (ALBERT's released code).
     """
 
-    def __init__(self, model: recipe.Transformer, vocabulary: int) -> None:
+    def __init__(self, model: recipe.BackboneConfig, vocabulary: int) -> None:
         super().__init__()
         self.approximate = APPROXIMATE[model.activation]
         self.transform = nn.Linear(model.hidden, model.embedding_width, bias=model.biases)
@@ -132,23 +131,20 @@ class PretrainingModel(nn.Module):
 
     def __init__(
         self,
-        model: recipe.Transformer,
+        model: recipe.BackboneConfig,
         vocabulary: int,
-        positions: int,
+        max_length: int,
         seed: int,
         objective: Sequence[recipe.Loss] = (),
     ) -> None:
         super().__init__()
         self.objective = tuple(objective) or bert()
         causal = any(loss.causal for loss in self.objective)
-        self.encoder: Stack = model.new_encoder(vocabulary, positions, causal)
-        if not isinstance(self.encoder, Stack):
+        self.encoder: Backbone = model.new_encoder(vocabulary, max_length, causal)
+        if not isinstance(self.encoder, Backbone):
             raise ArmFailed.of(
-                model, "new_encoder", f"returns {shown(self.encoder)}: return a bertlab.model.encoder.Stack"
+                model, "new_encoder", f"returns {shown(self.encoder)}: return a bertlab.model.backbone.Backbone"
             )
-        for name in ("embeddings", "layers", "final_norm"):
-            if not hasattr(self.encoder, name):
-                raise ArmFailed.of(model, "new_encoder", f"returns a Stack without {name}: set it in its __init__")
         heads: dict[str, recipe.Loss] = {}
         for loss in self.objective:
             heads.setdefault(loss.head, loss)
@@ -156,7 +152,7 @@ class PretrainingModel(nn.Module):
             if hasattr(self, name) or "." in name:
                 raise ArmFailed.of(loss, "head", f"is {shown(name)}, which is no free name in a model: give another")
             self.add_module(name, loss.new_head(model, vocabulary))
-        initialise(self, model.init_std, seed)
+        initialise(self, model.deviation, seed)
         self._described = model
         self.pooler_seed = seed
         """Where a pooler starts if no head has one."""
@@ -164,8 +160,8 @@ class PretrainingModel(nn.Module):
     @classmethod
     def of(cls, science: recipe.Recipe, vocabulary: int) -> PretrainingModel:
         """The model of a recipe, with its initial weights; `vocabulary` is the number of entries."""
-        positions = science.model.positions_for(science.inputs.longest)
-        return cls(science.model, vocabulary, positions, science.seed, science.objective)
+        max_length = science.model.max_length(science.inputs.longest)
+        return cls(science.model, vocabulary, max_length, science.seed, science.objective)
 
     @property
     def pooler(self) -> Pooler:
@@ -175,7 +171,7 @@ class PretrainingModel(nn.Module):
             if isinstance(pooler, Pooler):
                 return pooler
         new = Pooler(self._described.hidden)
-        initialise(nn.ModuleDict({"pooler": new}), self._described.init_std, self.pooler_seed)
+        initialise(nn.ModuleDict({"pooler": new}), self._described.deviation, self.pooler_seed)
         return new
 
     def head(self, loss: recipe.Loss) -> nn.Module:
@@ -203,7 +199,7 @@ class PretrainingModel(nn.Module):
         """`losses` from the embeddings (B, T, D) of the streams on."""
         places = {loss.kind: loss.reads(arrays[loss.kind]) for loss in self.objective}
         hidden = self.encoder.read(embedded, lengths, places)
-        embeddings = self.encoder.embeddings.tokens.weight
+        embeddings = self.encoder.output_embeddings
         return {
             loss.kind: loss.sum(self.head(loss), hidden[loss.kind], arrays[loss.kind], embeddings)
             for loss in self.objective
@@ -215,7 +211,7 @@ class PretrainingModel(nn.Module):
         with naming(self._described, loss):
             places = {kind: loss.reads(batch.arrays[arrays or kind]), "": None}
             hidden = self.encoder.read(self.encoder.embed(batch), batch.lengths, places)[kind]
-            out: Tensor = self.head(loss)(hidden, self.encoder.embeddings.tokens.weight)
+            out: Tensor = self.head(loss)(hidden, self.encoder.output_embeddings)
             return out.float()
 
     def save(self, path: Path) -> None:

@@ -1,5 +1,7 @@
 """Initial weights (Devlin et al. 2019, released code): each a function of a seed and of the parameter's name."""
 
+from collections.abc import Callable
+
 import torch
 from torch import nn
 
@@ -21,11 +23,11 @@ _FIRST_NAMES = {
 seed gives the same weights after a renaming."""
 
 
-def initialise(module: nn.Module, deviation: float, seed: int) -> None:
+def initialise(module: nn.Module, deviation: float | Callable[[str], float | tuple[float, ...]], seed: int) -> None:
     """Sets every parameter of `module` as BERT does, each as a function of `seed` and its own name.
 
     Weights are normal with standard deviation `deviation`, truncated at two of them, biases 0, the gains of
-    normalisations 1.
+    normalisations 1. A function gives the deviation for the name of a weight, or those of the matrices that it stacks.
     """
     norms = {name for name, child in module.named_modules() if isinstance(child, nn.LayerNorm | PowerNorm)}
     with torch.no_grad():
@@ -43,5 +45,8 @@ def initialise(module: nn.Module, deviation: float, seed: int) -> None:
                     first = first.replace(now, then)
                 generator = torch.Generator().manual_seed(key(seed, "weights", first) & (2**63 - 1))
                 start = torch.empty(parameter.shape)
-                nn.init.trunc_normal_(start, 0.0, deviation, -2 * deviation, 2 * deviation, generator=generator)
+                deviations = deviation(name) if callable(deviation) else deviation
+                stds = deviations if isinstance(deviations, tuple) else (deviations,)
+                for matrix, std in zip(start.chunk(len(stds)), stds, strict=True):
+                    nn.init.trunc_normal_(matrix, 0.0, std, -2 * std, 2 * std, generator=generator)
                 parameter.copy_(start)

@@ -40,7 +40,7 @@ class Embeddings(nn.Module):
     Embeddings that are narrower than the layers are then projected to their width (Lan et al. 2020, section 3.1).
     """
 
-    def __init__(self, model: recipe.Transformer, vocabulary: int, positions: int) -> None:
+    def __init__(self, model: recipe.TransformerConfig, vocabulary: int, positions: int) -> None:
         super().__init__()
         width, hidden = model.embedding_width, model.hidden
         self.tokens = nn.Embedding(vocabulary, width)
@@ -68,7 +68,7 @@ class Embeddings(nn.Module):
 class MLP(nn.Module):
     """The position-wise feed-forward network: fc2(GELU(fc1(x))) (Vaswani et al. 2017, section 3.3)."""
 
-    def __init__(self, model: recipe.Transformer) -> None:
+    def __init__(self, model: recipe.TransformerConfig) -> None:
         super().__init__()
         self.approximate = APPROXIMATE[model.activation]
         self.fc1 = nn.Linear(model.hidden, model.feedforward)
@@ -87,7 +87,7 @@ class GeGLU(nn.Module):
     It has no biases, and dropout before fc2.
     """
 
-    def __init__(self, model: recipe.Transformer) -> None:
+    def __init__(self, model: recipe.TransformerConfig) -> None:
         super().__init__()
         self.approximate = APPROXIMATE[model.activation]
         self.fc1 = nn.Linear(model.hidden, 2 * model.feedforward, bias=False)

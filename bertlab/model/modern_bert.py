@@ -18,15 +18,15 @@ from bertlab.model.positions import Rotary, window_bias
 class ModernEncoder(Stack):
     """ModernBERT's encoder. With `causal`, windows too end at each token."""
 
-    def __init__(self, model: recipe.ModernBert, vocabulary: int, positions: int, causal: bool = False) -> None:
-        super().__init__(model, positions, causal)
+    def __init__(self, model: recipe.ModernBert, vocabulary: int, max_length: int, causal: bool = False) -> None:
+        super().__init__(model, max_length, causal)
         self.global_every, self.reach = model.global_every, model.window // 2
-        self.embeddings = Embeddings(model, vocabulary, positions)
+        self.embeddings = Embeddings(model, vocabulary, max_length)
         self.layers = nn.ModuleList(_layer(model, first=index == 0) for index in range(model.layers))
         self.final_norm = _norm(model)
         size = model.hidden // model.heads
-        self.global_rotary = Rotary(_frequencies(size, model.global_base), positions)
-        self.local_rotary = Rotary(_frequencies(size, model.local_base), positions)
+        self.global_rotary = Rotary(_frequencies(size, model.global_base), max_length)
+        self.local_rotary = Rotary(_frequencies(size, model.local_base), max_length)
 
     def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
         """All tokens for the first of every `global_every` layers, a window for the others."""

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from bertlab.model.heads import LMHead
-    from bertlab.recipe import Transformer
+    from bertlab.recipe import BackboneConfig
 
 
 class LanguageModel(Loss):
@@ -33,7 +33,7 @@ class LanguageModel(Loss):
         """The number of predicted tokens."""
         return float(arrays["weights"].sum())
 
-    def new_head(self, model: Transformer, vocabulary: int) -> nn.Module:
+    def new_head(self, model: BackboneConfig, vocabulary: int) -> nn.Module:
         """BERT's transform and output bias."""
         from bertlab.model.heads import LMHead
 
@@ -43,11 +43,11 @@ class LanguageModel(Loss):
         """Cross-entropy over the vocabulary, at the slots alone."""
         return head.loss(hidden, embeddings, arrays["targets"], arrays["weights"], sparse=self.causal)
 
-    def parameters(self, model: Transformer, vocabulary: int) -> int:
+    def parameters(self, model: BackboneConfig, vocabulary: int) -> int:
         """Transform, LayerNorm and output bias; the output matrix is tied to the token embeddings."""
         return model.embedding_width * (model.hidden + (3 if model.biases else 1)) + vocabulary
 
-    def flops(self, model: Transformer, vocabulary: int, length: int) -> float:
+    def flops(self, model: BackboneConfig, vocabulary: int, length: int) -> float:
         """Transform and logits, at the predicted tokens."""
         return 2.0 * length * self.predicted(length) * model.embedding_width * (model.hidden + vocabulary)
 

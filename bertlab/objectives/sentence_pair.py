@@ -13,7 +13,7 @@ from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.batches import Evaluation, heldout_pairs
 from bertlab.inputs.streams import Batch, Sequences
 from bertlab.objectives.masked_lm import MaskedLM
-from bertlab.recipe import Recipe, Transformer
+from bertlab.recipe import BackboneConfig, Recipe
 from bertlab.recipe.objective import Arrays, Loss, Premise
 from bertlab.recipe.ranges import arms
 from bertlab.text.tokenizers import TrainedTokenizer
@@ -79,7 +79,7 @@ class SentencePair(Loss):
         """The pairs with a label."""
         return {f"of the pairs {self.labelled}": batch.arrays[self.kind]["labels"] != UNLABELLED}
 
-    def new_head(self, model: Transformer, vocabulary: int) -> nn.Module:
+    def new_head(self, model: BackboneConfig, vocabulary: int) -> nn.Module:
         """BERT's pooler and two classes."""
         from bertlab.model.heads import PairHead
 
@@ -120,11 +120,11 @@ class SentencePair(Loss):
 
         return Evaluation(batches, ("right", "ones", "count"), batch_sums, figures)
 
-    def parameters(self, model: Transformer, vocabulary: int) -> int:
+    def parameters(self, model: BackboneConfig, vocabulary: int) -> int:
         """The pooler, and two classes with their biases."""
         return model.hidden * model.hidden + model.hidden + 2 * model.hidden + 2
 
-    def flops(self, model: Transformer, vocabulary: int, length: int) -> float:
+    def flops(self, model: BackboneConfig, vocabulary: int, length: int) -> float:
         """The pooler and the classes, once a sequence."""
         return 2.0 * (model.hidden**2 + 2 * model.hidden)
 

@@ -15,7 +15,7 @@ from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.batches import Evaluation, heldout
 from bertlab.inputs.streams import Sequences
 from bertlab.objectives.masked_lm import MaskedLM
-from bertlab.recipe import Recipe, Transformer
+from bertlab.recipe import BackboneConfig, Recipe
 from bertlab.recipe.objective import Arrays, Loss, Premise
 from bertlab.recipe.ranges import Range, arms
 from bertlab.text.tokenizers import TrainedTokenizer
@@ -101,7 +101,7 @@ class SpanBoundary(Loss):
         """The number of masked tokens."""
         return float(arrays["weights"].sum())
 
-    def new_head(self, model: Transformer, vocabulary: int) -> SpanBoundaryHead:
+    def new_head(self, model: BackboneConfig, vocabulary: int) -> SpanBoundaryHead:
         """Two layers and an output bias."""
         from bertlab.model.span_boundary import SpanBoundaryHead
 
@@ -136,14 +136,14 @@ class SpanBoundary(Loss):
 
         return [Evaluation(heldout(recipe, corpus, recipe.objective, size), ("loss", "count"), batch_sums, figures)]
 
-    def parameters(self, model: Transformer, vocabulary: int) -> int:
+    def parameters(self, model: BackboneConfig, vocabulary: int) -> int:
         """Positions, two layers with their LayerNorms, and the output bias."""
         table = self.positions_in_span * self.position_size
         hidden, embeddings = model.hidden, model.embedding_width
         layers = (2 * hidden + self.position_size + 1) * hidden + (hidden + 1) * embeddings
         return table + layers + 2 * (hidden + embeddings) + vocabulary
 
-    def flops(self, model: Transformer, vocabulary: int, length: int) -> float:
+    def flops(self, model: BackboneConfig, vocabulary: int, length: int) -> float:
         """Two layers and logits, at the tokens that SpanBERT masks."""
         hidden, embeddings = model.hidden, model.embedding_width
         layers = (2 * hidden + self.position_size) * hidden + hidden * embeddings

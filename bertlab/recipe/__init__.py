@@ -1,8 +1,12 @@
 """Recipes of pre-trainings: frozen dataclasses, the ranges of their fields, their ids and their cost. No torch."""
 
-from bertlab.recipe.bert import Model as Model
-from bertlab.recipe.bert import NormPosition as NormPosition
-from bertlab.recipe.modern_bert import ModernBert as ModernBert
+from bertlab.recipe.backbones import BackboneConfig as BackboneConfig
+from bertlab.recipe.backbones import Model as Model
+from bertlab.recipe.backbones import ModernBert as ModernBert
+from bertlab.recipe.backbones import NormPosition as NormPosition
+from bertlab.recipe.backbones import Positions as Positions
+from bertlab.recipe.backbones import Size as Size
+from bertlab.recipe.backbones import TransformerConfig as TransformerConfig
 from bertlab.recipe.objective import Loss as Loss
 from bertlab.recipe.objective import Pairing as Pairing
 from bertlab.recipe.recipe import OPTIONS as OPTIONS
@@ -15,5 +19,3 @@ from bertlab.recipe.recipe import Recipe as Recipe
 from bertlab.recipe.recipe import Schedule as Schedule
 from bertlab.recipe.recipe import Source as Source
 from bertlab.recipe.recipe import Tokenizer as Tokenizer
-from bertlab.recipe.transformer import Positions as Positions
-from bertlab.recipe.transformer import Transformer as Transformer

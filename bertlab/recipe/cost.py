@@ -6,16 +6,16 @@ attention and unused logits do not count, so that shares of a machine's peak sta
 
 from collections.abc import Sequence
 
-from bertlab.recipe import Loss, Recipe, Transformer
+from bertlab.recipe import BackboneConfig, Loss, Recipe
 
 
-def parameters(model: Transformer, vocabulary: int, positions: int, objective: Sequence[Loss] = ()) -> int:
+def parameters(model: BackboneConfig, vocabulary: int, max_length: int, objective: Sequence[Loss] = ()) -> int:
     """Parameters of the encoder with the heads of an objective; the tied output matrix counts once.
 
-    `positions` is the size of the position table, which a rotary model does not have.
+    `max_length` is the number of tokens that it reads at most: the size of a table of learned positions.
     """
     heads = {loss.head: loss.parameters(model, vocabulary) for loss in objective}
-    return model.parameters(vocabulary, positions) + sum(heads.values())
+    return model.parameters(vocabulary, max_length) + sum(heads.values())
 
 
 def phases(recipe: Recipe) -> list[tuple[int, int]]:
@@ -42,7 +42,7 @@ def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> 
     return 3.0 * (encoder + heads / length)
 
 
-def encoder_flops_per_token(model: Transformer, length: int, *, causal: bool = False) -> float:
+def encoder_flops_per_token(model: BackboneConfig, length: int, *, causal: bool = False) -> float:
     """Operations of the encoder's forward pass on one token, in sequences of `length` tokens."""
     return model.flops_per_token(length, causal)
 
@@ -63,8 +63,8 @@ def recurrent_flops(inputs: int, units: int, layers: int) -> float:
 
 def trained_parameters(recipe: Recipe) -> int:
     """The number of parameters of a recipe's model with its heads."""
-    positions = recipe.model.positions_for(recipe.inputs.longest)
-    return parameters(recipe.model, recipe.tokenizer.entries, positions, recipe.objective)
+    max_length = recipe.model.max_length(recipe.inputs.longest)
+    return parameters(recipe.model, recipe.tokenizer.entries, max_length, recipe.objective)
 
 
 def weight_bytes(recipe: Recipe) -> int:

@@ -15,8 +15,8 @@ from bertlab.errors import BadInput
 from bertlab.recipe.ranges import SHARE, SIZE, WORK, Arm, Checked, Range
 
 if TYPE_CHECKING:
+    from bertlab.recipe.backbones.base import BackboneConfig
     from bertlab.recipe.recipe import Recipe
-    from bertlab.recipe.transformer import Transformer
 
 INPUTS = "inputs"
 """The stream that a format makes of text, and that an encoder reads."""
@@ -156,7 +156,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         return {"of the sequences have something to predict": [self.count(each) > 0 for each in single]}
 
     @abstractmethod
-    def new_head(self, model: Transformer, vocabulary: int) -> Any:
+    def new_head(self, model: BackboneConfig, vocabulary: int) -> Any:
         """A new `nn.Module` that predicts."""
 
     def positions(self, arrays: Arrays) -> Any:
@@ -180,11 +180,11 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         return ()
 
     @abstractmethod
-    def parameters(self, model: Transformer, vocabulary: int) -> int:
+    def parameters(self, model: BackboneConfig, vocabulary: int) -> int:
         """Trained numbers of its head."""
 
     @abstractmethod
-    def flops(self, model: Transformer, vocabulary: int, length: int) -> float:
+    def flops(self, model: BackboneConfig, vocabulary: int, length: int) -> float:
         """Operations of its head's forward pass on a sequence of `length` tokens."""
 
     def logits(self, vocabulary: int, length: int) -> float:

@@ -247,7 +247,7 @@ def arm(axis: type[A], kind: str) -> type[A]:
     """The arm of this kind. Raises `BadInput` with the nearest name if there is none."""
     known = arms(axis)
     if kind not in known:
-        raise unknown(axis.__name__.lower(), kind, known)
+        raise unknown(axis.__name__.removesuffix("Config").lower(), kind, known)
     return known[kind]
 
 

@@ -13,11 +13,10 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from bertlab.errors import BadInput, unknown
 from bertlab.names import shown
-from bertlab.recipe.bert import Model
+from bertlab.recipe.backbones import BackboneConfig, Model
 from bertlab.recipe.objective import Loss, Pairing, bert, pairing
 from bertlab.recipe.ranges import CLIP, SHARE, Arm, Checked, FieldError, Range, arm, arms
 from bertlab.recipe.schedules import Curve, LinearDecay
-from bertlab.recipe.transformer import Transformer
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
 """Fields of a recipe that have their own options."""
@@ -278,7 +277,7 @@ class Recipe(Checked):
     """How documents become sequences: format, length, passes over the data."""
     objective: tuple[Loss, ...] = field(default_factory=bert)
     """The losses, whose values are added: each is a mean over its own predictions in the global batch."""
-    model: Transformer = field(default_factory=Model)
+    model: BackboneConfig = field(default_factory=Model)
     """The encoder: its kind, its size and its dropout."""
     schedule: Schedule = field(default_factory=Schedule)
     """Batch size, number of updates, and the learning rate over them."""

@@ -7,7 +7,7 @@ from functools import cached_property
 from typing import Any
 
 from bertlab.adaptation import Adaptation
-from bertlab.recipe import Recipe, Tokenizer, Transformer, cost
+from bertlab.recipe import BackboneConfig, Recipe, Tokenizer, cost
 from bertlab.recipe.identity import leaves_of, science
 from bertlab.recipe.objective import Premise
 from bertlab.report.units import is_loss, is_share
@@ -197,7 +197,7 @@ class Pretraining(Planned):
         return str(self.result.get("judged_by", ""))
 
     @property
-    def model(self) -> Transformer | None:
+    def model(self) -> BackboneConfig | None:
         """The shape of its model, if it is known."""
         return self.recipe.model if self.recipe else self.parts.get("model")
 

@@ -95,9 +95,7 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
     multiples = []
     for variant, model in sizes.items():
         own = sizes.get(baseline, model)
-        ratios = {"layers": model.layers / own.layers, "width": model.hidden / own.hidden}
-        ratios["heads"] = model.heads / own.heads
-        ratios["embeddings"] = (model.embedding_width / model.hidden) / (own.embedding_width / own.hidden)
+        ratios = {name: size / own.sizes[name] for name, size in model.sizes.items() if name in own.sizes}
         if parts := [f"{name} x {ratio:.3g}" for name, ratio in ratios.items() if ratio != 1]:
             multiples.append(f"{variant}: {', '.join(parts)}")
     found.append(("Sizes relative to the baseline", "; ".join(multiples)))
@@ -191,7 +189,7 @@ def _time(evidence: Evidence) -> str:
 
 def _model(runs: Sequence[Pretraining]) -> str:
     models = [each.model for each in runs]
-    sizes = [f"{model.shape}, {model.positions} positions" if model else "a model of unknown size" for model in models]
+    sizes = [model.description if model else "a model of unknown size" for model in models]
     text = "; ".join(dict.fromkeys(sizes))
     return f"{text}; {_span(runs, 'parameters')} parameters, vocabulary {_span(runs, 'vocabulary')}"
 

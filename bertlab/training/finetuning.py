@@ -166,7 +166,7 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     tokenizer = science.tokenizer.load(directory / science.tokenizer.file)
     model = PretrainingModel.of(science, tokenizer.size)
     model.load(weights)
-    return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.max_positions)
+    return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.max_length)
 
 
 def _without(weights: Path) -> BadInput:

@@ -106,7 +106,7 @@ def test_multiples_of_a_rate_are_the_rate_that_is_written():
     ],
 )
 def test_sizes_keep_the_size_of_a_head_and_have_at_least_one(size, layers, heads, hidden, embedding_size):
-    model = size.of(Model(layers=4, hidden=128, heads=2))
+    model = Model(layers=4, hidden=128, heads=2).scaled(size)
     assert (model.layers, model.heads, model.hidden, model.embedding_size) == (layers, heads, hidden, embedding_size)
 
 
@@ -117,8 +117,8 @@ def test_the_width_of_embeddings_is_set_by_a_study_that_varies_it_and_free_in_ot
 
 def test_embeddings_are_multiples_of_those_that_are_set():
     model = Model(layers=4, hidden=128, heads=2, embedding_size=32)
-    assert Size(embeddings=1 / 4).of(model).embedding_size == 8
-    assert Size(layers=2).of(model).embedding_size == 32
+    assert model.scaled(Size(embeddings=1 / 4)).embedding_size == 8
+    assert model.scaled(Size(layers=2)).embedding_size == 32
 
 
 def test_a_variant_of_another_encoder_has_the_size_of_the_scale():

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 
 from bertlab import recipe
-from bertlab.model.attention import gather
+from bertlab.model.attention import Attention, gather
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
@@ -167,3 +167,15 @@ def test_initial_weights_are_bert_s():
     assert table.std().item() == pytest.approx(0.04 * 0.8796, rel=0.02)
     assert table.abs().max() <= 0.0801
     assert abs(table.mean()) < 1e-3
+
+
+def test_each_weight_and_each_stacked_matrix_may_start_with_a_deviation_of_its_own():
+    attention = Attention(256, 4, 0.0)
+    initialise(attention, lambda name: (0.1, 0.2, 0.4) if name.startswith("qkv_proj") else 0.05, seed=0)
+    parts = [*attention.qkv_proj.weight.chunk(3), attention.out_proj.weight]
+    for part, deviation in zip(parts, (0.1, 0.2, 0.4, 0.05), strict=True):
+        assert part.std().item() == pytest.approx(deviation * 0.8796, rel=0.02)
+        assert part.abs().max() <= 2 * deviation
+    same = Attention(256, 4, 0.0)
+    initialise(same, lambda name: 0.05, seed=0)
+    assert torch.equal(same.out_proj.weight, attention.out_proj.weight), "a weight depends on its own name alone"

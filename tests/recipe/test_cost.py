@@ -7,8 +7,8 @@ import dataclasses
 import pytest
 
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
-from bertlab.recipe import Inputs, Model, ModernBert, Recipe, Schedule, Transformer, cost
-from bertlab.recipe.bert import Sharing
+from bertlab.recipe import BackboneConfig, Inputs, Model, ModernBert, Recipe, Schedule, cost
+from bertlab.recipe.backbones.bert import Sharing
 from bertlab.recipe.objective import bert
 from bertlab.text.tokenizers import WordPiece
 
@@ -38,7 +38,7 @@ def test_published_sizes() -> None:
         ModernBert(layers=1, hidden=16, heads=2, intermediate=20),
     ],
 )
-def test_count_is_that_of_the_model(model: Transformer) -> None:
+def test_count_is_that_of_the_model(model: BackboneConfig) -> None:
     from bertlab.model.heads import PretrainingModel
 
     built = PretrainingModel(model, 97, 40, seed=0)

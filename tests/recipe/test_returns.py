@@ -54,7 +54,7 @@ def gives(value):
         ("loss", "audit_again", iter(()), "give a list"),
         ("model", "parameters", None, "give a whole number"),
         ("model", "flops_per_token", math.inf, "give 0 to"),
-        ("model", "positions_for", 0, "give 1 to"),
+        ("model", "max_length", 0, "give 1 to"),
         ("adaptation", "steps", 0, "give 1 to"),
         ("adaptation", "flops", "much", "give a number"),
         ("adaptation", "in_model", None, "give a bertlab.adaptation.Adaptation"),

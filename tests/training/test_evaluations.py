@@ -9,7 +9,7 @@ from bertlab.errors import ArmFailed
 from bertlab.inputs.batches import Evaluation
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.streams import TensorBatch
-from bertlab.objectives import CausalLM, MaskedLM
+from bertlab.objectives import MaskedLM
 from bertlab.recipe import Model
 from bertlab.training.data import _check_positions
 from bertlab.training.evaluations import checked
@@ -129,18 +129,3 @@ def test_losses_that_share_a_head_have_the_first_one_s():
     model = PretrainingModel(Model(layers=1, hidden=8, heads=2), 20, 16, 0, (first, second))
     assert made == ["own"]
     assert model.head(first) is model.head(second)
-
-
-def test_a_stack_without_layers_is_refused(monkeypatch):
-    from bertlab.model.encoder import Encoder, Stack
-
-    class Bare(Encoder):
-        def __init__(self, model, vocabulary, positions, causal=False):
-            Stack.__init__(self, model, positions, causal)
-
-    def new_encoder(self, *given):
-        return Bare(self, *given)
-
-    monkeypatch.setattr(Model, "new_encoder", new_encoder)
-    with pytest.raises(ArmFailed, match=r"^Model\.new_encoder .* returns a Stack without embeddings: set it"):
-        PretrainingModel(Model(layers=1, hidden=8, heads=2), 20, 16, 0, (CausalLM(),))

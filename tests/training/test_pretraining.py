@@ -494,7 +494,7 @@ def test_an_optimiser_that_changes_nothing_is_refused(corpus, machine, tmp_path,
 def test_what_the_encoder_of_a_study_file_is_is_checked(monkeypatch):
     monkeypatch.setattr(Model, "new_encoder", lambda *given: None)
     says = (
-        r"Model\.new_encoder \(test_pretraining\.py, line \d+\) returns None: return a bertlab\.model\.encoder\.Stack"
+        r"Model\.new_encoder \(test_pretraining\.py, line \d+\) returns None: return a bertlab\.model\.backbone\.Back"
     )
     with pytest.raises(ArmFailed, match=says):
         PretrainingModel(Model(layers=1, hidden=8, heads=2), 20, 16, 0)

@@ -254,7 +254,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
         different = ("finetune_seed", "milestone", "pretrain")
         same = {name: value for name, value in definition.items() if name not in different}
         corpus = dataclasses.replace(recipe.corpus, annotator="")  # linguistic spans take no time
-        positions = recipe.model.positions_for(recipe.inputs.longest)
+        positions = recipe.model.max_length(recipe.inputs.longest)
         return canonical([same, recipe.model, corpus, recipe.tokenizer, recipe.causal, positions])
 
 

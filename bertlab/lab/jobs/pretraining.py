@@ -173,7 +173,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
     def fitted(self, adaptation: Adaptation) -> Adaptation:
         """An adaptation as it is on this model. Raises `BadInput` for sequences longer than its positions."""
-        positions = self.recipe.model.positions_for(self.recipe.inputs.longest)
+        positions = self.recipe.model.max_length(self.recipe.inputs.longest)
         if adaptation.length > positions:
             raise BadInput(
                 f"uses {adaptation.length} tokens and the model has {positions} positions: set the length to "

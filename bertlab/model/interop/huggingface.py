@@ -18,7 +18,7 @@ from bertlab.model.interop.architectures import ARCHITECTURES, architecture_of
 from bertlab.model.interop.architectures.base import Architecture
 from bertlab.model.sharing import repeated
 from bertlab.names import shown
-from bertlab.recipe.transformer import Activation
+from bertlab.recipe.backbones.base import Activation
 from bertlab.text.tokenizers import base as tokenizers
 from bertlab.text.tokenizers.added import load_object
 from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -76,7 +76,9 @@ def predicts(directory: Path) -> bool:
         return not names.isdisjoint(weights.keys())
 
 
-def write(directory: Path, model: PretrainingModel, described: recipe.Transformer, tokenizer: TrainedTokenizer) -> None:
+def write(
+    directory: Path, model: PretrainingModel, described: recipe.BackboneConfig, tokenizer: TrainedTokenizer
+) -> None:
     """Writes `model`, which `described` describes, as a checkpoint; `architecture_of` says as which.
 
     Raises `BadInput` if `directory` is not empty, or if no architecture of `transformers` computes what `model` does.
@@ -89,18 +91,18 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Transforme
     config = {
         "architectures": [architecture.name(model)],
         "model_type": architecture.kind,
-        "vocab_size": len(model.encoder.embeddings.tokens.weight),
-        "hidden_size": described.hidden,
-        "num_hidden_layers": described.layers,
-        "num_attention_heads": described.heads,
-        "intermediate_size": described.feedforward,
-        "hidden_act": described.activation,
-        "hidden_dropout_prob": described.dropout,
-        "attention_probs_dropout_prob": described.dropout,
-        "max_position_embeddings": architecture.first_position + model.encoder.max_positions,
-        "type_vocab_size": described.segments,
-        "layer_norm_eps": described.layer_norm_eps,
-        "initializer_range": described.init_std,
+        "vocab_size": len(model.encoder.output_embeddings),
+        "hidden_size": written.hidden,
+        "num_hidden_layers": written.layers,
+        "num_attention_heads": written.heads,
+        "intermediate_size": written.feedforward,
+        "hidden_act": written.activation,
+        "hidden_dropout_prob": written.dropout,
+        "attention_probs_dropout_prob": written.dropout,
+        "max_position_embeddings": architecture.first_position + model.encoder.max_length,
+        "type_vocab_size": written.segments,
+        "layer_norm_eps": written.layer_norm_eps,
+        "initializer_range": written.init_std,
         "pad_token_id": tokenizer.pad,
         "tie_word_embeddings": True,
         "is_decoder": model.encoder.causal,
@@ -114,15 +116,15 @@ def write(directory: Path, model: PretrainingModel, described: recipe.Transforme
         if not names:  # of a head that published models lack: SpanBERT's have none for span boundaries
             continue
         for name, part in zip(names, value.detach().float().cpu().chunk(len(names)), strict=True):
-            tensors[name] = architecture.published(name, part, described.heads).clone()
+            tensors[name] = architecture.published(name, part, written.heads).clone()
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    tokenizer.write(directory, model.encoder.max_positions, described.segments)
+    tokenizer.write(directory, model.encoder.max_length, written.segments)
     # `save_file` reports a full disk as an error of its own, and only its owner can read its files.
     (directory / _WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
 
 
-def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture[Any], recipe.Transformer]:
+def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture[Any], recipe.TransformerConfig]:
     path = directory / "config.json"
     kind = config.get("model_type") or _kind_of(directory)
     architecture = ARCHITECTURES.get(kind) if isinstance(kind, str) else None
@@ -150,7 +152,7 @@ def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture[Any], 
         if values.get(name) == 0:  # which stands for a default in our recipes
             raise BadInput(f"{path} has {name} 0: give 1 or more")
     try:
-        model: recipe.Transformer = architecture.model(
+        model: recipe.TransformerConfig = architecture.model(
             layers=values["num_hidden_layers"],
             hidden=values["hidden_size"],
             heads=values["num_attention_heads"],

@@ -23,8 +23,8 @@ from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
+    from bertlab.model.backbone import Backbone
     from bertlab.model.heads import Pooler
-    from bertlab.model.recurrent import Backbone
     from bertlab.text.tokenizers.base import TrainedTokenizer
 
 CONTEXT = "context"

@@ -151,7 +151,8 @@ def test_seeds(refused, seed):
     refused("pretrain", "--scale", "smoke", "--seed", seed, says="seed")
 
 
-OF_AXES = {recipe.Tokenizer: WordPiece, recipe.Optimizer: AdamW, recipe.Transformer: recipe.Model}
+OF_AXES = {recipe.Tokenizer: WordPiece, recipe.Optimizer: AdamW, recipe.BackboneConfig: recipe.Model}
+OF_AXES |= {recipe.TransformerConfig: recipe.Model}
 KINDS = {OF_AXES.get(each, each) for each in vars(recipe).values() if isinstance(each, type)}
 CHECKED = sorted((each for each in KINDS if dataclasses.is_dataclass(each)), key=lambda each: each.__name__)
 

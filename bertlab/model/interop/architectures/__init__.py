@@ -19,7 +19,7 @@ ARCHITECTURES: dict[str, Architecture[Any]] = {
 """By the `model_type` of config.json. A model is written as the first that holds it."""
 
 
-def architecture_of(model: recipe.Transformer, causal: bool, pad: int) -> tuple[Architecture[Any], recipe.Transformer]:
+def architecture_of(model: recipe.BackboneConfig, causal: bool, pad: int) -> tuple[Architecture[Any], Any]:
     """The architecture that computes exactly what `model` does with padding of the id `pad`, and the model as it is
     written: one whose layers share parameters that no architecture shares has them in each layer.
 
@@ -29,7 +29,7 @@ def architecture_of(model: recipe.Transformer, causal: bool, pad: int) -> tuple[
         for architecture in (registered.padded(pad) for registered in ARCHITECTURES.values()):
             if type(model) is architecture.model and architecture.holds(written, causal):
                 return architecture, written
-    shape = f"{model.shape}, {model.positions} positions" + ", left to right" * causal
+    shape = model.description + ", left to right" * causal
     raise BadInput(
         f"transformers has no architecture for {shape}: of narrower embeddings only those of ALBERT (learned "
         "positions, not left to right) and RoFormer, of normalisations only LayerNorm, of pre-norm only RoBERTa's "

@@ -17,7 +17,6 @@ from bertlab.recipe.ranges import arm
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bertlab.model.encoder import Stack
     from bertlab.model.heads import PretrainingModel
 
 _PROJECTION = "albert.encoder.embedding_hidden_mapping_in."
@@ -94,7 +93,7 @@ class Albert(Architecture[recipe.Model]):
         """The masked LM and sentence order."""
         return (arm(recipe.Loss, "masked_lm")(), arm(recipe.Loss, "sentence_order")())
 
-    def derived(self, encoder: Stack) -> dict[str, Tensor]:
+    def derived(self, encoder: Any) -> dict[str, Tensor]:
         """The identity in place of a projection."""
         import torch
 

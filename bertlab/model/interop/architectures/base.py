@@ -13,11 +13,10 @@ from bertlab.recipe.ranges import arm
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bertlab.model.encoder import Stack
     from bertlab.model.heads import PretrainingModel
 
 
-M = TypeVar("M", bound=recipe.Transformer)
+M = TypeVar("M", bound=recipe.TransformerConfig)
 
 
 class Architecture(ABC, Generic[M]):
@@ -78,7 +77,7 @@ class Architecture(ABC, Generic[M]):
         """The losses whose heads a checkpoint has."""
         return (arm(recipe.Loss, "causal_lm")(),) if causal else bert()
 
-    def derived(self, encoder: Stack) -> dict[str, Tensor]:
+    def derived(self, encoder: Any) -> dict[str, Tensor]:
         """Published tensors that are no parameters of ours but follow from its sizes."""
         return {}
 

@@ -15,7 +15,6 @@ from bertlab.model.interop.architectures.bert import Bert
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from bertlab.model.encoder import Stack
     from bertlab.model.heads import PretrainingModel
 
 ANGLES = "roformer.encoder.embed_positions.weight"
@@ -53,14 +52,14 @@ class RoFormer(Bert):
         decoder = bool(config.get("is_decoder"))
         return {"is_decoder": decoder, "position_embedding_type": "absolute", "rotary_value": False}
 
-    def derived(self, encoder: Stack) -> dict[str, Tensor]:
+    def derived(self, encoder: Any) -> dict[str, Tensor]:
         """Sines and cosines."""
         import torch
 
         from bertlab.model.encoder import frequencies
         from bertlab.model.positions import Rotary
 
-        rotary = Rotary(frequencies(encoder.hidden_size // encoder.heads), encoder.max_positions)
+        rotary = Rotary(frequencies(encoder.hidden_size // encoder.heads), encoder.max_length)
         return {ANGLES: torch.cat((rotary.sine, rotary.cosine), 1)}
 
     def published(self, name: str, value: Tensor, heads: int) -> Tensor:

@@ -15,9 +15,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bertlab.model.attention import gather
+from bertlab.model.backbone import Backbone
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import set_dropout
-from bertlab.model.recurrent import Backbone
 
 LONGEST_SPAN = 30
 """Words of the longest spans, as in the paper (there: word pieces)."""

@@ -4,8 +4,8 @@ import dataclasses
 from dataclasses import dataclass
 from typing import Annotated, ClassVar, Literal, Self
 
+from bertlab.recipe.backbones.transformer import Positions, TransformerConfig
 from bertlab.recipe.ranges import Range
-from bertlab.recipe.transformer import Positions, Transformer
 
 Sharing = Literal["none", "attention", "feed-forward", "all"]
 Norm = Literal["layer", "power"]
@@ -13,7 +13,7 @@ NormPosition = Literal["post", "pre"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Model(Transformer):
+class Model(TransformerConfig):
     """The encoder, by default BERT's: post-norm, GELU, LayerNorm eps 1e-12, tied output embedding."""
 
     kind: ClassVar[str] = "bert"
@@ -34,11 +34,11 @@ class Model(Transformer):
     segments: Annotated[int, Range(1, 2)] = 2
     """Segments that have embeddings of their own; 1 as in RoBERTa, where all tokens have the same."""
 
-    def parameters(self, vocabulary: int, positions: int) -> int:
+    def parameters(self, vocabulary: int, max_length: int) -> int:
         """Embeddings, what layers do not share, and the last normalisation of pre-norm."""
         hidden, wide, narrow = self.hidden, self.feedforward, self.embedding_width
         norm = 2 * hidden
-        embeddings = (vocabulary + self.segments + (positions if self.positions == "learned" else 0)) * narrow
+        embeddings = (vocabulary + self.segments + (max_length if self.positions == "learned" else 0)) * narrow
         projection = narrow * hidden + hidden if narrow != hidden else 0
         attention = 4 * (hidden * hidden + hidden) + norm
         feedforward = hidden * wide + wide + wide * hidden + hidden + norm

@@ -3,14 +3,14 @@
 from dataclasses import dataclass
 from typing import Annotated, ClassVar
 
+from bertlab.recipe.backbones.transformer import Positions, TransformerConfig
 from bertlab.recipe.ranges import Range
-from bertlab.recipe.transformer import Positions, Transformer
 
 Base = Annotated[float, Range(1, 1e12)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModernBert(Transformer):
+class ModernBert(TransformerConfig):
     """Pre-norm without biases, GeGLU, rotary positions, and attention to a window in most layers.
 
     Its size is the scale's, and its initial weights are BERT's. It has no segment embeddings.
@@ -53,7 +53,7 @@ class ModernBert(Transformer):
         """Layers that attend to all tokens."""
         return -(-self.layers // self.global_every)
 
-    def parameters(self, vocabulary: int, positions: int) -> int:
+    def parameters(self, vocabulary: int, max_length: int) -> int:
         """Embeddings, layers, and a gain for each normalisation; the first layer has none before its attention."""
         hidden = self.hidden
         layer = 4 * hidden**2 + 3 * hidden * self.feedforward + 2 * hidden

@@ -1,0 +1,87 @@
+"""The protocol of a backbone: it embeds streams of tokens, encodes them, and gives vectors where they are read.
+
+Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, V vocabulary, E embeddings.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Self, cast
+
+import torch
+from torch import Tensor, nn
+
+from bertlab.errors import BadInput
+from bertlab.model.layers import Norm
+from bertlab.model.streams import Lengths, TensorBatch
+from bertlab.recipe.objective import INPUTS, Decoded
+
+Place = Tensor | Decoded | None
+"""Where vectors are read: positions (B, K) of the stream `INPUTS`, what a decoder gives, or None for [CLS]."""
+
+
+class Backbone(nn.Module, ABC):
+    """What turns tokens into vectors. With `causal`, each token sees only itself and those before it."""
+
+    def __init__(self, hidden_size: int, num_layers: int, max_length: int, causal: bool) -> None:
+        """For sequences of at most `max_length` tokens."""
+        super().__init__()
+        self.hidden_size, self.num_layers, self.max_length, self.causal = hidden_size, num_layers, max_length, causal
+
+    @abstractmethod
+    def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
+        """The embeddings (B, T, D) of each stream of a batch that it reads."""
+
+    @abstractmethod
+    def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+        """As `forward`, from the embeddings `x` (B, T, D)."""
+
+    @abstractmethod
+    def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
+        """The vectors (B, T, D) of the embeddings and of each layer."""
+
+    @property
+    @abstractmethod
+    def output_embeddings(self) -> Tensor:
+        """The token embeddings (V, E), the output matrix of a language model."""
+
+    @property
+    @abstractmethod
+    def levels(self) -> list[nn.Module]:
+        """The embeddings and each layer, lowest first, which together have all its parameters."""
+
+    @property
+    def norms(self) -> list[Norm]:
+        """All its normalisations, whose gains and biases adapters train."""
+        return [module for module in self.modules() if isinstance(module, Norm)]
+
+    def train(self, mode: bool = True) -> Self:
+        """Sets the mode; a backbone without trained weights is always in evaluation mode: it has no dropout."""
+        return super().train(mode and any(value.requires_grad for value in self.parameters()))
+
+    def forward(
+        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
+    ) -> Tensor:
+        """The last layer's vectors: (B, T, D), or (B, K, D) at the `positions` (B, K), computed only there.
+
+        `tokens` and `segments` are (B, T) integers; padding begins at `lengths` (B,), None if there is none.
+        """
+        return self.encode(self.embed(TensorBatch.of(tokens, segments, lengths, {}))[INPUTS], lengths, positions)
+
+    def read(self, embedded: Mapping[str, Tensor], lengths: Lengths, places: Mapping[str, Place]) -> dict[str, Tensor]:
+        """The last layer's vectors, computed only at `places`: (B, K, D) at positions (B, K), (B, D) at [CLS] for None.
+
+        Raises `BadInput` for what a decoder reads.
+        """
+        if any(isinstance(place, Decoded) for place in places.values()):
+            raise BadInput(f"{type(self).__name__} has no decoder, which a loss of the objective reads: leave it out")
+        at = cast(Mapping[str, Tensor | None], places)
+        positions = [place for place in at.values() if place is not None]
+        first = len(positions) < len(at)
+        if first:  # [CLS] is position 0
+            positions = [embedded[INPUTS].new_zeros((len(embedded[INPUTS]), 1), dtype=torch.long), *positions]
+        x = self.encode(embedded[INPUTS], lengths[INPUTS], torch.cat(positions, 1))  # (B, R, D)
+        vectors, end = {}, int(first)
+        for name, place in at.items():
+            begin, end = end, end + (0 if place is None else place.shape[1])
+            vectors[name] = x[:, 0] if place is None else x[:, begin:end]
+        return vectors
