@@ -20,8 +20,8 @@ import typer
 
 import bertlab
 from bertlab import CausalLM, FullSentences, Inputs, MaskedLM
+from bertlab.audit import audit
 from bertlab.cli.main import app
-from bertlab.inputs.audit import audit
 from bertlab.inputs.batches import Batches
 from bertlab.lab import plan, scales, studies
 from bertlab.model.heads import PretrainingModel

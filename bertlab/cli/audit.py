@@ -11,7 +11,7 @@ from bertlab.cli.table import print_table
 from bertlab.names import plain
 
 if TYPE_CHECKING:
-    from bertlab.inputs.audit.checks import Check
+    from bertlab.inputs.checks import Check
     from bertlab.recipe import Recipe
     from bertlab.text.tokens import TokenisedCorpus
 
@@ -26,8 +26,8 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
 
     Example: bertlab audit masking --only 80/10/10
     """
+    from bertlab import audit as auditing
     from bertlab.cli.carry_out import carry_out, tell, unfinished
-    from bertlab.inputs import audit as auditing
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, studies, texts
     from bertlab.lab.study import Measurement

@@ -6,9 +6,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bertlab.inputs.audit.checks import Check, always
-from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.batches import Evaluation, heldout
+from bertlab.inputs.checks import Check, always
+from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Sequences
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.recipe import Recipe

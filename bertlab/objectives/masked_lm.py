@@ -14,9 +14,9 @@ import numpy as np
 from bertlab import keyed
 from bertlab.arrays import Array, Bool, Int32, Int64, UInt64
 from bertlab.errors import BadInput
-from bertlab.inputs.audit.checks import Check, always, share
-from bertlab.inputs.audit.sample import Sample, again
 from bertlab.inputs.batches import Evaluation, heldout
+from bertlab.inputs.checks import Check, always, share
+from bertlab.inputs.sample import Sample, again
 from bertlab.inputs.streams import Batch, Sequences
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.objectives.selection import Choice, Selection, Tokens

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import numpy as np
 
 from bertlab.errors import BadInput
-from bertlab.inputs.audit.checks import Check, always
-from bertlab.inputs.audit.sample import Sample
 from bertlab.inputs.batches import Evaluation, heldout
+from bertlab.inputs.checks import Check, always
+from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Sequences
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.recipe import BackboneConfig, Recipe

@@ -202,7 +202,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         return {**streams, INPUTS: inputs._replace(tokens=tokens)}
 
     def audit(self, sample: Any) -> list[Any]:
-        """Checks of its additions to the sequences of one epoch, an `inputs.audit.sample.Sample`."""
+        """Checks of its additions to the sequences of one epoch, an `inputs.sample.Sample`."""
         return []
 
     def audit_again(self, sample: Any, later: Any) -> list[Any]:

@@ -165,7 +165,7 @@ class Format(Arm, ABC, home="bertlab.inputs.formats"):
         """
 
     def audit(self, sample: Any) -> list[Any]:
-        """Checks of its own of the sequences of the first epoch, an `inputs.audit.sample.Sample`."""
+        """Checks of its own of the sequences of the first epoch, an `inputs.sample.Sample`."""
         return []
 
 

@@ -6,10 +6,10 @@ import json
 import numpy as np
 import pytest
 
+from bertlab.audit import audit
 from bertlab.errors import ArmFailed, BadInput
-from bertlab.inputs.audit import audit
 from bertlab.inputs.batches import Batches
-from bertlab.inputs.formats import base
+from bertlab.inputs.formats import base, pairs
 from bertlab.lab import scales, studies
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load, science, set_fields
@@ -22,7 +22,7 @@ from typing import Annotated, ClassVar
 import numpy as np
 
 from bertlab import Format, FullSentences, Inputs, MaskedLM, Measurement, Study, Variant
-from bertlab.inputs.formats import base
+from bertlab.inputs.formats import base, pairs
 from bertlab.recipe.ranges import Range
 
 
@@ -107,7 +107,7 @@ def with_array(name, change):
     def changed(layout):
         if not hasattr(layout, name):
             none = 0 * layout.first_length
-            layout = base.PairLayout(
+            layout = pairs.PairLayout(
                 **vars(layout), second=0 * layout.first, second_length=none, random=none > 0, order=none
             )
         return dataclasses.replace(layout, **{name: change(getattr(layout, name))})
@@ -190,6 +190,6 @@ def test_sequences_that_do_not_go_on_are_refused(corpus, path, monkeypatch, back
 
 def test_a_second_segment_beyond_the_text_is_refused():
     one, none = np.array([3]), np.zeros(1, np.int8)
-    layout = base.PairLayout(one, one, one, 2 * one, one, none > 0, none)
+    layout = pairs.PairLayout(one, one, one, 2 * one, one, none > 0, none)
     assert layout.problem(20, 32) == dataclasses.replace(layout, second_length=0 * one).problem(20, 32) == ""
     assert layout.problem(8, 32).startswith("puts second of sequence 0 from")

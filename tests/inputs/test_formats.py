@@ -15,7 +15,7 @@ from bertlab import keyed
 from bertlab.errors import BadInput
 from bertlab.inputs.formats import Layout, segment_pair, segment_pairs, single_segments
 from bertlab.inputs.formats import base as layouts
-from bertlab.inputs.formats.base import PairLayout
+from bertlab.inputs.formats.pairs import FormIndex, PairLayout
 
 COLUMNS = tuple(name for name in Layout.__dataclass_fields__ if name != "breaks")
 UNLIKELY = 1e-6
@@ -56,7 +56,7 @@ def test_a_sentence_of_another_form_is_drawn_only_if_there_is_none_nearer(
     form: int, bounds: tuple[int, int], drawn: set[int]
 ) -> None:
     """Outside of the bounds, any sentence of any other document is as likely."""
-    index = layouts.FormIndex(np.array([1, 5, 9]), np.array([0, 1, 3]))
+    index = FormIndex(np.array([1, 5, 9]), np.array([0, 1, 3]))
     i, forms, home = np.arange(200), np.full(200, form), np.zeros(200, np.int64)
     found = index.draw((forms, forms), bounds, home, lambda *purpose: keyed.key("a test", *purpose), i)
     assert {*found.tolist()} == drawn
@@ -253,7 +253,7 @@ def test_blocks_do_not_show(prose: Any, block: int, monkeypatch: pytest.MonkeyPa
     source = text([np.diff(prose.sentences)[low : low + 9].tolist() for low in range(0, 300, 9)])
     whole = segment_pairs(source, length=64, short=0.1, copy=0, seed=0)
     single = single_segments(source, length=64)
-    monkeypatch.setattr(layouts, "_BLOCK", block)
+    monkeypatch.setattr(layouts, "BLOCK", block)
     for one, other in (
         (whole, segment_pairs(source, length=64, short=0.1, copy=0, seed=0)),
         (single, single_segments(source, length=64)),

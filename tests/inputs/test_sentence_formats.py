@@ -180,10 +180,10 @@ def test_blocks_do_not_show(block: int, monkeypatch: pytest.MonkeyPatch) -> None
             doc_sentences(source, length=64),
             sentence_pairs(source, length=64, copy=0, seed=0),
         )
-        return [getattr(each, name).tolist() for each in made for name in Layout.__dataclass_fields__]
+        return [getattr(each, name).tolist() for each in made for name in type(each).__dataclass_fields__]
 
     whole = all_three()
-    monkeypatch.setattr(layouts, "_BLOCK", block)
+    monkeypatch.setattr(layouts, "BLOCK", block)
     assert all_three() == whole
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from bertlab.audit import audit
 from bertlab.errors import BadInput
-from bertlab.inputs.audit import audit
 from bertlab.inputs.targets import SEQUENCES, Targets, require, targets
 from bertlab.machine import Machine
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence, SentenceOrder

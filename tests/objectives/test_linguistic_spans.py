@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from bertlab import keyed
+from bertlab.audit import audit
 from bertlab.errors import BadInput
-from bertlab.inputs.audit import audit
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.streams import Sequences
 from bertlab.objectives import Entities, MaskedLM, NounPhrases, SentenceOrder, WholeWords

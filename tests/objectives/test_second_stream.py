@@ -11,8 +11,8 @@ import pytest
 import torch.nn.functional as F
 
 from bertlab import keyed
+from bertlab.audit import audit
 from bertlab.errors import BadInput
-from bertlab.inputs.audit import audit
 from bertlab.inputs.batches import Batches, Evaluation, heldout
 from bertlab.inputs.streams import Sequences, Stream
 from bertlab.lab import scales

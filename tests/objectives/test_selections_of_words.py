@@ -12,8 +12,8 @@ import pytest
 from scipy import stats
 
 from bertlab import keyed
+from bertlab.audit import Audited, audit
 from bertlab.errors import ArmFailed
-from bertlab.inputs.audit import Audited, audit
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.streams import Sequences, Stream
 from bertlab.objectives import Corruption, MaskedLM

@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from bertlab import CausalLM, MaskedLM, NextSentence, SentenceOrder
+from bertlab.audit import audit, same_batches
 from bertlab.errors import BadInput
-from bertlab.inputs.audit import audit, same_batches
 from bertlab.inputs.batches import Batches, heldout_pairs
 from bertlab.inputs.collator import Collator
 from bertlab.inputs.formats import Layout, segment_pairs

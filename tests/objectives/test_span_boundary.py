@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from bertlab.audit import audit
 from bertlab.errors import BadInput
-from bertlab.inputs.audit import audit
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.streams import Batch
 from bertlab.objectives import CausalLM, GeometricSpans, MaskedLM, NextSentence, NGrams, SpanBoundary, Tokens

@@ -10,9 +10,7 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
-from bertlab import keyed
-from bertlab.arrays import Array, Bool, Int8, Int32, Int64
-from bertlab.errors import BadInput
+from bertlab.arrays import Array, Bool, Int32, Int64
 from bertlab.inputs.windows import Windows
 from bertlab.names import shown
 from bertlab.text.tokenizers import TrainedTokenizer
@@ -20,10 +18,8 @@ from bertlab.text.tokens import Part
 
 Key = Callable[..., int]
 
-_BLOCK = 1 << 19
+BLOCK = 1 << 19
 """Sentences or sequences that are computed together, which bounds the memory."""
-_WIDER = (0, 0, 0, 0, 1, 4, 16, 1 << 30)
-"""By how much each attempt to draw widens the range of forms on both sides."""
 
 
 class Spans(NamedTuple):
@@ -174,46 +170,6 @@ class PackedLayout(Layout):
         return np.searchsorted(self.breaks, offsets, side=side)
 
 
-@dataclass(frozen=True)
-class PairLayout(Layout):
-    """Sequences of two segments: [CLS] first [SEP] second [SEP]."""
-
-    second: Int64
-    """Offset of the second segment's first token."""
-    second_length: Int32
-    """Tokens of the second segment; 0 in a sequence of one segment."""
-    random: Bool
-    """Whether the second segment comes from another document."""
-    order: Int8
-    """1 if the segments are exchanged, 0 if they are not but could be, -1 otherwise."""
-
-    @property
-    def lengths(self) -> Int32:
-        """(N,) tokens of each sequence, specials included."""
-        return (self.first_length + self.second_length + 2 + (self.second_length > 0)).astype(np.int32)
-
-    def spans(self, chosen: Int64) -> Spans:
-        """The two segments."""
-        begins, first = np.array([self.first.take(chosen), self.second.take(chosen)]).T, self.first_length.take(chosen)
-        return Spans(begins, first[:, None], first + self.second_length.take(chosen))
-
-    def arrays(self, chosen: Int64, last: Array) -> Mapping[str, Int32]:
-        """The `segments`, whether the second is `random_second`, and the `order` of both."""
-        random, order = (array.take(chosen).astype(np.int32) for array in (self.random, self.order))
-        return {"segments": (last & 1).astype(np.int32), "random_second": random, "order": order}
-
-    def problem(self, tokens: int, length: int) -> str:
-        """What is wrong with it, its order too."""
-        if problem := super().problem(tokens, length):
-            return problem
-        beyond = self.order[abs(self.order) > 1]
-        return f"makes an order of {beyond[0]}: give 1, 0 or -1" if len(beyond) else ""
-
-    def _of_text(self) -> list[tuple[str, Int64, Int64, int]]:
-        second = self.second.astype(np.int64)
-        return [*super()._of_text(), ("second", second, second + self.second_length, 0)]
-
-
 def consecutive(sentences: Int64, after: Callable[[Int64], Int64], most: int) -> Layout:
     """Sequences of one segment each, as `follow` finds them: up to the next one, but at most `most` tokens."""
     numbers = follow(after, len(sentences) - 1)
@@ -261,8 +217,8 @@ def follow(after: Callable[[Int64], Int64], size: int) -> Int64:
     Raises `Endless` if it does not.
     """
     steps = np.empty(size, dtype=np.int64)
-    for low in range(0, size, _BLOCK):
-        block = np.arange(low, min(low + _BLOCK, size))
+    for low in range(0, size, BLOCK):
+        block = np.arange(low, min(low + BLOCK, size))
         steps[block] = after(block)
         if (still := steps[block] <= block).any():
             place = low + int(still.argmax())
@@ -272,54 +228,3 @@ def follow(after: Callable[[Int64], Int64], size: int) -> Int64:
         met[number] = 1
         number = jumps[number]
     return np.flatnonzero(np.frombuffer(met, dtype=np.bool_))
-
-
-def by_blocks(make: Callable[[Int64], PairLayout], starts: Int64) -> PairLayout:
-    """The layout that `make` returns for `starts`, computed in blocks."""
-    parts = [vars(make(starts[low : low + _BLOCK])) for low in range(0, len(starts), _BLOCK)]
-    return PairLayout(**{name: np.concatenate([part.pop(name) for part in parts]) for name in tuple(parts[0])})
-
-
-def require_others(text: Part) -> None:
-    """Raises `BadInput` if no other document can provide a random second segment."""
-    if len(text.documents) < 3:
-        few = f"the corpus has {len(text.documents) - 1} document to train on"
-        why = "a random second segment comes from another document"
-        raise BadInput(f"{few}: {why}, so give more (each file or record is one), or a smaller corpus.heldout")
-
-
-class FormIndex:
-    """Sentences of all documents by their form, a number, to draw one from another document with a form in a range."""
-
-    def __init__(self, forms: Int64, documents: Int64) -> None:
-        """`forms` (N,) of the sentences, and the offsets of documents in them (D + 1,)."""
-        self._documents = documents
-        self._ends = np.append(0, np.cumsum(np.bincount(forms)))
-        # A stable sort is a radix sort if 16 bits hold the forms.
-        order = np.argsort(forms.astype(np.min_scalar_type(len(self._ends))), kind="stable")
-        self._order = order.astype(np.min_scalar_type(len(order)))  # mostly half as large
-
-    def draw(self, forms: tuple[Int64, Int64], bounds: tuple[Any, Any], document: Int64, key: Key, i: Int64) -> Int64:
-        """For each sequence `i` of `document`, a sentence of another document, uniform over the range of forms. If that
-        (inclusive) has none, it grows within `bounds`; if these have none either, the sentence is uniform over another
-        document that is uniform over all others."""
-        found, left = np.zeros_like(i), np.arange(len(i))
-        least, most = (np.broadcast_to(bound, i.shape) for bound in bounds)
-        last = len(self._ends) - 1
-        for attempt, wider in enumerate(_WIDER):
-            begin = self._ends[np.clip(np.maximum(forms[0][left] - wider, least[left]), 0, last)]
-            count = self._ends[np.clip(np.minimum(forms[1][left] + wider, most[left]) + 1, 0, last)] - begin
-            place = begin + keyed.integers(np.maximum(count, 1), key("sentence", attempt), i[left])
-            sentence = self._order[np.minimum(place, len(self._order) - 1)]
-            home = document[left]
-            away = (sentence < self._documents[home]) | (sentence >= self._documents[home + 1])
-            away &= count > 0
-            found[left[away]] = sentence[away]
-            left = left[~away]
-            if not len(left):
-                return found
-        other = keyed.integers(len(self._documents) - 2, key("document"), i[left])
-        other += other >= document[left]
-        size = self._documents[other + 1] - self._documents[other]
-        found[left] = self._documents[other] + keyed.integers(size, key("any"), i[left])
-        return found

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal, NamedTuple
+from typing import ClassVar, Literal, NamedTuple
 
 import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Bool, Int8, Int64
+from bertlab.inputs.checks import Check, share
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import FormIndex, Key, Layout, PairLayout
-from bertlab.recipe import Format, Pairing, Recipe
+from bertlab.inputs.formats.base import Key, Layout
+from bertlab.inputs.formats.pairs import FormIndex, PairFormat, PairLayout, by_blocks, require_others
+from bertlab.inputs.sample import Sample
+from bertlab.recipe import Pairing, Recipe
 from bertlab.text.tokens import Part
-
-if TYPE_CHECKING:
-    from bertlab.inputs.audit.checks import Check
-    from bertlab.inputs.audit.sample import Sample
 
 
 @dataclass(frozen=True, kw_only=True)
-class SegmentPairs(Format):
+class SegmentPairs(PairFormat):
     """BERT's: two segments of sentences that fill the sequence, but for a share that is cut short."""
 
     kind: ClassVar[str] = "segment-pair"
-    pairs: ClassVar[bool] = True
     exchanges: ClassVar[bool] = True
     drawn: ClassVar[bool] = True
     trimmed: ClassVar[bool] = False
@@ -38,8 +36,6 @@ class SegmentPairs(Format):
 
     def audit(self, sample: Sample) -> list[Check]:
         """The shares of pairs from another document, of exchanged pairs, and of pairs that are cut short."""
-        from bertlab.inputs.audit.checks import share  # imports this package
-
         batch, recipe, ends = sample.batch, sample.recipe, sample.traced.ends
         random, pairing = batch.format["random_second"] == 1, recipe.pairing
         checks = [share("pairs from another document", int(random.sum()), len(random), pairing.random, "sequences")]
@@ -53,7 +49,7 @@ class SegmentPairs(Format):
         short = int((batch.lengths[free] < sample.length).sum())
         # The shorter length is drawn from 2 up to the whole room, which is not short.
         rate = recipe.inputs.short_seq_prob * (1 - 1 / (room - 1))
-        return [*checks, share("pairs cut short", short, int(free.sum()), rate, "sequences")]
+        return [*super().audit(sample), *checks, share("pairs cut short", short, int(free.sum()), rate, "sequences")]
 
 
 def segment_pairs(
@@ -78,8 +74,8 @@ def segment_pairs(
     """
     pairs = _Pairs(text, length, short, copy, seed, pairing or Pairing())
     if pairs.pairing.random:
-        base.require_others(text)
-    return base.by_blocks(pairs.layout, base.follow(pairs.next, len(pairs.sentences) - 1))
+        require_others(text)
+    return by_blocks(pairs.layout, base.follow(pairs.next, len(pairs.sentences) - 1))
 
 
 def single_segments(text: Part, *, length: int) -> Layout:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Bool, Int64
+from bertlab.inputs.checks import Check, always, total
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import FormIndex, Key, Layout, PairLayout
+from bertlab.inputs.formats.base import Key, Layout
+from bertlab.inputs.formats.pairs import FormIndex, PairFormat, PairLayout, by_blocks, require_others
 from bertlab.inputs.formats.segment_pair import SegmentPairs
+from bertlab.inputs.sample import Sample
 from bertlab.recipe import Format, Recipe
 from bertlab.text.tokens import Part
-
-if TYPE_CHECKING:
-    from bertlab.inputs.audit.checks import Check
-    from bertlab.inputs.audit.sample import Sample
 
 _TRUE = np.array([0.0, 0.0, 2 / 3, 1.0, 0.5])
 """Probability of a true pair, by the sentences left in the document (4 or more alike). A last sentence that is left
@@ -28,11 +27,10 @@ _FINAL = 3
 
 
 @dataclass(frozen=True, kw_only=True)
-class SentencePairs(Format):
+class SentencePairs(PairFormat):
     """Two sentences; batches have as many tokens as those of segment pairs."""
 
     kind: ClassVar[str] = "sentence-pair"
-    pairs: ClassVar[bool] = True
     drawn: ClassVar[bool] = True
     coverage: ClassVar[Literal["none twice"]] = "none twice"
     token_matched_to: ClassVar[Format | None] = SegmentPairs()
@@ -43,8 +41,6 @@ class SentencePairs(Format):
 
     def audit(self, sample: Sample) -> list[Check]:
         """Each segment is one sentence; half of the pairs are from another document."""
-        from bertlab.inputs.audit.checks import always, total  # imports this package
-
         places, random = sample.traced.places, sample.batch.format["random_second"] == 1
         adjoining = (sample.ordinary & (places >= 0))[:, 1:] & (sample.ordinary & (places >= 0))[:, :-1]
         crossing = (adjoining & sample.boundaries[places[:, 1:]]).any(axis=1)
@@ -52,6 +48,7 @@ class SentencePairs(Format):
         home = np.searchsorted(sample.traced.ends, sample.batch.sequence_ids, side="right")
         variance = float((np.bincount(home, random - 0.5) ** 2).sum())
         return [
+            *super().audit(sample),
             always("a segment", "of one sentence", crossing, sample.name),
             total(
                 "pairs from another document",
@@ -79,9 +76,9 @@ def sentence_pairs(text: Part, *, length: int, copy: int, seed: int | str) -> Pa
     random token, and in a random pair the back of another one of the same length replaces its own, which is lost.
     Raises `BadInput` if there is no other document.
     """
-    base.require_others(text)
+    require_others(text)
     pairs = _Pairs(text, length, copy, seed)
-    return base.by_blocks(pairs.layout, base.follow(pairs.next, len(pairs.sentences) - 1))
+    return by_blocks(pairs.layout, base.follow(pairs.next, len(pairs.sentences) - 1))
 
 
 class _Pairs:

@@ -9,8 +9,8 @@ import numpy as np
 
 from bertlab.arrays import Bool, Int32, Int64, UInt64
 from bertlab.errors import ArmFailed
-from bertlab.inputs.audit.checks import Check, always
-from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.checks import Check, always
+from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Batch, Sequences
 from bertlab.names import shown
 from bertlab.recipe.ranges import Arm

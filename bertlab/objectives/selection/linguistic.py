@@ -7,8 +7,8 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Array, Bool, Float64, Int32, Int64, UInt32, UInt64
-from bertlab.inputs.audit.checks import Check
-from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.checks import Check
+from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Batch, Sequences
 from bertlab.objectives.selection.runs import RunSelection
 from bertlab.objectives.selection.words import Words

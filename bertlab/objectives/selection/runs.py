@@ -3,8 +3,8 @@
 import numpy as np
 
 from bertlab.arrays import Bool, Int32
-from bertlab.inputs.audit.checks import Check, always
-from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.checks import Check, always
+from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Sequences
 from bertlab.objectives.selection.base import Choice
 from bertlab.objectives.selection.words import WordSelection

@@ -7,8 +7,8 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Bool, Int64, UInt64
-from bertlab.inputs.audit.checks import Check, total
-from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.checks import Check, total
+from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Sequences
 from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
 from bertlab.text.tokenizers import TrainedTokenizer

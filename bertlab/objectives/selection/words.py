@@ -10,8 +10,8 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Array, Bool, Int32, Int64, UInt32, UInt64
-from bertlab.inputs.audit.checks import Check, always
-from bertlab.inputs.audit.sample import Sample
+from bertlab.inputs.checks import Check, always
+from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Sequences
 from bertlab.objectives.selection.base import Choice, Chooser, Selection, chosen, slots
 from bertlab.text.tokenizers import TrainedTokenizer

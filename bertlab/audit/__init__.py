@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertlab.inputs.audit import sequences
-from bertlab.inputs.audit.checks import Check
-from bertlab.inputs.audit.sample import Source, draw
+from bertlab.audit import sequences
 from bertlab.inputs.batches import Batches, training_text
+from bertlab.inputs.checks import Check
+from bertlab.inputs.sample import Source, draw
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import phases
 from bertlab.recipe.objective import text_length
@@ -53,8 +53,6 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
             *sequences.layout(first),
             sequences.batches(first),
             *sequences.content(first),
-            *sequences.pairs(first),
-            *sequences.form(first),
             *sequences.coverage(first),
             sequences.unknown(first),
             *sequences.corpora(first, whole),

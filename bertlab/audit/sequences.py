@@ -2,16 +2,12 @@
 
 import numpy as np
 
-from bertlab.arrays import Bool, Int64
-from bertlab.inputs.audit.checks import Check, alike, always
-from bertlab.inputs.audit.sample import PREFIX, Sample, elsewhere
+from bertlab.inputs.checks import Check, always
+from bertlab.inputs.sample import PREFIX, Sample, elsewhere
 from bertlab.inputs.targets import HANDFUL
 from bertlab.recipe.objective import INPUTS
 from bertlab.text.facts import UNKNOWN
 from bertlab.text.tokens import TokenisedCorpus
-
-_ALIKE = 0.03
-"""By how much the form of true and random pairs may differ: no classifier gains more than half of it from a figure."""
 
 
 def layout(sample: Sample) -> list[Check]:
@@ -35,15 +31,12 @@ def layout(sample: Sample) -> list[Check]:
         if name == INPUTS:  # the batches of a sample may have different widths
             padding &= positions < sample.places[:, 2, None]
         padded |= (padding & (stream.tokens != tokenizer.pad)).any(axis=1)
-    segments = (np.cumsum(sample.inner, axis=1) > sample.inner) & (np.arange(width) < sizes[:, None]) & form.pairs
-    mixed = segments != batch.format.get("segments", segments)
     outside = (sizes > sample.length) | (sample.sizes < 1)
     found = f"{sizes.min()} to {sizes.max()}, mean {sizes.mean():.1f}"
     return [
         always("specials", expected, ~framed | stray.any(axis=1), sample.name),
         always("tokens a sequence", f"at most {sample.length}", outside, sample.name, found),
         always("beyond a sequence", "[PAD]", padded, sample.name),
-        always("segments", "0, and 1 for the second", mixed.any(axis=1), sample.name),
     ]
 
 
@@ -72,51 +65,6 @@ def content(sample: Sample) -> list[Check]:
         wrong = crossing | (sample.inner[:, 1:-1] & within).any(axis=1)
         return [*checks, always("[SEP] within a sequence", "between documents, and only there", wrong, name)]
     return [*checks, always("a segment's text", "of one document", crossing, name)]
-
-
-def pairs(sample: Sample) -> list[Check]:
-    """Whether the label describes the second segment."""
-    random, name, trace = sample.random, sample.name, sample.traced
-    if not sample.recipe.inputs.format.pairs:
-        return [always("label of the pair", "0 where there is no pair", random, name)]
-    behind = trace.follows | ~(trace.agrees & sample.second.any(axis=1))
-    number, column = np.arange(len(random)), sample.later.argmax(axis=1)
-    home = np.searchsorted(trace.ends, sample.batch.sequence_ids, side="right")
-    there = (trace.places[number, column] >= 0) & (trace.document[number, column] == home)
-    return [
-        always("'follows'", "the text behind the first", ~random & ~behind, name),
-        always("'another document'", "text of another document", random & there, name),
-    ]
-
-
-def form(sample: Sample) -> list[Check]:
-    """Whether pairs of both labels have the same form: the boundaries of their segments, and their lengths."""
-    if not sample.recipe.inputs.format.pairs:
-        return []
-    if sample.recipe.pairing.random:
-        label, names = sample.random, ("true pairs", "random ones")
-        evaluated = np.ones_like(label)
-    else:
-        label, names = sample.exchanged, ("pairs in order", "exchanged ones")
-        evaluated = sample.batch.format["order"] >= 0
-    # Text of a few tokens stands in many places: where it was taken from is not known.
-    placed = sample.traced.agrees & evaluated & (sample.second.sum(axis=1) >= PREFIX)
-
-    def compare(figure: str, values: Int64 | Bool, chosen: Bool) -> Check:
-        return alike(figure, values[chosen & ~label], values[chosen & label], _ALIKE, names)
-
-    boundary, checks, ends = sample.boundaries, [], []
-    for name, segment in (("first", sample.ordinary & ~sample.second), ("second", sample.second)):
-        size = segment.sum(axis=1)
-        begin = sample.traced.places[np.arange(len(label)), segment.argmax(axis=1)]
-        ends += [boundary[begin], boundary[np.where(placed, begin + size, 0)]]
-        checks += [
-            compare(f"{name} segment begins a sentence", ends[-2], placed),
-            compare(f"{name} segment ends a sentence", ends[-1], placed),
-            compare(f"tokens of the {name} segment", size, evaluated),
-        ]
-    checks.append(compare("first ends as the second begins", ends[1] == ends[2], placed))
-    return [*checks, compare("tokens of both segments", sample.sizes, evaluated)]
 
 
 def coverage(sample: Sample) -> list[Check]:

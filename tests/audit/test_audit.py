@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from bertlab import keyed
-from bertlab.inputs.audit import Audited, audit, same_batches
-from bertlab.inputs.audit.checks import always
-from bertlab.inputs.audit.sample import elsewhere
+from bertlab.audit import Audited, audit, same_batches
 from bertlab.inputs.batches import Batches
+from bertlab.inputs.checks import always
 from bertlab.inputs.formats import DocSentences, FullSentences, Layout, full_sentences, segment_pair
+from bertlab.inputs.sample import elsewhere
 from bertlab.inputs.streams import Batch
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, Tokens
 from bertlab.objectives.selection import Choice
@@ -123,7 +123,7 @@ def test_text_of_other_corpora_is_found(corpus: Any, monkeypatch: pytest.MonkeyP
     size = of_three(corpus).train.by_source[0]
     for more in (1, size):  # whatever the batches take for the text of the recipe
         text = first_corpora(dataclasses.replace(corpus.train, by_source=(2 * size + more,)), 1)
-        for module in ("bertlab.inputs.batches", "bertlab.inputs.audit"):
+        for module in ("bertlab.inputs.batches", "bertlab.audit"):
             monkeypatch.setattr(f"{module}.training_text", lambda *given, text=text: text)
         assert found(of_three(corpus), given) == {FROM}
 
@@ -451,13 +451,6 @@ def test_a_wrong_label_of_a_pair(corpus: Any, name: str, label: int, figure: str
         return batch
 
     assert found(corpus, given, alter=alter) == {figure}
-
-
-def test_a_label_without_a_pair(corpus: Any) -> None:
-    def alter(batch: Batch) -> Batch:
-        return dataclasses.replace(batch, format={"random_second": np.ones_like(batch.lengths)})
-
-    assert found(corpus, recipe(format="doc-sentences"), alter=alter) == {"label of the pair"}
 
 
 # Left to right
