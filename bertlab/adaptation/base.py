@@ -224,7 +224,7 @@ def tensors(batch: ExampleBatch) -> dict[str, Tensor]:
     """All arrays of a batch but `slots` as tensors, integers in 64 bits; no `lengths` if no sequence has padding."""
     import torch
 
-    names = [each.name for each in dataclasses.fields(batch) if each.name != "slots"]
+    names = [field.name for field in dataclasses.fields(batch) if field.name != "slots"]
     parts = {name: torch.from_numpy(getattr(batch, name)) for name in names}
     parts = {name: value if value.is_floating_point() else value.long() for name, value in parts.items()}
     if (batch.lengths == batch.tokens.shape[1]).all():

@@ -67,11 +67,11 @@ class Features(Adaptation):
     def in_model(self, layers: int) -> Self:
         """With the first name of `Layers` that gives the same levels: in four layers, the last four are all of them."""
 
-        def representation(each: Features) -> tuple[range, bool]:
-            return each.levels(layers), each.layers.startswith("sum")
+        def representation(features: Features) -> tuple[range, bool]:
+            return features.levels(layers), features.layers.startswith("sum")
 
         named = (replace(self, layers=name) for name in get_args(Layers))
-        return next(each for each in named if representation(each) == representation(self))
+        return next(candidate for candidate in named if representation(candidate) == representation(self))
 
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
@@ -115,25 +115,25 @@ class Features(Adaptation):
                 batch = part.batch(indices)
                 parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
                 states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))
-                found = torch.cat([gather(states[level], parts["positions"]) for level in levels], dim=-1)
+                vectors = torch.cat([gather(states[level], parts["positions"]) for level in levels], dim=-1)
                 slots = torch.from_numpy(batch.slots)
-                features[slots[slots >= 0]] = found.cpu()[slots >= 0]
+                features[slots[slots >= 0]] = vectors.cpu()[slots >= 0]
                 done += len(indices)
                 progress(done, len(part), "reading features")
 
         def build(indices: Integer) -> dict[str, Tensor]:
             batch = part.batch(indices)
             slots = torch.from_numpy(batch.slots)
-            found = features.index_select(0, slots.clamp(min=0).flatten()).view(*slots.shape, features.shape[1])
+            vectors = features.index_select(0, slots.clamp(min=0).flatten()).view(*slots.shape, features.shape[1])
             targets = torch.from_numpy(batch.targets).long()
-            return {"features": found, "words": (slots >= 0).sum(1), "targets": targets}
+            return {"features": vectors, "words": (slots >= 0).sum(1), "targets": targets}
 
         return Inputs(part.counts, build, EVALUATION_TOKENS)
 
     def logits(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
         """(B, K, C) at the words of a batch."""
-        found: Tensor = model(batch["features"], batch["words"])
-        return found
+        logits: Tensor = model(batch["features"], batch["words"])
+        return logits
 
     def flops(
         self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False

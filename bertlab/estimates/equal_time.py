@@ -53,8 +53,8 @@ def timed(
         jobs = _jobs(plan, study, [study.baseline, *alike, *compared])
         if seconds := _seconds(study, jobs, store, machine, tell):
             if alike:
-                given = seconds[study.baseline]
-                steps[study.name] = {name: _steps(jobs[name], seconds[name], given) for name in alike if name in jobs}
+                budget = seconds[study.baseline]
+                steps[study.name] = {name: _steps(jobs[name], seconds[name], budget) for name in alike if name in jobs}
             if compared:
                 speeds[study.name] = _speeds(study, jobs, seconds)
     return dataclasses.replace(request, timed=steps, speeds=speeds)
@@ -62,7 +62,7 @@ def timed(
 
 def _timed(study: Study, only: tuple[str, ...] = ()) -> list[str]:
     """The variants that train for as long as the baseline, of `only` these."""
-    names = [each.name for each in study.variants if each.relative.equal_time]
+    names = [variant.name for variant in study.variants if variant.relative.equal_time]
     return [name for name in names if not only or name in only]
 
 
@@ -79,22 +79,22 @@ def _seconds(
     if not all(job.steps for job in jobs.values()):
         return {}
     tell(f"{study.name}: timing steps of {listed([*jobs])}")
-    found = None
+    times = None
     if not machine.cluster:
         machine.check()
         with tempfile.TemporaryDirectory(prefix="bertlab-time-") as folder:
-            found = Trials(store, machine, Path(folder)).in_turn([*jobs.values()])
-    if found is None:
+            times = Trials(store, machine, Path(folder)).in_turn([*jobs.values()])
+    if times is None:
         why = "steps on a cluster are not timed" if machine.cluster else "its models are too large to be timed here"
         without = "its variants do not train for equal times, but for the paper's steps" if _timed(study) else ""
         warn(f"study {study.name}: {why}, so that {without or 'the report does not compare their speeds'}")
         return {}
-    return dict(zip(jobs, found, strict=True))
+    return dict(zip(jobs, times, strict=True))
 
 
-def _steps(job: Pretrained, seconds: float, given: float) -> int:
+def _steps(job: Pretrained, seconds: float, budget: float) -> int:
     """As many steps of a pre-training as take the time that is given."""
-    return max(1, round(given * job.steps / seconds))
+    return max(1, round(budget * job.steps / seconds))
 
 
 def _speeds(study: Study, jobs: Mapping[str, Pretrained], seconds: Mapping[str, float]) -> dict[str, float]:

@@ -39,14 +39,14 @@ class _Running:
 class Eta:
     """The time until all of some jobs have ended.
 
-    The time of a job is that of similar finished runs (`known`), else follows from its FLOPs and the speed of the jobs
-    of its kind that have ended, else of all pre-trainings so far, else is its guess.
+    The time of a job is that of similar finished runs (`seconds_by_run`), else follows from its FLOPs and the speed of
+    the jobs of its kind that have ended, else of all pre-trainings so far, else is its guess.
     """
 
     jobs: dict[str, Job]
     """Those that have not ended, by id."""
     machine: Machine
-    known: dict[str, float]
+    seconds_by_run: dict[str, float]
     """The time of jobs on one device by id, where there are similar finished runs."""
     flops: dict[str, float]
     """The FLOPs of the others, where they can be counted before they run."""
@@ -62,24 +62,24 @@ class Eta:
     @classmethod
     def of_pending(cls, jobs: Sequence[Job], machine: Machine, seconds: Seconds) -> "Eta":
         """The time of pending jobs, whose tasks have been read, by the times of finished runs."""
-        known = {job.id: time for job in jobs if (time := seconds(job, 1)) is not None}
+        predicted = {job.id: time for job in jobs if (time := seconds(job, 1)) is not None}
         counted = [job for job in jobs if job.pretraining and job.pretraining.recipe]
         flops_of = per_group(lambda job: job.work().flops)
-        flops = {job.id: flops_of(job) for job in counted if job.id not in known}
-        similar = [job for job in counted if job.id in known and flops_of(job)]
-        known |= {run_id: JOB_SECONDS for run_id, number in flops.items() if not number}
+        flops = {job.id: flops_of(job) for job in counted if job.id not in predicted}
+        similar = [job for job in counted if job.id in predicted and flops_of(job)]
+        predicted |= {run_id: JOB_SECONDS for run_id, number in flops.items() if not number}
         texts = {job.id: text.bytes for job in jobs if job.preparation and (text := job.work().text)}
         guesses = {job.id: JOB_SECONDS + texts.get(job.id, 0) / TEXT_SPEED for job in jobs if job.preparation}
         large = any(not 0 < size < LARGE for size in texts.values())  # 0 on the Hub, where it is unknown
         if similar:
-            pace = sum(known[job.id] for job in similar) / max(1.0, sum(map(flops_of, similar)))
+            pace = sum(predicted[job.id] for job in similar) / max(1.0, sum(map(flops_of, similar)))
             guesses |= {run_id: pace * number for run_id, number in flops.items()}
         elif large and flops and not machine.starts_ray:  # its workers may be on other machines
             machine.check()
             one = machine if machine.is_single_process else machine.per_worker()
             seconds_of = gpu_seconds(microbenchmark.peak(one), machine.runs_per_gpu)
             guesses |= {job.id: seconds_of(job, 1) or 0.0 for job in jobs if job.id in flops}
-        return cls({job.id: job for job in jobs}, machine, known, flops, guesses)
+        return cls({job.id: job for job in jobs}, machine, predicted, flops, guesses)
 
     def begin(self, job: Job) -> None:
         """A job begins, perhaps again."""
@@ -119,8 +119,8 @@ class Eta:
 
     def _whole(self, job: Job, devices: int) -> float | None:
         """The time of a job from its begin to its end."""
-        if job.id in self.known:
-            return self.known[job.id] / devices
+        if job.id in self.seconds_by_run:
+            return self.seconds_by_run[job.id] / devices
         alike = self.ended.get(job.kind, [])
         trained = self.ended.get(job.pretraining.kind, []) if job.pretraining else []
         done = [(flops, spent) for flops, spent in alike or trained if flops]

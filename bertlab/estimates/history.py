@@ -166,13 +166,15 @@ class Trials:
         key = tokenizer, annotator
         if key not in self._texts:
             began, folder = time.perf_counter(), Path(tempfile.mkdtemp(dir=self._directory))
-            corpus = sample(tokenizer, folder, given=vocabulary, annotator=annotator)
+            corpus = sample(tokenizer, folder, vocabulary_file=vocabulary, annotator=annotator)
             self._texts[key] = corpus, (time.perf_counter() - began) / corpus.facts["bytes"]
         return self._texts[key]
 
 
-def sample(tokenizer: Tokenizer, directory: Path, *, given: Path | None = None, annotator: str = "") -> TokenisedCorpus:
-    """A corpus of the first documents of the synthetic one in an empty directory, with the vocabulary `given`.
+def sample(
+    tokenizer: Tokenizer, directory: Path, *, vocabulary_file: Path | None = None, annotator: str = ""
+) -> TokenisedCorpus:
+    """A corpus of the first documents of the synthetic one in an empty directory, with the vocabulary in a file.
 
     Else one is trained, and filled with unused entries up to the size that a large text would yield. An `annotator`
     marks its linguistic spans.
@@ -183,8 +185,8 @@ def sample(tokenizer: Tokenizer, directory: Path, *, given: Path | None = None, 
         stream.writelines(json.dumps({"text": text}) + "\n" for text in microworld.documents(DOCUMENTS))
     located = sources.resolve(str(path), machine=Machine(cache=directory / "cache"))
     corpus = Corpus(sources=(located.source,), heldout=HELD_OUT, annotator=annotator)
-    tokens.prepare(corpus, tokenizer, (located,), built, vocabulary_file=given, progress=silent)
+    tokens.prepare(corpus, tokenizer, (located,), built, vocabulary_file=vocabulary_file, progress=silent)
     opened = tokens.open_corpus(built, tokenizer, check=False)
-    if given is None:
+    if vocabulary_file is None:
         opened.tokenizer.extend(tokenizer.entries)
     return opened

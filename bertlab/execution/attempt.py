@@ -68,9 +68,9 @@ class Engine:
 
     def report(self, job: Job, progress: Progress) -> None:
         """Calls `progress` with the last figures that the process of a running job recorded."""
-        known = self.store.progress(job.id)
-        if known.get("total"):
-            figures = {name: value for name, value in known.items() if name not in ("pid", "host", "since")}
+        reported = self.store.progress(job.id)
+        if reported.get("total"):
+            figures = {name: value for name, value in reported.items() if name not in ("pid", "host", "since")}
             progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
 
     def ended(self) -> list[tuple[Job, Ended]]:
@@ -128,13 +128,13 @@ def attempt(
         name, text = type(error).__name__, text_of(error)
         if diverged:
             return Ended("diverged", text or name, traceback.format_exc(), final=True)
-        place, reason = place_of(error), text or name
-        if place and not isinstance(error, ArmFailed):  # which names its place
-            reason = f"{f'{name}: {text}' if text else name} ({place})"
+        where, reason = place_of(error), text or name
+        if where and not isinstance(error, ArmFailed):  # which names its place
+            reason = f"{f'{name}: {text}' if text else name} ({where})"
         elif not isinstance(error, RunFailed) and (parts := own_arms(job)):
             reason += f" (in a run with {listed([part.__name__ for part in parts])} of a study file)"
         mistake = isinstance(error, MISTAKES) or not isinstance(error, Exception)
-        final = isinstance(error, ArmFailed) or (bool(place) and mistake)
+        final = isinstance(error, ArmFailed) or (bool(where) and mistake)
         return Ended("failed", reason, traceback.format_exc(), final=final)
     finally:
         _return_memory()

@@ -74,7 +74,7 @@ def patience(job: Job, store: Store, machine: Machine) -> int:
 
 
 def _fit(
-    process: Callable[[], Any], machine: Machine, devices: int, place: Path, patience: int
+    process: Callable[[], Any], machine: Machine, devices: int, folder: Path, patience: int
 ) -> tuple[Any, list[BaseException]]:
     """Starts the processes of a group and returns the result of the first, or the errors of those that failed.
 
@@ -84,7 +84,7 @@ def _fit(
     from ray.train.torch import TorchConfig, TorchTrainer
 
     # Ray Train needs a directory that all machines see, such as the store; its files there are not used.
-    with tempfile.TemporaryDirectory(prefix="group.", dir=place) as nothing:
+    with tempfile.TemporaryDirectory(prefix="group.", dir=folder) as nothing:
         trainer = TorchTrainer(
             process,
             # Tensors on the CPU use gloo, those on GPUs NCCL.

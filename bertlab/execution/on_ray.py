@@ -116,8 +116,8 @@ class Workers(Engine):
             reference = worker.run.remote(*arguments)
         else:
             worker = None
-            for each in workers:
-                self.ray.kill(each)
+            for hired in workers:
+                self.ray.kill(hired)
             reference = self.ray.remote(num_cpus=0, max_retries=0)(Worker.run).remote(*arguments)
         self.running[reference] = job, progress, worker
 
@@ -127,10 +127,10 @@ class Workers(Engine):
         ready = self.ray.wait(waiting, timeout=SECONDS_BETWEEN_LOOKS)[0] if waiting else []
         for job, progress, _ in self.running.values():
             self.report(job, progress)
-        for each in set(ready) & self.hiring.keys():
-            worker = self.hiring.pop(each)
+        for reference in set(ready) & self.hiring.keys():
+            worker = self.hiring.pop(reference)
             try:
-                self.ray.get(each)
+                self.ray.get(reference)
             except self.ray.exceptions.RayTaskError as error:
                 raise BadInput(f"workers cannot be started: {_reason(error)}") from error
             except self.ray.exceptions.RayError:  # its process was killed, or its machine is gone
@@ -138,10 +138,10 @@ class Workers(Engine):
             else:
                 self.idle.append(worker)
         outcomes = []
-        for each in [each for each in ready if each in self.running]:
-            job, _, worker = self.running.pop(each)
+        for reference in [reference for reference in ready if reference in self.running]:
+            job, _, worker = self.running.pop(reference)
             try:
-                ended: Ended = self.ray.get(each)
+                ended: Ended = self.ray.get(reference)
             except self.ray.exceptions.RayTaskError as error:  # its process still runs
                 ended = Ended("failed", _reason(error))
             except self.ray.exceptions.RayError as error:
@@ -170,8 +170,8 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
     with _ray(machine) as ray:
         there = ray.cluster_resources() if machine.cluster else {}
         for kind, option, needed in (("GPU", "--gpus", machine.gpus), ("CPU", "--workers", machine.workers)):
-            if machine.cluster and needed > (found := there.get(kind, 0)):
-                raise BadInput(f"{option} is {needed}: the cluster at '{machine.cluster}' has {found:.0f}")
+            if machine.cluster and needed > (available := there.get(kind, 0)):
+                raise BadInput(f"{option} is {needed}: the cluster at '{machine.cluster}' has {available:.0f}")
         flag, devices = store.scratch / store.own_name("stop"), devices_per_run(machine, jobs)
         engine = Workers(ray, store, machine, devices, flag, next((job.code for job in jobs), None))
         engine.hire(min(machine.devices, len(jobs) * devices))
@@ -240,12 +240,12 @@ def _private_folder() -> Iterator[Path]:
 
     Kills all processes that were started for it at the end, and those that killed commands of this user left.
     """
-    place = Path("/tmp")  # paths of sockets must be short
-    for left in place.glob(f"{PRIVATE}*"):
+    temporary = Path("/tmp")  # paths of sockets must be short
+    for left in temporary.glob(f"{PRIVATE}*"):
         with suppress(OSError):
             if left.lstat().st_uid == os.getuid() and not is_locked(left / "lock"):
                 _remove(left)
-    private = Path(tempfile.mkdtemp(prefix=PRIVATE, dir=place))
+    private = Path(tempfile.mkdtemp(prefix=PRIVATE, dir=temporary))
     os.environ[OWNER] = str(private)
     try:
         with locked(private / "lock"):

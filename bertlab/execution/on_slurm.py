@@ -100,7 +100,7 @@ def script(nodes: Nodes, folder: Path) -> str:
     return str(_make_sbatch_string(command, folder.absolute(), **nodes.parameters(), **array))
 
 
-def submit(arguments: Sequence[str], nodes: Nodes, folder: Path, place: str = "slurm") -> "list[submitit.Job[None]]":
+def submit(arguments: Sequence[str], nodes: Nodes, folder: Path, cluster: str = "slurm") -> "list[submitit.Job[None]]":
     """Submits a command; returns its jobs, whose output is in `folder`. `local` runs them on this machine.
 
     Raises `BadInput` without SLURM or submitit.
@@ -108,7 +108,7 @@ def submit(arguments: Sequence[str], nodes: Nodes, folder: Path, place: str = "s
     require()
     import submitit
 
-    if place == "local":
+    if cluster == "local":
         executor: Any = submitit.LocalExecutor(folder, max_num_timeout=MOST_RESTARTS)
         executor.update_parameters(timeout_min=nodes.minutes, gpus_per_node=nodes.gpus)
     else:

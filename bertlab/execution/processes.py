@@ -51,17 +51,17 @@ class Processes(Engine):
         here, there = context.Pipe()
         arguments = there, self.store, self.machine.per_worker(), self.flag, self.code
         process = context.Process(target=_work, args=arguments, daemon=True)
-        place = min({*range(len(self.places) + 1)} - {*self.places.values()})
-        own = self._variables(place % self.machine.gpus) if self.machine.gpus else {}
+        slot = min({*range(len(self.places) + 1)} - {*self.places.values()})
+        variables = self._variables(slot % self.machine.gpus) if self.machine.gpus else {}
         # A worker runs the main module of this process again, and a user's script may call `ablate` there.
         main, sys.modules["__main__"] = sys.modules["__main__"], ModuleType("__main__")
         try:
-            with _environment(own), starting_children():
+            with _environment(variables), starting_children():
                 process.start()
         finally:
             sys.modules["__main__"] = main
         there.close()  # so that the end of the worker is seen here
-        self.workers[here], self.places[here] = process, place
+        self.workers[here], self.places[here] = process, slot
 
     def _variables(self, gpu: int) -> dict[str, str]:
         """The environment of a worker on a GPU: it sees this one alone, of those that this process sees.
@@ -82,8 +82,8 @@ class Processes(Engine):
     def begin(self, job: Job, progress: Progress) -> None:
         """Gives a job to an idle worker, on the GPU on which the fewest jobs run."""
         gpus = max(1, self.machine.gpus)
-        busy = Counter(self.places[each] % gpus for each in self.running)
-        worker = min(self.idle, key=lambda each: busy[self.places[each] % gpus])
+        busy = Counter(self.places[worker] % gpus for worker in self.running)
+        worker = min(self.idle, key=lambda worker: busy[self.places[worker] % gpus])
         self.idle.remove(worker)
         self.running[worker] = job, progress
         with suppress(OSError):  # it was killed, which `ended` finds
@@ -92,23 +92,23 @@ class Processes(Engine):
     def ended(self) -> list[tuple[Job, Ended]]:
         """Jobs that have ended; reports the progress of the others."""
         outcomes = []
-        for each in self.running.values():
-            self.report(*each)
+        for running in self.running.values():
+            self.report(*running)
         for worker in wait([*self.workers], SECONDS_BETWEEN_LOOKS):
             assert isinstance(worker, Connection)
             begun = self.running.pop(worker, None)
             try:
-                found: Ended | None = worker.recv()
+                outcome: Ended | None = worker.recv()
             except (EOFError, OSError):
-                found = self.replace(worker)
+                outcome = self.replace(worker)
             else:
                 self.idle.append(worker)
-            if begun is not None and found is not None:
-                outcomes.append((begun[0], found))
-            elif found is not None and (found.status == "refused" or self.lost >= TRIES):
-                killed = "workers cannot be started: " if found.status == "failed" else ""
-                raise BadInput(f"{killed}{found.reason}")
-            elif found is None:
+            if begun is not None and outcome is not None:
+                outcomes.append((begun[0], outcome))
+            elif outcome is not None and (outcome.status == "refused" or self.lost >= TRIES):
+                killed = "workers cannot be started: " if outcome.status == "failed" else ""
+                raise BadInput(f"{killed}{outcome.reason}")
+            elif outcome is None:
                 self.lost = 0
         return outcomes
 

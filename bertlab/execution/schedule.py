@@ -89,7 +89,7 @@ class Scheduler:
     def carry_out(self, engine: Engine, chosen: Callable[[Job], bool] = lambda job: True) -> None:
         """Runs the `chosen` jobs, the first ones first; `lost` then has all jobs without a result so far."""
         failed = self.store.failed_ids()
-        for run_id in [each for each in self.todo if each in failed]:
+        for run_id in [run_id for run_id in self.todo if run_id in failed]:
             if run_id in self.todo and self._has_diverged(run_id):
                 self._give_up(self.todo.pop(run_id))
         running, busy, warned = 0, time.monotonic(), set[str]()
@@ -151,8 +151,8 @@ class Scheduler:
             for need in job.needs:  # again too if their runs are gone: damaged ones are set aside before use
                 if self.store.get(need.id) is None and need.id in self.done:
                     self.done.remove(need.id)
-                    corpora = [self.unneeded.pop(each.id) for each in need.needs if each.id in self.unneeded]
-                    self.todo = {each.id: each for each in (*corpora, need)} | self.todo
+                    corpora = [self.unneeded.pop(needed.id) for needed in need.needs if needed.id in self.unneeded]
+                    self.todo = {due.id: due for due in (*corpora, need)} | self.todo
             self._wait(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=True)
         else:

@@ -30,11 +30,15 @@ class AdamW(Optimizer):
         """
         import torch
 
-        made = torch.optim.AdamW(groups, betas=(self.beta1, self.beta2), eps=self.epsilon, fused=True)
-        for value in () if self.bias_correction else (each for group in made.param_groups for each in group["params"]):
-            made.state[value] = {
+        optimizer = torch.optim.AdamW(groups, betas=(self.beta1, self.beta2), eps=self.epsilon, fused=True)
+        for value in (
+            ()
+            if self.bias_correction
+            else (parameter for group in optimizer.param_groups for parameter in group["params"])
+        ):
+            optimizer.state[value] = {
                 "step": torch.tensor(2.0**24, device=value.device),
                 "exp_avg": torch.zeros_like(value),
                 "exp_avg_sq": torch.zeros_like(value),
             }
-        return made
+        return optimizer

@@ -27,11 +27,11 @@ class Budget:
         """The budget of `--budget`: `90m`, `2h`, `1d` or `40runs`; none for an empty text."""
         if not text:
             return cls()
-        found = re.fullmatch(r"(?a:(\d{1,9}(?:\.\d{1,3})?) ?(m|h|d|runs?))", text)
-        amount = float(found[1]) if found else 0.0
-        if not found or amount <= 0 or (found[2].startswith("run") and not amount.is_integer()):
+        match = re.fullmatch(r"(?a:(\d{1,9}(?:\.\d{1,3})?) ?(m|h|d|runs?))", text)
+        amount = float(match[1]) if match else 0.0
+        if not match or amount <= 0 or (match[2].startswith("run") and not amount.is_integer()):
             raise BadInput(f"--budget is {text[:40]!r}: give a time such as 90m, 2h or 1d, or a number such as 40runs")
-        return cls(runs=int(amount)) if found[2].startswith("run") else cls(seconds=amount * UNITS[found[2]])
+        return cls(runs=int(amount)) if match[2].startswith("run") else cls(seconds=amount * UNITS[match[2]])
 
     @property
     def limit(self) -> float | None:

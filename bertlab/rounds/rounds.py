@@ -100,9 +100,9 @@ class Rounds:
 
     def plan(self, seeds: Iterable[int]) -> Plan:
         """The plan of all variants and measurements over these seeds, and others that were asked for before."""
-        known = {*self._plan.request.seeds} if self._plan else {*range(VERDICT_MIN_SEEDS)}
-        if self._plan is None or not known >= {*seeds}:
-            chosen = tuple(sorted(known | {*seeds}))
+        planned = {*self._plan.request.seeds} if self._plan else {*range(VERDICT_MIN_SEEDS)}
+        if self._plan is None or not planned >= {*seeds}:
+            chosen = tuple(sorted(planned | {*seeds}))
             self._plan = planning.make(dataclasses.replace(self.request, seeds=chosen), self.machine)
         return self._plan
 
@@ -116,13 +116,13 @@ class Rounds:
     def candidates(self) -> list[Candidate]:
         """The claims that data of this setting can decide. Raises `BadInput` if there is none."""
         plan = self.plan(())
-        found = [Candidate(study, claim) for study in self.request.studies for claim in decidable(plan, study)]
-        if not found:
+        candidates = [Candidate(study, claim) for study in self.request.studies for claim in decidable(plan, study)]
+        if not candidates:
             raise BadInput(
                 "--budget and --until-decided add seeds for claims, and these studies have none that can be decided in "
                 "this setting: give a number of --seeds"
             )
-        return found
+        return candidates
 
     def controls(self, candidates: Iterable[Candidate]) -> set[Place]:
         """The baseline and the untrained variant on the measurements of claims, at the first seeds.
@@ -132,8 +132,9 @@ class Rounds:
         untrained = {(RANDOM_INIT, 100)} if self.request.random_init or RANDOM_INIT in self.request.only else set()
         return {
             (study.name, variant, claim.on, milestone, seed)
-            for study, claim in ((each.study, each.claim) for each in candidates)
-            for variant, milestone in {(study.baseline, each) for each in (claim.at, claim.before, 100)} | untrained
+            for study, claim in ((candidate.study, candidate.claim) for candidate in candidates)
+            for variant, milestone in {(study.baseline, milestone) for milestone in (claim.at, claim.before, 100)}
+            | untrained
             for seed in range(VERDICT_MIN_SEEDS)
         }
 
@@ -213,8 +214,8 @@ class Rounds:
     def spent(self, recorded: Iterable[Place]) -> float:
         """What the places that claims need cost: rounds run one after another, the first of `VERDICT_MIN_SEEDS`."""
         rounds: dict[int, set[Place]] = {}
-        for place in self.needed(recorded):
-            rounds.setdefault(max(place[4], VERDICT_MIN_SEEDS - 1), set()).add(place)
+        for cell in self.needed(recorded):
+            rounds.setdefault(max(cell[4], VERDICT_MIN_SEEDS - 1), set()).add(cell)
         return sum(map(self.cost, rounds.values()))
 
     @cached_property
@@ -232,9 +233,9 @@ class Rounds:
 
     def needed(self, recorded: Iterable[Place]) -> set[Place]:
         """Of the recorded places, those that claims need."""
-        ours = {place[:4] for candidate in self.candidates for place in candidate.places(0)}
-        ours |= {place[:4] for place in self.controls(self.candidates)}
-        return {place for place in recorded if place[:4] in ours}
+        ours = {cell[:4] for candidate in self.candidates for cell in candidate.places(0)}
+        ours |= {cell[:4] for cell in self.controls(self.candidates)}
+        return {cell for cell in recorded if cell[:4] in ours}
 
     def used(self, states: Mapping[str, State]) -> str:
         """How much of the budget the seeds of the claims use: `28 runs of 40 runs used`; empty without a budget."""
@@ -249,10 +250,10 @@ class Rounds:
             return DEFAULT_MAXIMUM
         begun = [candidate for candidate in self.candidates if candidate.seeds(recorded)]
         beyond = 1 + max(seed for *_, seed in recorded)
-        each = self.cost({place for candidate in begun for place in candidate.places(beyond)})
+        seed_cost = self.cost({cell for candidate in begun for cell in candidate.places(beyond)})
         left = self.budget.limit - self.spent(recorded)
         fewest = min(len(candidate.seeds(recorded)) for candidate in begun)
-        return min(max(fewest + int(max(0.0, left) / each), VERDICT_MIN_SEEDS), LARGEST_MAXIMUM)
+        return min(max(fewest + int(max(0.0, left) / seed_cost), VERDICT_MIN_SEEDS), LARGEST_MAXIMUM)
 
     def look(self, states: Mapping[str, State]) -> dict[str, State]:
         """The states after a look at each claim that has more seeds than at its last look. Writes nothing."""
@@ -282,16 +283,16 @@ class Rounds:
         for candidate, judged in self.trials(states):
             if not judged or not still_open(judged):
                 continue
-            looked = [each.looked for each in judged if each.looked and not closed(each)]
+            looked = [trial.looked for trial in judged if trial.looked and not closed(trial)]
             seed = next(seed for seed in itertools.count() if not candidate.places(seed) <= recorded)
-            left_over = max(each.maximum - each.looks[-1].n for each in looked)
+            left_over = max(trial.maximum - trial.looks[-1].n for trial in looked)
             places = candidate.places(seed)
             rest = self.cost(places) * left_over
-            power = max(each.looks[-1].power for each in looked)
+            power = max(trial.looks[-1].power for trial in looked)
             ranked.append((power / max(rest, 1e-9), rest, places))
         chosen, planned, limit = set[Place](), 0.0, self.budget.limit
         left = math.inf if limit is None else limit - self.spent(recorded)
-        for _, rest, places in sorted(ranked, key=lambda each: -each[0]):
+        for _, rest, places in sorted(ranked, key=lambda entry: -entry[0]):
             new = places - chosen - recorded
             share = len(new) / len(places)  # of what it costs by itself; the rest is bought for other claims
             if (not chosen or planned + share * rest <= left) and self.cost((chosen | places) - recorded) <= left:
@@ -305,8 +306,11 @@ class Rounds:
             judged, likely = states[study.name].endpoints
             for candidate in self.candidates:
                 if candidate.study is study:
-                    found = [judged[study.claims.index(candidate.claim)]] if judged else []
-                    yield candidate, [*found, *(likely[each.claim] for each in found if each.claim in likely)]
+                    judged_trials = [judged[study.claims.index(candidate.claim)]] if judged else []
+                    yield (
+                        candidate,
+                        [*judged_trials, *(likely[trial.claim] for trial in judged_trials if trial.claim in likely)],
+                    )
 
 
 def still_open(judged: Sequence[Trial]) -> bool:
@@ -349,7 +353,7 @@ def _entries(state: State, claims: Collection[Claim]) -> Iterator[ClaimLook]:
     judged, likely = state.endpoints
     texts = {(plain(claim.text), claim.on) for claim in claims}
     for metric, family in (("", judged), (LIKELIHOOD, [*likely.values()])):
-        undecided = sum(each.testable and each.outcome == "undecided" for each in family)
+        undecided = sum(trial.testable and trial.outcome == "undecided" for trial in family)
         for trial in family:
             claim, looked, effect = trial.claim, trial.looked, trial.pair.effect
             if (claim.text, claim.on) not in texts or trial.p is None or looked is None or effect is None:

@@ -275,8 +275,8 @@ def _trained(
     if not isinstance(trained, TrainedTokenizer):
         raise ArmFailed.of(tokenizer, "train", f"returns {shown(trained)}: return a TrainedTokenizer")
     if tokenizer._own and trained.size > tokenizer.entries:  # plans and other variants count on it
-        made, most = trained.size - tokenizer.sentinels, tokenizer.vocabulary
-        problem = f"makes {made:,} entries: make {most:,} at most, its vocabulary"
+        entries, most = trained.size - tokenizer.sentinels, tokenizer.vocabulary
+        problem = f"makes {entries:,} entries: make {most:,} at most, its vocabulary"
         raise ArmFailed.of(tokenizer, "train", problem)
     progress(1, 1, "training the vocabulary")
     return trained

@@ -20,8 +20,8 @@ class Adafactor(torch.optim.Adafactor):
         if closure is not None:
             with torch.enable_grad():
                 loss = closure()
-        found, self.found_inf = self.found_inf, None  # torch refuses it
-        if found is None or not found:
+        infinities, self.found_inf = self.found_inf, None  # torch refuses it
+        if infinities is None or not infinities:
             super().step()  # type: ignore[no-untyped-call]
-        self.found_inf = found
+        self.found_inf = infinities
         return loss

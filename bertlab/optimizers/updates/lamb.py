@@ -52,7 +52,7 @@ class LAMB(Optimizer):
             direction.add_(x, alpha=weight_decay)
         if not matrices:
             return direction
-        one, other = (torch.linalg.vector_norm(each.reshape(matrices, -1), dim=1) for each in (x, direction))
+        one, other = (torch.linalg.vector_norm(vector.reshape(matrices, -1), dim=1) for vector in (x, direction))
         ratios: Tensor = one / other
         ratios = ratios.where(ratios.isfinite() & (ratios > 0), 1.0)
         return (direction.view(matrices, -1) * ratios[:, None]).view_as(direction)
