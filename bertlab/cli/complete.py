@@ -119,7 +119,7 @@ def _names(called: str, nodes: Iterable[ast.AST], assigned: Mapping[str, ast.exp
 
 
 def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
-    """The addresses of finished runs of some kinds, then their labels, and then their ids."""
+    """The addresses of finished runs of some kinds (`*`: of all), then their labels, and then their ids."""
 
     def find(ctx: typer.Context) -> Iterator[str]:
         from bertlab.store import archive
@@ -129,8 +129,9 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
 
         root = Path(ctx.params.get("runs") or os.environ.get("BERTLAB_RUNS") or "runs")
         archived = archive.opened(root)
-        names = [path.name for kind in kinds for path in sorted((root / kind).glob("[0-9a-f]*--*"))]
-        names += [run.path.name for kind in kinds for runs in archived.runs[kind].values() for run in runs]
+        names = [path.name for kind in kinds for path in sorted(root.glob(f"{kind}/[0-9a-f]*--*"))]
+        chosen = [runs for kind, runs in archived.runs.items() if kind in kinds or "*" in kinds]
+        names += [run.path.name for by_id in chosen for runs in by_id.values() for run in runs]
         labels = {name.partition("--")[0]: name.partition("--")[2] for name in names}
         with suppress(OSError, ValueError, LookupError, TypeError):  # a record that cannot be read
             texts = [archived.read("studies", name) for name in archived.folders.get("studies", ())]
@@ -153,4 +154,4 @@ PRETRAINED = _completer(_runs("pretrain", "import"))
 EXPORTED = _completer(
     lambda ctx: [*shipped.names(), ALL] if ctx.params.get("results") else _runs("pretrain", "import")(ctx)
 )
-RUNS = _completer(_runs("corpus", "pretrain", "import", "finetune", "features"))
+RUNS = _completer(_runs("*"))

@@ -21,7 +21,7 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.store.files import content, kind
 from bertlab.store.forms import is_hash, is_id
-from bertlab.store.run import KINDS, Run, State
+from bertlab.store.run import Run, State, is_kind
 from bertlab.store.writes import folder as make_folder
 from bertlab.store.writes import write
 
@@ -57,12 +57,13 @@ class Archive:
     @cached_property
     def runs(self) -> Mapping[str, Mapping[str, Sequence[Run]]]:
         """The runs of each kind by id, in order."""
-        runs: dict[str, dict[str, list[Run]]] = {kind: {} for kind in KINDS}
+        runs: dict[str, dict[str, list[Run]]] = {}
         for folder in sorted(self.folders):
             kind, _, name = folder.partition("/")
             run_id, _, label = name.partition("--")
             if name:
-                runs[kind].setdefault(run_id, []).append(Archived(run_id, kind, label, self.path / folder))
+                of_kind = runs.setdefault(kind, {})
+                of_kind.setdefault(run_id, []).append(Archived(run_id, kind, label, self.path / folder))
         return runs
 
 
@@ -183,7 +184,7 @@ def _belongs(name: str) -> bool:
             return file.endswith(".json") and "\0" not in file
         case [kind, run, file]:
             run_id, mark, _ = run.partition("--")
-            return kind in KINDS and is_id(run_id) and bool(mark) and file not in ("", ".", "..") and "\0" not in name
+            return is_kind(kind) and is_id(run_id) and bool(mark) and file not in ("", ".", "..") and "\0" not in name
     return False
 
 

@@ -17,7 +17,7 @@ from bertlab.store.addenda import Addenda
 from bertlab.store.files import real
 from bertlab.store.predictions import PREDICTIONS, equal
 from bertlab.store.record import Record
-from bertlab.store.run import ANSWERS, KINDS, Run
+from bertlab.store.run import ANSWERS, Run
 from bertlab.store.runs import Store
 from bertlab.store.writes import below, move, remove
 from bertlab.wording import count
@@ -60,7 +60,7 @@ class Joined(Store):
 
     def runs(self) -> list[Run]:
         """All finished runs, each once, in the order of their kinds and ids."""
-        return sorted(self._runs.values(), key=lambda run: (KINDS.index(run.kind), run.id))
+        return sorted(self._runs.values(), key=lambda run: (run.kind, run.id))
 
     def damaged(self) -> list[tuple[Run, Path]]:
         """Runs that are damaged in all stores that have them, each with a changed file."""

@@ -2,7 +2,6 @@
 
 from bertlab.store import addresses, locks
 from bertlab.store.forms import is_id
-from bertlab.store.run import KINDS
 from bertlab.store.runs import CHECKPOINT, Store
 from bertlab.store.writes import remove
 
@@ -17,12 +16,14 @@ def prune(store: Store) -> tuple[int, int]:
         runs, needed = store.runs(), store.reserved_ids()
         for record in store.records().values():
             needed |= addresses.run_ids(record)
-        pretrained = [run for run in runs if run.kind == "pretrain" and run.id in needed]
-        needed |= {str(corpus) for run in pretrained if is_id(corpus := run.science().get("corpus"))}
+        made_from = {run.id: {value for value in run.science().values() if is_id(value)} for run in runs}
+        while more := set().union(*(made_from.get(run_id, ()) for run_id in needed)) - needed:
+            needed |= more
         unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]
         store.remove(unneeded)
-        remains = [path for kind in KINDS for path in (store.root / kind).glob(".*.damaged")]
-        copies = [path for kind in KINDS for path in (store.root / kind).glob(".*.merged")]  # a merge may be at work
+        folders = [store.root / kind for kind in store.kinds()]
+        remains = [path for folder in folders for path in folder.glob(".*.damaged")]
+        copies = [path for folder in folders for path in folder.glob(".*.merged")]  # a merge may be at work
         remains += [path for path in copies if not store.is_locked(path.name[1:].removesuffix(".merged"))]
         remains += [run.path / CHECKPOINT for run in store.runs() if run.has(CHECKPOINT) and not run.path.is_symlink()]
         unfinished = store.unfinished()

@@ -2,6 +2,7 @@
 
 import math
 import os
+import re
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,14 +16,19 @@ from bertlab.store.files import content, digest, read_json, read_lines
 from bertlab.store.files import kind as kind_of
 from bertlab.store.writes import copy
 
-KINDS = ("corpus", "pretrain", "import", "finetune", "features")
-"""Kinds of runs, each a folder of the store."""
+OTHERS = ("studies", "failures", "answers", "logs")
+"""Folders of a store that have no runs."""
 ANSWERS = "answers.npz"
 """Right answers, of runs from exported results."""
 LARGE = (".safetensors", ".bin", ".npy")
 """Weights and arrays, which are hashed before they are used; all other files whenever a command reads the run."""
 State = tuple[tuple[str, int, int, int], ...]
 """Files, each with its size and times."""
+
+
+def is_kind(name: str) -> bool:
+    """Whether a folder of a store has runs, of the kind that it is named after: all but those of other files have."""
+    return name not in OTHERS and re.fullmatch("[a-z][a-z_-]*", name) is not None
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ from bertlab.store.addenda import Addenda
 from bertlab.store.files import digest, read_sealed, real
 from bertlab.store.files import kind as kind_of
 from bertlab.store.record import Record
-from bertlab.store.run import KINDS, Run
+from bertlab.store.run import Run, is_kind
 from bertlab.store.writes import below, folder, move, remove, sync, write_json, write_sealed
 
 CHECKPOINT = "checkpoint"
@@ -58,7 +58,7 @@ class Store:
     def __init__(self, root: Path, *, lenient: bool = False) -> None:
         self.root, self.lenient = root, lenient
         self._listed: dict[str, tuple[int, dict[str, list[Run]]]] = {}  # by kind, with the time of the folder
-        for path in (root, *(root / name for name in (*KINDS, "studies", "failures"))):
+        for path in (root, *(root / name for name in (*self.kinds(), "studies", "failures"))):
             found = kind_of(path, "store")
             if found == "file":
                 raise BadInput(f"store '{path}' is a file: name the folder of runs, or of exported results")
@@ -68,7 +68,14 @@ class Store:
     @property
     def begun(self) -> bool:
         """Whether there is a store: folders of runs or records, or an archive."""
-        return any((self.root / name).is_dir() for name in (*KINDS, "studies")) or (self.root / archive.FILE).is_file()
+        there = (self.root / "studies").is_dir() or (self.root / archive.FILE).is_file()
+        return there or any(map(self._directories, self.kinds()))
+
+    def kinds(self) -> list[str]:
+        """The kinds of its runs, each a folder."""
+        with suppress(OSError):
+            return sorted(entry.name for entry in os.scandir(self.root) if is_kind(entry.name) and entry.is_dir())
+        return []
 
     def runs(self) -> list[Run]:
         """All finished runs, in the order of their kinds and ids."""
@@ -81,7 +88,7 @@ class Store:
 
     def ids(self) -> set[str]:
         """The ids of all runs that it has something of, finished, damaged or half removed."""
-        folders = (run_id for kind in KINDS for run_id in self._directories(kind))
+        folders = (run_id for kind in self.kinds() for run_id in self._directories(kind))
         return {*folders, *(run.id for run in self._sealed())}
 
     def _damage(self, run: Run) -> Path | None:
@@ -185,14 +192,14 @@ class Store:
 
     def unfinished(self) -> list[tuple[str, str, bool]]:
         """Runs with a working directory, as (kind, id, whether a process works on it now)."""
-        found = [path for kind in KINDS for path in sorted((self.root / kind).glob(".*.work"))]
+        found = [path for kind in self.kinds() for path in sorted((self.root / kind).glob(".*.work"))]
         works = [(path.parent.name, path.name.removeprefix(".").removesuffix(".work")) for path in found]
         return [(kind, run_id, self.is_locked(run_id)) for kind, run_id in works]
 
     def prepare(self) -> None:
         """Makes the directories of the store. Raises `Unwritable` if that is not possible."""
         try:
-            for name in (*KINDS, "studies", "failures", ".locks"):
+            for name in ("studies", "failures", ".locks"):
                 folder(self.root, name)
             probe = self.root / ".locks" / f"probe-{os.getpid()}"
             probe.touch()
@@ -202,7 +209,7 @@ class Store:
 
     def remove_if_empty(self) -> None:
         """Removes what `prepare` created, unless there are runs or another command needs the store."""
-        folders = (*KINDS, "studies", "failures")
+        folders = (*self.kinds(), "studies", "failures")
         if self.reserved_ids() or any(path.is_file() for name in folders for path in (self.root / name).rglob("*")):
             return
         for path in self.scratch.glob("*"):
@@ -393,8 +400,9 @@ class Store:
 
     def _sealed(self, run_id: str = "") -> Iterator[Run]:
         """Directories with a manifest, of one id or of all, in the order of their kinds and names."""
-        for kind in KINDS:
-            runs, archived = self._directories(kind), archive.opened(self.root).runs[kind]
+        archives = archive.opened(self.root).runs
+        for kind in sorted({*self.kinds(), *archives}):
+            runs, archived = self._directories(kind), archives.get(kind, {})
             for name in [run_id] if run_id else sorted({*runs, *archived}) if archived else runs:
                 sealed = [run for run in runs.get(name, ()) if self._is_sealed(run)]
                 yield from sealed or archived.get(name, ())

@@ -127,7 +127,7 @@ def test_runs_are_completed_from_the_store(completed, tmp_path):
         (tmp_path / "store" / path).mkdir(parents=True)
     assert completed("fill-mask", "--runs", "store", "") == ["own-a-seed0", trained]
     assert completed("export", "--runs", "store", "b") == [trained]
-    assert completed("runs", "--runs", "store", "--remove", "b") == [trained, measured]
+    assert completed("runs", "--runs", "store", "--remove", "b") == [measured, trained]
     assert completed("runs", "--runs", "store", "--remove", "own") == ["own-a-mnli", "own-a-seed0"]
     values = (value(trained, measured, variant="A b", measurement="MNLI"),)
     Store(tmp_path / "store").write_record("own", record("own", rows=(row("A b", trained),), cells=values))

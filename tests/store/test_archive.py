@@ -161,7 +161,7 @@ HOSTILE = {
     "deep": tar(f"{RUN}/a/b/c"),
     "another folder": tar(".locks/store"),
     "no id": tar("finetune/a-run/result.json"),
-    "no kind": tar(f"other/{'a0' * 8}--a/result.json"),
+    "no kind": tar(f"logs/{'a0' * 8}--a/result.json"),
     "no hash": tar("answers/own.npz"),
     "code": tar("studies/own.py"),
     "link": tar((f"{RUN}/result.json", {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"})),

@@ -175,7 +175,7 @@ def test_a_link_in_the_target_is_not_followed(store, asked, tmp_path, link):
     elsewhere.mkdir()
     (elsewhere / "victim").write_text("mine")
     (target / link).parent.mkdir(parents=True)
-    (target / "corpus").mkdir()
+    (target / "corpus" / f"{'a' * 16}--text").mkdir(parents=True)
     (target / link).symlink_to(elsewhere / "victim" if link.endswith("store") else elsewhere)
     before = tree(tmp_path)
     code, said = asked(link, "merge", store, "--into", target)

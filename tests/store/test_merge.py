@@ -61,6 +61,7 @@ def test_a_merge_lists_its_folder_as_often_for_many_runs_as_for_few(stores, monk
         finish(one, run_id=f"{number:016x}")
     for number in range(2, 12):
         finish(other, run_id=f"{number:016x}")
+    (into.root / "pretrain").mkdir(exist_ok=True)
     listed = []
     listdir, scandir = os.listdir, os.scandir
     monkeypatch.setattr(os, "listdir", lambda path=".": listed.append(str(path)) or listdir(path))
@@ -71,7 +72,7 @@ def test_a_merge_lists_its_folder_as_often_for_many_runs_as_for_few(stores, monk
         copied, _ = joined(into, source)
         counts.append((copied, listed.count(str(into.root / "pretrain"))))
     assert [copied for copied, _ in counts] == [2, 10]
-    assert counts[1][1] <= counts[0][1] + 1, "the first merge finds no folder to list at first"
+    assert counts[1][1] <= counts[0][1] + 1, "the first merge finds nothing to list at first"
 
 
 def test_a_copy_is_on_disk_before_it_has_its_name(stores, monkeypatch):

@@ -156,7 +156,7 @@ def test_a_run_that_another_command_removes_is_damaged_and_no_error(store, monke
 
 def test_what_a_killed_merge_left_is_removed_unless_one_copies_it_now(store):
     left = store.root / "corpus" / f".{C0}.merged"
-    left.mkdir()
+    left.mkdir(parents=True)
     with store.locked(C0):
         prune(store)
         assert left.exists()
