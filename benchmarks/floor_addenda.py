@@ -13,11 +13,10 @@ import argparse
 import dataclasses
 import time
 from pathlib import Path
-from typing import Any
 
 from bertlab.machine import Machine
 from bertlab.recipe.identity import load
-from bertlab.store.addenda import Addenda, floor_key
+from bertlab.store.addenda import Addenda, Floor, floor_key
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
@@ -28,7 +27,7 @@ from bertlab.tasks.task import Task
 
 def located(run: Run, machine: Machine) -> LocatedTask | None:
     """The task of a run, if its examples are those that the run read."""
-    science, dataset = run.science(), run.result()["dataset"]
+    science, dataset = run.science(), run.result().dataset
     content, fields = science["data"], science["task"]
     if content.startswith("microworld:"):
         name = content.rpartition("/")[2].partition("@")[0]
@@ -45,14 +44,14 @@ def located(run: Run, machine: Machine) -> LocatedTask | None:
     return dataclasses.replace(found, content=content) if content_of(found, machine) == content else None
 
 
-def fitted(run: Run, task: LocatedTask) -> dict[str, Any]:
+def fitted(run: Run, task: LocatedTask) -> Floor:
     """The floor of a run, with the number of examples that it is fitted on."""
     settings, data = run.science()["settings"], read(task)
     most = settings.get("max_train_examples", 0)
     evaluated = sampled(data, settings.get("max_eval_examples", 0))
     evaluation, *test = kinds.find(data.kind).lexical_floor(evaluated, most)
     examples = min(len(data.train), most or len(data.train))
-    return {"examples": examples, "evaluation": evaluation, **({"test": test[0]} if test else {})}
+    return Floor(examples, evaluation, test[0] if test else None)
 
 
 def main() -> None:
@@ -70,18 +69,18 @@ def main() -> None:
             continue
         result, started = run.result(), time.perf_counter()
         task = located(run, machine)
-        if task is None or "lexical" not in result:
+        if task is None or not result.lexical:
             missing.add(key)
             what = "examples" if task is None else "floor"
-            print(f"{result['task']}: no {what} of {run.science()['data']}", flush=True)
+            print(f"{result.task}: no {what} of {run.science()['data']}", flush=True)
             continue
         floors[key] = floor = fitted(run, task)
         old, new = (
             ", ".join(f"{name} {value:.1f}" for name, value in each.items())
-            for each in (result["lexical"], floor["evaluation"])
+            for each in (result.lexical, floor.evaluation)
         )
-        took = f"{floor['examples']:,} examples, {time.perf_counter() - started:.0f} s"
-        print(f"{result['task']}: {old} -> {new} ({took})", flush=True)
+        took = f"{floor.examples:,} examples, {time.perf_counter() - started:.0f} s"
+        print(f"{result.task}: {old} -> {new} ({took})", flush=True)
         Addenda(floors, before.remarks).write(options.store)
 
 

@@ -58,7 +58,7 @@ def multiply(small: Store, root: Path, runs: int) -> int:
         cells += with_seed(record["cells"], ids, seed)
         for run in finished:
             target = folder(root, f"{run.kind}/{ids[run.id]}--{run.label}-{seed}")
-            facts = run.manifest()
+            facts = run.read("manifest.json", dict)
             for name in facts:
                 if name.endswith(".json"):
                     content = json.dumps(with_seed(json.loads(run.content(name)), ids, seed)).encode()

@@ -61,9 +61,9 @@ def prepare_corpus(
     directory = Path(directory)
     recipe_file = directory / "recipe.json"
     if directory.exists() and any(directory.iterdir()):
-        earlier = read_json(recipe_file, {"text?": [str], "science": dict})
+        earlier = read_json(recipe_file, dict[str, Any])
         try:
-            same = earlier["science"] == json.loads(json.dumps(_corpus(recipe, text, column).definition()))
+            same = earlier.get("science") == json.loads(json.dumps(_corpus(recipe, text, column).definition()))
         except BadInput:
             if not (same := earlier.get("text") == _texts(text)):  # what is no longer there cannot be compared
                 raise

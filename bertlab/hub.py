@@ -17,33 +17,20 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
 from bertlab.errors import BadInput, Unwritable, unknown, unusable
 from bertlab.progress import stop_if_asked
 from bertlab.splits import training
 from bertlab.store.files import content, digest
-from bertlab.store.forms import misfit
+from bertlab.store.forms import Misfit, load
 from bertlab.store.writes import folder, write_json
 
 if TYPE_CHECKING:
     from datasets import IterableDataset
 
 Kind = Literal["dataset", "model"]
-ANSWERS = {
-    "dataset": {
-        "repository": str,
-        "name": str,
-        "commit": str,
-        "splits": {"*": {"*": str}},
-        "reader": str,
-        "options": dict,
-        "features": dict,
-        "text?": {"*": str},
-    },
-    "model": {"commit": str, "files": {"*": str}},
-}
-"""The forms of the Hub's answers in the index."""
+Answer = TypeVar("Answer")
 Files = Mapping[str, str]
 """The hash of each file by its path: `sha256:...` of the bytes of a large file, else `git:...`, the id of its blob."""
 
@@ -144,42 +131,48 @@ class Dataset:
         return paths
 
 
+@dataclass(frozen=True)
+class Model:
+    """A model at a commit, with its files."""
+
+    commit: str
+    files: Files
+
+
 def dataset(reference: Reference, cache: Path, what: str, advice: str) -> Dataset:
     """The data set of a name, from the Hub or an earlier answer. Raises `BadInput` with `what` and `advice`."""
-    answer = _answer("dataset", reference, cache, what, advice)
-    return Dataset(**{name: answer[name] for field in ANSWERS["dataset"] if (name := field.rstrip("?")) in answer})
+    return _answer("dataset", Dataset, reference, cache, what, advice)
 
 
 def checkpoint(
     reference: Reference, names: Sequence[str], cache: Path, what: str, advice: str
 ) -> tuple[str, dict[str, str]]:
     """The commit of a model, and its files with these names. Raises `BadInput` as `dataset` does."""
-    answer = _answer("model", reference, cache, what, advice)
-    return answer["commit"], {path: answer["files"][path] for path in names if path in answer["files"]}
+    model = _answer("model", Model, reference, cache, what, advice)
+    return model.commit, {path: model.files[path] for path in names if path in model.files}
 
 
-def _answer(kind: Kind, reference: Reference, cache: Path, what: str, advice: str) -> dict[str, Any]:
-    """The fields of a `Dataset`, or the commit and the files of a model; without the Hub, the stored ones."""
+def _answer(kind: Kind, form: type[Answer], reference: Reference, cache: Path, what: str, advice: str) -> Answer:
+    """A data set or a model; without the Hub, as in an earlier answer."""
     from huggingface_hub import errors
 
-    index = Index(cache)
-    cached = index.entries.get(f"{kind} {reference.full_name}")
-    if misfit(cached, ANSWERS[kind]) is not None:  # of another version
-        cached = None
+    index, cached = Index(cache), None
+    with suppress(Misfit):  # of another version
+        cached = load(form, index.entries.get(f"{kind} {reference.full_name}"))
     if cached is not None and re.fullmatch(r"[0-9a-f]{40}", reference.revision):
-        return dict(cached)  # a commit never changes
+        return cached  # a commit never changes
     try:
         commit, files = _listed(kind, reference.repository, reference.revision)
         answer = _resolve(reference, commit, files) if kind == "dataset" else {"commit": commit, "files": files}
-        revised_answer: dict[str, Any] = json.loads(json.dumps(answer))
+        data = json.loads(json.dumps(answer))
     except Exception as error:  # of the network, the Hub or an unreadable card, of many classes
         if cached is None or isinstance(error, errors.RepositoryNotFoundError | errors.RevisionNotFoundError):
             raise unreachable(what, error, advice) from None
-        return dict(cached)
+        return cached
     for revised in (reference, dataclasses.replace(reference, revision=commit)):
-        index.entries[f"{kind} {revised.full_name}"] = revised_answer
+        index.entries[f"{kind} {revised.full_name}"] = data
     index.save()
-    return revised_answer
+    return load(form, data)
 
 
 def push(folder: Path, name: str, kind: Kind, *, public: bool) -> str:

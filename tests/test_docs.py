@@ -106,7 +106,7 @@ def test_the_selection_of_the_readme_is_audited_and_trained(tmp_path, call, text
     common = ("--scale", "smoke", "--corpus", text_file, "--runs", tmp_path / "runs")
     assert call("audit", path, "--only", "block", *common) == 0
     assert call("ablate", path, "--threads", "1", "--precision", "fp32", *common) == 0
-    results = [run.result()["heldout"] for run in Store(tmp_path / "runs").runs() if run.kind == "pretrain"]
+    results = [run.result().heldout for run in Store(tmp_path / "runs").runs() if run.kind == "pretrain"]
     # Single tokens are what the fixed evaluation masks: one of the two is its own.
     assert [each["own_loss"] == each["masked_lm_loss"] for each in results].count(True) == 1
     assert len(results) == 2
@@ -221,7 +221,7 @@ def test_the_metric_of_the_pages_is_kept_for_reports(tmp_path, call, text_file):
         with numpy.load(run.path / "predictions.npz") as arrays:
             right = arrays["prediction"] == arrays["label"]
             by_label = [right[arrays["label"] == label].mean() for label in (0, 1)]
-            assert run.result()["metrics"]["balanced_accuracy"] == pytest.approx(100 * numpy.mean(by_label))
+            assert run.result().metrics["balanced_accuracy"] == pytest.approx(100 * numpy.mean(by_label))
             assert arrays["metric_balanced_accuracy"].mean() == pytest.approx(100 * numpy.mean(by_label))
     del kinds.KINDS["balanced classification"]  # another process
     assert call("report", "--runs", runs, "--out", tmp_path / "reports", "--format", "md") == 0

@@ -198,7 +198,7 @@ def carry_out(
     for job in lost:
         complain(f"  {title(job, known)}: {reason(job, store)}")
         if debugging() and (failure := store.failure(job.id)):
-            complain(failure["log"])
+            complain(failure.log)
     return not lost
 
 
@@ -212,7 +212,7 @@ def _import(jobs: Iterable[Job], machine: Machine) -> None:
 def reason(job: Job, store: Store) -> str:
     """Why a job has no result, in one line."""
     failure = store.failure(job.id)
-    return one_line(failure["status"], failure["reason"]) if failure else "a job that it needs has failed"
+    return one_line(failure.status, failure.reason) if failure else "a job that it needs has failed"
 
 
 def unfinished(jobs: Sequence[Job], store: Store) -> list[dict[str, str]]:

@@ -65,7 +65,7 @@ def _masked_lm(name: str, source: Run | Checkpoint, study: str) -> tuple[Pretrai
         source.verify()
         own_parts.define(source, study, own_parts.OPTION)
         opened = open_pretrained(source.path)
-        model, tokenizer, predicts = opened.model, opened.tokenizer, source.result().get("predicts", True)
+        model, tokenizer, predicts = opened.model, opened.tokenizer, source.result().predicts
     else:
         directory = source.fetch()
         _, model, tokenizer = huggingface.read(directory)

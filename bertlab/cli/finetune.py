@@ -64,17 +64,17 @@ def finetune(
         if run.id not in studied:
             write_run_config(run.path, "finetune", given | seeds)
     if json:
-        print_json([{"id": run.id, "path": str(run.path), **run.result()} for run in found])
+        print_json([{"id": run.id, "path": str(run.path), **run.read("result.json", dict)} for run in found])
     counterpart = catalog.find(task).microworld
     data = f" (here {counterpart}, synthetic)" if plan.world and counterpart not in ("", task) else ""
     for result in [run.result() for run in found]:
-        for each in (result, result["test"]) if "test" in result else (result,):
+        for split in filter(None, (result, result.test)):
             points = [
-                f"{name} {each['metrics'][name]:.2f} (majority guess {floor:.2f})"
-                for name, floor in each["majority"].items()
+                f"{name} {split.metrics[name]:.2f} (majority guess {floor:.2f})"
+                for name, floor in split.majority.items()
             ]
-            where = f"{result['task']}{data}, {each['split']}, fine-tuning seed {result['finetune_seed']}"
+            where = f"{result.task}{data}, {split.split}, fine-tuning seed {result.finetune_seed}"
             say(f"{where}: {', '.join(points)}")
-        if result["status"] == "collapsed":
+        if result.status == "collapsed":
             say("collapsed: one answer for all examples")
     return 0 if complete else 1

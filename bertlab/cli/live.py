@@ -89,9 +89,10 @@ class Live(Bars):
         self._hide(job)
         self.eta.end(job)
         result = run.result()
-        loss = result.get("judged_by")  # of a pre-training
-        figures = {f"held-out {loss}": result["heldout"][loss]} if loss else result.get("metrics", {})
-        stage = "collapsed: one answer for all examples" if result.get("status") == "collapsed" else ""
+        loss = result.judged_by  # of a pre-training
+        metrics = {f"held-out {loss}": result.heldout.get(loss)} if loss else result.metrics
+        figures = {name: value for name, value in metrics.items() if value is not None}
+        stage = "collapsed: one answer for all examples" if result.status == "collapsed" else ""
         self._log(f"{title(job, self.addresses)}: {duration(seconds)}  {shown(figures, stage)}".rstrip())
 
     def failed(self, job: Job, reason: str, *, again: bool) -> None:

@@ -73,9 +73,9 @@ def pretrain(
     if run.id not in store.of_studies():  # whose commands are beside their records
         write_run_config(run.path, "pretrain", {**given, "data": options.data, "seed": seed, "name": name})
     if json:
-        print_json({"id": run.id, "path": str(run.path), **run.result()})
+        print_json({"id": run.id, "path": str(run.path), **run.read("result.json", dict)})
         return 0
-    figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result()["heldout"].items())
+    figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result().heldout.items())
     called = run.label if name else run.id  # without --name, other recipes have the same label
     say(f"{called} on held-out text: {figures} (losses in nats)")
     there = in_store(store.root)

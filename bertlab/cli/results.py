@@ -60,7 +60,7 @@ def results_data(evidences: Sequence[Evidence]) -> dict[str, Any]:
     from bertlab.text import facts
 
     tables = {"results": tidy.summary(evidences), "findings": tidy.claims(evidences)}
-    texts = [each.result.get("text") for evidence in evidences for each in evidence.pretrainings]
+    texts = [each.result.text for evidence in evidences for each in evidence.pretrainings]
     found = {name: each.where(each.notna(), None).to_dict("records") for name, each in tables.items()}
     return {**found, "text": facts.merged(filter(None, texts))}
 

@@ -1,8 +1,9 @@
 """`bertlab runs`: lists the runs of a store, and removes some."""
 
+from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
@@ -11,6 +12,10 @@ from bertlab.cli.table import print_table
 from bertlab.errors import BadInput, unknown
 from bertlab.names import ALL
 
+if TYPE_CHECKING:
+    from bertlab.store.runs import Store
+
+Row = tuple[Any, ...]
 COLUMNS = ("id", "kind", "label", "status", "reason")
 """Of the JSON, with `path`, `recipe` and `addresses`. The table has the address of a run, else its label."""
 
@@ -32,7 +37,6 @@ def runs(
     Example: bertlab runs --study masking
     """
     from bertlab.store import addresses
-    from bertlab.store.files import read_json
     from bertlab.store.prune import prune as pruned
     from bertlab.store.runs import Store
 
@@ -42,41 +46,19 @@ def runs(
     if study and prune:
         raise BadInput("--study: --prune removes runs of no study, so leave one out")
     if remove:
-        found = list(dict.fromkeys(store.match(name, to_remove=True) for name in remove))
+        chosen = list(dict.fromkeys(store.match(name, to_remove=True) for name in remove))
         with store.exclusive():
             reserved = store.reserved_ids()
-            for run in found:
+            for run in chosen:
                 if run.id in reserved:
                     raise BadInput(f"--remove: a running command needs {run.label}: wait until it ends, or stop it")
-            store.remove(found)
-        for run in found:
+            store.remove(chosen)
+        for run in chosen:
             say(f"removed {run.id} {run.label}")
     if prune:
         finished, unfinished = pruned(store)
         say(f"removed {finished} finished and {unfinished} unfinished runs")
-    # Every run: `COLUMNS`, its path and its recipe.
-    rows: list[tuple[Any, ...]] = [
-        (run.id, run.kind, run.label, run.result().get("status", "done"), "", str(run.path), run.science())
-        for run in store.runs()
-    ]
-    rows += [(*(each.get(name, "") for name in COLUMNS), "", each.get("science", {})) for each in store.failures()]
-    for run, path in store.damaged():
-        reason = f"{path.relative_to(run.path)} has changed: the command that made the run repeats it"
-        rows.append((run.id, run.kind, run.label, "damaged", reason, str(run.path), {}))
-    listed = {run_id for run_id, *_ in rows}
-    for kind, run_id, active in store.unfinished():
-        if run_id in listed:
-            continue
-        path, record, reason = store.root / kind / f".{run_id}.work", {}, "the same command resumes it"
-        with suppress(BadInput):  # not there yet, or being written
-            record = read_json(path / "recipe.json", {"science": dict, "label": str})
-        if active:
-            at = store.progress(run_id)
-            reason = ""
-            if at.get("total"):
-                reason = f"{at['done']:,}/{at['total']:,} {at['stage']}, process {at['pid']} on {at['host']}"
-        status, label = "running" if active else "interrupted", record.get("label", "")
-        rows.append((run_id, kind, label, status, reason, str(path), record.get("science", {})))
+    rows = list(_rows(store))
     records = store.records(needed=()).values()
     if study and ALL not in study:
         for name in study:
@@ -84,19 +66,52 @@ def runs(
                 raise unknown("study with runs", name, names)
         wanted = set().union(*(addresses.run_ids(record) for record in records if record.study in study))
         rows = [row for row in rows if row[0] in wanted]
-    known = addresses.of_runs(records)
-    named = known
-    if study and ALL not in study:
-        own = tuple(f"{name}{mark}" for name in study for mark in "/@")
-        named = {run_id: [each for each in found if each.startswith(own)] for run_id, found in known.items()}
+    by_run = addresses.of_runs(records)
+    of_study = tuple(f"{name}{mark}" for name in study or () for mark in "/@")
     if json:
         columns = (*COLUMNS, "path", "recipe")
-        print_json([dict(zip(columns, row, strict=True)) | {"addresses": known.get(row[0], [])} for row in rows])
+        print_json([dict(zip(columns, row, strict=True)) | {"addresses": by_run.get(row[0], [])} for row in rows])
     elif not remove and not prune:
-        shown = [
-            (run_id, kind, addresses.shown(label, named.get(run_id, [])), *rest[:2])
-            for run_id, kind, label, *rest in rows
-        ]
+        shown = []
+        for run_id, kind, label, status, reason, *_ in rows:
+            among = by_run.get(run_id, [])
+            if study and ALL not in study:
+                among = [address for address in among if address.startswith(of_study)]
+            shown.append((run_id, kind, addresses.shown(label, among), status, reason))
         if not shown:
             say(f"{runs} has no runs: `bertlab ablate` writes them; give another store with --runs")
         print_table(("id", "kind", "run", "status", "reason"), shown, left=5)
+
+
+def _rows(store: "Store") -> Iterator[Row]:
+    """Every run of a store: `COLUMNS`, its path and its recipe."""
+    listed = set[str]()
+    for run in store.runs():
+        listed.add(run.id)
+        yield run.id, run.kind, run.label, run.result().status, "", str(run.path), run.science()
+    for failure in store.failures():
+        listed.add(failure.id)
+        science = failure.science or {}
+        yield failure.id, failure.kind, failure.label, failure.status, failure.reason, "", science
+    for run, path in store.damaged():
+        listed.add(run.id)
+        reason = f"{path.relative_to(run.path)} has changed: the command that made the run repeats it"
+        yield run.id, run.kind, run.label, "damaged", reason, str(run.path), {}
+    for kind, run_id, active in store.unfinished():
+        if run_id not in listed:
+            yield _unfinished(store, kind, run_id, active)
+
+
+def _unfinished(store: "Store", kind: str, run_id: str, active: bool) -> Row:
+    from bertlab.store.files import read_json
+    from bertlab.store.result import RunFile
+
+    path, stated = store.root / kind / f".{run_id}.work", RunFile(science={})
+    with suppress(BadInput):  # not there yet, or being written
+        stated = read_json(path / "recipe.json", RunFile)
+    status, reason = "interrupted", "the same command resumes it"
+    if active:
+        status, reason, at = "running", "", store.progress(run_id)
+        if at is not None and at.total:
+            reason = f"{at.done:,}/{at.total:,} {at.stage}, process {at.pid} on {at.host}"
+    return run_id, kind, stated.label, status, reason, str(path), stated.science

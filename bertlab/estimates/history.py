@@ -7,7 +7,6 @@ import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 from bertlab import synthetic as microworld
 from bertlab.errors import BadInput
@@ -20,6 +19,7 @@ from bertlab.lab.jobs.pretraining import without_spans
 from bertlab.machine import Machine, processor
 from bertlab.progress import silent
 from bertlab.recipe import Corpus, Tokenizer
+from bertlab.store.result import Environment
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 from bertlab.text import sources, tokens
@@ -43,7 +43,7 @@ class History:
         similar: dict[str, list[tuple[float, float]]] = {}
         for run in runs.values():
             try:
-                self._times[run.id] = run.seconds() * run.environment().get("numerics", {}).get("processes", 1)
+                self._times[run.id] = run.seconds() * run.environment().numerics.get("processes", 1)
                 if _same_machine(run.environment(), machine):
                     similar.setdefault(_similarity(run, runs), []).append(_parts(run))
             except (AttributeError, BadInput, KeyError, OSError, TypeError):
@@ -66,8 +66,8 @@ class History:
 
 def _parts(run: Run) -> tuple[float, float]:
     """The seconds of each step of a pre-training, and of all else in a run."""
-    trained = sum(line["seconds"] for line in run.timing() if line["stage"] == "train")
-    steps = max(1, run.result()["steps"]) if trained else 1
+    trained = sum(line.seconds for line in run.timing() if line.stage == "train")
+    steps = max(1, run.result().steps or 0) if trained else 1
     return trained / steps, run.seconds() - trained
 
 
@@ -76,20 +76,20 @@ def _similarity(run: Run, runs: Mapping[str, Run]) -> str:
     definition = run.science()
     model = runs[definition["pretrain"]] if "pretrain" in definition else run
     recipe = KINDS[model.kind].recipe_of(model.science())
-    compiled = run.environment()["numerics"].get("compiled") == "yes"
+    compiled = run.environment().numerics.get("compiled") == "yes"
     return KINDS[run.kind].similarity(definition, recipe, compiled)
 
 
-def _same_machine(environment: Mapping[str, Any], machine: Machine) -> bool:
+def _same_machine(environment: Environment, machine: Machine) -> bool:
     """Whether a run used one device like those of `machine`: the same GPU, or as many threads of the same CPU."""
-    numerics = environment["numerics"]
+    numerics = environment.numerics
     one = machine if machine.is_single_process else machine.per_worker()
-    if "earlier" in environment or numerics.get("processes", 1) > 1:
+    if environment.earlier or numerics.get("processes", 1) > 1:
         return False
     run = [numerics["device"], numerics["precision"]]
     here: list[str | int | None] = [one.device_name, one.precision_used]
     if not one.gpus:
-        run += [numerics["threads"], environment["cores"], environment["processor"]]
+        run += [numerics["threads"], environment.cores, environment.processor]
         here += [one.num_threads, os.cpu_count(), processor()]
     return run == here
 

@@ -68,10 +68,9 @@ class Engine:
 
     def report(self, job: Job, progress: Progress) -> None:
         """Calls `progress` with the last figures that the process of a running job recorded."""
-        reported = self.store.progress(job.id)
-        if reported.get("total"):
-            figures = {name: value for name, value in reported.items() if name not in ("pid", "host", "since")}
-            progress(figures.pop("done"), figures.pop("total"), figures.pop("stage"), **figures)
+        at = self.store.progress(job.id)
+        if at is not None and at.total:
+            progress(at.done, at.total, at.stage, **at.figures)
 
     def ended(self) -> list[tuple[Job, Ended]]:
         """Jobs that have ended since the last call; waits a little for one."""
@@ -100,8 +99,8 @@ def attempt(
             if store.get(job.id) is not None:
                 return Ended("done")
             failure = store.failure(job.id)
-            if failure is not None and failure["status"] == "diverged":  # meanwhile, in another command
-                return Ended("diverged", failure["reason"], failure["log"], final=True)
+            if failure is not None and failure.status == "diverged":  # meanwhile, in another command
+                return Ended("diverged", failure.reason, failure.log, final=True)
             lock.observer = progress
             try:
                 work = _begun(job, store, machine, processes)
@@ -173,7 +172,7 @@ def _begun(job: Job, store: Store, machine: Machine, processes: int) -> Path:
         environment["numerics"]["processes"] = processes
     if (work / "environment.json").exists():  # resumed: keep the numerics of every part
         with suppress(BadInput, KeyError, TypeError, AttributeError):  # a damaged record must not end a training
-            before = files.read_json(work / "environment.json")
+            before = files.read_json(work / "environment.json", dict[str, Any])
             environment["earlier"] = [*before.get("earlier", ()), before["numerics"]]
     writes.write_json(work, "environment.json", environment)
     return work

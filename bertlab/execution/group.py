@@ -68,7 +68,7 @@ def patience(job: Job, store: Store, machine: Machine) -> int:
     """The seconds that a process waits for the others: one may compile, save a checkpoint, or read a text that they
     have in memory."""
     runs = filter(None, (store.get(need.id) for need in job.needs))
-    read = sum(facts["bytes"] for run in runs for facts in run.manifest().values())
+    read = sum(file.bytes for run in runs for file in run.manifest().values())
     most = max(read, job.storage().working / 2)  # two checkpoints
     return COLLECTIVE_SECONDS + COMPILE_SECONDS * job.compiles(machine) + int(most // SLOW)
 
@@ -136,7 +136,7 @@ def _process(
     holds = store.locked_by_group(job.id) if group.first else nullcontext()
     with listening(), writing(store.root), holds:
         if group.first:  # the command may run on a machine that has no GPU
-            record = files.read_json(work / "environment.json")
+            record = files.read_json(work / "environment.json", dict[str, Any])
             numerics = machine.numerics(job.compiles(machine)) | {"processes": group.world_size}
             writes.write_json(work, "environment.json", record | {"numerics": numerics})
         result: dict[str, Any] = job.run(work, store, machine, progress if group.first else silent, group, strategy)

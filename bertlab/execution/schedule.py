@@ -13,6 +13,7 @@ from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.store import locks
+from bertlab.store.result import Failure
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 
@@ -135,7 +136,7 @@ class Scheduler:
 
     def _has_diverged(self, run_id: str) -> bool:
         failure = self.store.failure(run_id)
-        return failure is not None and failure["status"] == "diverged"
+        return failure is not None and failure.status == "diverged"
 
     def _end(self, job: Job, how: Ended) -> None:
         if how.status == "refused":
@@ -156,8 +157,8 @@ class Scheduler:
             self._wait(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=True)
         else:
-            facts = {"id": job.id, "kind": job.kind, "label": label(job.label), "science": job.definition()}
-            self.store.fail({**facts, "status": how.status, "reason": how.reason, "log": how.log})
+            science, why = job.definition(), {"status": how.status, "reason": how.reason, "log": how.log}
+            self.store.fail(Failure(id=job.id, kind=job.kind, label=label(job.label), science=science, **why))
             self._give_up(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=False)
 

@@ -36,10 +36,12 @@ class Search:
         """The request with the best finished setting of each task; the first one of equal ones."""
         scale, searched = self.request.scale, {}
         for task, tries in self.tries.items():
-            finished = [(setting, metric, run) for setting, job, metric in tries if (run := store.get(job.id))]
-            scores = [(run.result()["metrics"][metric], setting) for setting, metric, run in finished]
+            finished = [
+                (setting, run.result().metrics[metric]) for setting, job, metric in tries if (run := store.get(job.id))
+            ]
+            scores = [(score, setting) for setting, score in finished if score is not None]
             if scores:
-                _, best = max(scores, key=lambda found: found[0])
+                _, best = max(scores, key=lambda scored: scored[0])
                 scale, searched[task] = scale.give(task, best), best
         of_tries = {job.id for tries in self.tries.values() for _, job, _ in tries}
         ids = tuple(job.id for job in self.plan.jobs if job.id in of_tries)

@@ -18,7 +18,7 @@ from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import render
 from bertlab.report.tables import Table, digits, with_details
-from bertlab.store.forms import MEASURED, misfit
+from bertlab.store.result import Metrics, Result
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog
@@ -53,14 +53,22 @@ def model(run: Run, recipe: Recipe, store: Store, licence: str = "") -> str:
     `licence` is the Hub's identifier; empty for none.
     """
     result, architecture = run.result(), _architecture(run, recipe)
-    names = ("steps", "tokens", "real_tokens", "parameters", "vocabulary", "unigram_entropy")
-    figures = {name.replace("_", " "): result[name] for name in names if name in result}
-    figures |= {f"held out: {name.replace('_', ' ')}": value for name, value in result.get("heldout", {}).items()}
-    figures |= {name: result[name] for name in ("checkpoint", "commit", "content", "corpus") if name in result}
+    figures: dict[str, Any] = {
+        "steps": result.steps,
+        "tokens": result.tokens,
+        "real tokens": result.real_tokens,
+        "parameters": result.parameters,
+        "vocabulary": result.vocabulary,
+        "unigram entropy": result.unigram_entropy,
+        **{f"held out: {name.replace('_', ' ')}": value for name, value in result.heldout.items()},
+        "checkpoint": result.checkpoint or None,
+        "commit": result.commit or None,
+        "content": result.content or None,
+        "corpus": result.corpus or None,
+    }
     columns = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
-    measured = [each for each in store.runs() if each.result().get("pretrain_id") == run.id]
-    measured = [each for each in measured if misfit(each.result(), MEASURED) is None]  # else one from elsewhere
-    measurements = sorted(line for each in measured for line in _measurements(each.result()))
+    measured = {each: found for each in store.runs() if (found := each.result()).pretrain_id == run.id and found.whole}
+    measurements = sorted(line for found in measured.values() for line in _measurements(found))
     evidences = [each for each in gather_all(store) if any(cell.pretrain_id == run.id for cell in each.cells)]
     return render(
         "model_card.md.j2",
@@ -71,59 +79,59 @@ def model(run: Run, recipe: Recipe, store: Store, licence: str = "") -> str:
         run=run,
         recipe=recipe,
         architecture=architecture,
-        version=str(run.environment().get("versions", {}).get("bertlab", "")),
-        pretraining=Table(("figure", "value"), tuple((name, _text(value)) for name, value in figures.items())),
+        version=run.environment().versions.get("bertlab", ""),
+        pretraining=Table(
+            ("figure", "value"), tuple((name, _text(value)) for name, value in figures.items() if value is not None)
+        ),
         measurements=Table(columns, tuple(measurements), columns[1:4]),
         # in ASCII and without backticks, no name ends the block
         science=json.dumps(science(recipe), indent=2).replace("`", "\\u0060"),
     )
 
 
-def _measurements(result: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+def _measurements(result: Result) -> Iterator[tuple[str, ...]]:
     """A line for each split of the result of a measurement."""
     for split, examples, metrics in _splits(result):
         values = ", ".join(f"{name} {_text(value)}" for name, value in metrics.items())
-        method = _method(result) + " (collapsed)" * (result["status"] == "collapsed")
-        about = (result["task"], result["dataset"], split, method, result["finetune_seed"])
-        yield (*map(str, about), f"{result['milestone']} %", f"{examples:,}", values)
+        method = _method(result) + " (collapsed)" * (result.status == "collapsed")
+        about = (result.task, result.dataset, split, method, str(result.finetune_seed))
+        yield (*about, f"{result.milestone} %", f"{examples:,}", values)
 
 
-def _splits(result: dict[str, Any]) -> list[tuple[str, int, dict[str, float]]]:
+def _splits(result: Result) -> list[tuple[str, int, dict[str, float]]]:
     """The splits of a result with their examples and metrics, except training examples that a search held back."""
-    if result["split"] == "held back":
+    if result.split == "held back":
         return []
-    found = [(result["split"], result["rows"]["evaluation"], _known(result["metrics"]))]
-    if test := result.get("test"):
-        found.append((test["split"], test["rows"], _known(test["metrics"])))
-    return found
+    test = [(result.test.split, result.test.rows, _known(result.test.metrics))] if result.test else []
+    return [(result.split, result.rows.evaluation, _known(result.metrics)), *test]
 
 
-def _known(metrics: Mapping[str, float | None]) -> dict[str, float]:
+def _known(metrics: Metrics) -> dict[str, float]:
     """The metrics that have a value."""
     return {name: value for name, value in metrics.items() if value is not None}
 
 
-def _method(result: dict[str, Any]) -> str:
+def _method(result: Result) -> str:
     """The adaptation of a result with the fields of its own: `adapters, bottleneck 8`."""
     common = {"kind", *(field.name for field in dataclasses.fields(Adaptation))}
-    own = {name: value for name, value in result["settings"].items() if name not in common}
-    return ", ".join([result["method"], *(name if value is True else f"{name} {value}" for name, value in own.items())])
+    special = [(name, value) for name, value in result.settings.items() if name not in common]
+    return ", ".join([result.method, *(name if value is True else f"{name} {value}" for name, value in special)])
 
 
 def _text(value: Any) -> str:
-    if isinstance(value, list):
+    if isinstance(value, tuple):
         return ", ".join(value)
     return f"{value:,}" if isinstance(value, int) else f"{value:.4g}" if isinstance(value, float) else str(value)
 
 
-def _metadata(run: Run, recipe: Recipe, measured: Sequence[Run], architecture: str, licence: str) -> str:
+def _metadata(run: Run, recipe: Recipe, measured: Mapping[Run, Result], architecture: str, licence: str) -> str:
     """What the Hub reads of a pre-training, in YAML, with what was measured on it in the form of `model-index`."""
     from huggingface_hub import ModelCardData
 
     sources = [each.name if each.content.startswith("hub:") else "" for each in recipe.corpus.sources]
     texts = [*map(Reference.parse, sources)]
     result = run.result()
-    trained = result["checkpoint"] if "commit" in result and not result.get("fresh") else ""
+    trained = result.checkpoint if result.commit and not result.fresh else ""
     base = Reference.parse(trained, owned=False)
     data = ModelCardData(
         license=licence or None,
@@ -149,35 +157,34 @@ def _heldout(run: Run, recipe: Recipe) -> Iterator[EvalResult]:
     from huggingface_hub import EvalResult
 
     result = run.result()
-    text = plain(" and ".join(result.get("corpus", ()))) or "held-out text"
-    for name in dict.fromkeys((result.get("judged_by", ""), "perplexity")):
-        if name in _known(result.get("heldout", {})):
+    text, figures = plain(" and ".join(result.corpus)) or "held-out text", _known(result.heldout)
+    for name in dict.fromkeys((result.judged_by, "perplexity")):
+        if name in figures:
             yield EvalResult(
                 task_type="text-generation" if recipe.causal else "fill-mask",
                 task_name="held-out text",
                 dataset_type=text,
                 dataset_name=text,
                 metric_type=name,
-                metric_value=round(result["heldout"][name], 4),
+                metric_value=round(figures[name], 4),
             )
 
 
-def _evaluated(measured: Sequence[Run]) -> Iterator[EvalResult]:
+def _evaluated(measured: Mapping[Run, Result]) -> Iterator[EvalResult]:
     """Each metric of each task, split and method at the end of a pre-training: the mean over fine-tuning seeds."""
     from huggingface_hub import EvalResult
 
-    found: dict[tuple[str, ...], list[float]] = {}  # what other settings gave is another result
-    for each in measured:
-        result = each.result()
-        if result.get("milestone") != 100:
+    by_setting: dict[tuple[str, ...], list[float]] = {}  # what other settings gave is another result
+    for run, result in measured.items():
+        if result.milestone != 100:
             continue
-        kind = str(each.science().get("task", {}).get("kind", "classification"))
-        setting = canonical({name: value for name, value in each.science().items() if name != "finetune_seed"})
+        kind = str(run.science().get("task", {}).get("kind", "classification"))
+        setting = canonical({name: value for name, value in run.science().items() if name != "finetune_seed"})
         for split, _, metrics in _splits(result):
             for name, value in metrics.items():
-                key = (kind, *_names(each), result["dataset"], split, _method(result), name)
-                found.setdefault((*map(plain, key), setting), []).append(value)
-    for (kind, task, named, dataset, split, method, name, _), values in sorted(found.items()):
+                key = (kind, *_names(run, result), result.dataset, split, _method(result), name)
+                by_setting.setdefault((*map(plain, key), setting), []).append(value)
+    for (kind, task, named, dataset, split, method, name, _), values in sorted(by_setting.items()):
         reference = Reference.parse(dataset) or Reference(dataset, task)
         yield EvalResult(
             task_type=KINDS.get(kind, KINDS["classification"]).hub_task,
@@ -192,12 +199,11 @@ def _evaluated(measured: Sequence[Run]) -> Iterator[EvalResult]:
         )
 
 
-def _names(measured: Run) -> tuple[str, str]:
+def _names(measured: Run, result: Result) -> tuple[str, str]:
     """The names of the task and of its data set for the Hub: those of a synthetic task are no published one's."""
-    task, dataset = measured.result()["task"], measured.result()["dataset"]
     if not _is_synthetic(measured):
-        return task, dataset
-    name = f"{task} (synthetic{'' if task in catalog.WORLD else ' counterpart'})"
+        return result.task, result.dataset
+    name = f"{result.task} (synthetic{'' if result.task in catalog.WORLD else ' counterpart'})"
     return name, name
 
 

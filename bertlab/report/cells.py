@@ -11,8 +11,8 @@ from bertlab.recipe import BackboneConfig, Recipe, Tokenizer, cost
 from bertlab.recipe.identity import leaves_of, science
 from bertlab.recipe.objective import Premise
 from bertlab.report.units import is_loss, is_share
-from bertlab.store.forms import is_number
 from bertlab.store.record import Value
+from bertlab.store.result import Result
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
@@ -152,8 +152,10 @@ class Pretraining(Planned):
 
     seed: int
     id: str
-    result: Mapping[str, Any]
-    """The run's `result.json`; empty if it is not finished."""
+    finished: bool
+    """Whether it has a result."""
+    result: Result
+    """At its defaults if it is not finished."""
     recipe: Recipe | None
     """None if it is not finished, or has an arm that this package does not define."""
     parts: Mapping[str, Any]
@@ -165,19 +167,14 @@ class Pretraining(Planned):
     """The machine: its processor, cores, system, and the versions of the libraries."""
 
     @property
-    def finished(self) -> bool:
-        """Whether it has a result."""
-        return bool(self.result)
-
-    @property
     def imported(self) -> str:
         """The name of the published checkpoint; empty for a model that was trained here."""
-        return "" if self.result.get("fresh") else str(self.result.get("checkpoint", ""))
+        return "" if self.result.fresh else self.result.checkpoint
 
     @property
     def steps(self) -> int:
         """Updates that it was trained for."""
-        return int(self.result.get("steps") or 0)
+        return self.result.steps or 0
 
     @property
     def untrained(self) -> bool:
@@ -189,12 +186,12 @@ class Pretraining(Planned):
         """Operations of all its steps; None if it was not trained here, or its recipe is not known."""
         if self.recipe is None or self.imported:
             return None
-        return cost.flops(self.recipe, vocabulary=int(self.result.get("vocabulary") or 0))
+        return cost.flops(self.recipe, vocabulary=self.result.vocabulary or 0)
 
     @property
     def judged_by(self) -> str:
         """The held-out metric by which its objective evaluates the variant."""
-        return str(self.result.get("judged_by", ""))
+        return self.result.judged_by
 
     @property
     def model(self) -> BackboneConfig | None:
@@ -215,34 +212,27 @@ class Pretraining(Planned):
     def labels(self) -> Mapping[str, str]:
         """The label of each figure of its held-out evaluations."""
         if self.recipe is None:
-            return dict(self._defined.get("figures", {}))
+            return self.result.defined.figures
         return {name: label for loss in self.recipe.objective for name, label in loss.measured.items()}
 
     @property
     def meanings(self) -> Sequence[str]:
         """How to read these figures, a text for each loss."""
-        return [each.meaning for each in self.recipe.objective] if self.recipe else self._defined.get("meanings", ())
+        return [loss.meaning for loss in self.recipe.objective] if self.recipe else self.result.defined.meanings
 
     @property
     def unseen(self) -> frozenset[str]:
         """Held-out metrics of inputs unlike those of its training."""
         if self.recipe is None:
-            return frozenset(self._defined.get("unseen", ()))
+            return frozenset(self.result.defined.unseen)
         return frozenset(name for loss in self.recipe.objective for name in loss.unseen)
 
     @cached_property
     def premises(self) -> Sequence[Premise]:
         """What has to hold before it is compared with another objective."""
         if self.recipe is None:
-            names = ("what", "figure", "flaw")
-            return [Premise(*(each[name] for name in names)) for each in self._defined.get("premises", ())]
-        return [each for loss in self.recipe.objective for each in loss.premises(self.recipe)]
-
-    @property
-    def _defined(self) -> Mapping[str, Any]:
-        """What the result has of parts that a study file defines; empty in results of earlier versions."""
-        found: Mapping[str, Any] = self.result.get("defined", {})
-        return found
+            return self.result.defined.premises
+        return [premise for loss in self.recipe.objective for premise in loss.premises(self.recipe)]
 
     @property
     def loss(self) -> float | None:
@@ -259,9 +249,9 @@ class Pretraining(Planned):
 
         Results of earlier versions do not say which are, and count all.
         """
-        if loss not in self.result.get("over_vocabulary", [loss]):
+        if self.result.over_vocabulary is not None and loss not in self.result.over_vocabulary:
             return None
-        return number(self.result.get("unigram_entropy"))
+        return number(self.result.unigram_entropy)
 
     @property
     def learned_nothing(self) -> bool:
@@ -272,12 +262,12 @@ class Pretraining(Planned):
 
     def heldout(self, name: str) -> float | None:
         """A metric of its final held-out evaluation."""
-        return number(self.result.get("heldout", {}).get(name))
+        return number(self.result.heldout.get(name))
 
 
-def number(value: Any) -> float | None:
-    """`value` of a JSON file, if it is a finite number that a figure can show."""
-    return float(value) if is_number(value) and abs(value) <= LARGEST else None
+def number(value: float | None) -> float | None:
+    """`value`, if it is a number that a figure can show."""
+    return None if value is None or abs(value) > LARGEST else float(value)
 
 
 def printed_difference(ours: float | None, theirs: float | None) -> Decimal | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from hashlib import sha256
 from pathlib import Path
@@ -16,7 +17,6 @@ from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
 from bertlab.store import archive, predictions, union
 from bertlab.store.addenda import floor_key
-from bertlab.store.files import read_json
 from bertlab.store.forms import to_json
 from bertlab.store.run import ANSWERS, Run
 from bertlab.store.runs import Store
@@ -77,7 +77,8 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
     archive.save(directory, files.items())
     for failure in filter(None, map(store.failure, sorted(wanted))):
         folder(directory, "failures")
-        write_sealed(directory, f"failures/{failure['id']}.json", {**failure, "log": ""})  # which may name paths
+        shown = to_json(dataclasses.replace(failure, log=""))  # which may name paths
+        write_sealed(directory, f"failures/{failure.id}.json", shown)
     store.addenda().kept(floors, {record.study for record in chosen.values()}).write(directory)
     evidences = gather_all(Store(directory, lenient=True))
     tables = {"values": tidy.values, "summary": tidy.summary, "claims": tidy.claims}
@@ -91,9 +92,7 @@ def _files(run: Run) -> dict[str, bytes]:
     """The files of a run in an archive by name: all but weights and text."""
     listed = [name for name in run.manifest() if "/" not in name]
     content = {name: run.content(name) for name in listed if name.endswith(".jsonl")}
-    content |= {
-        name: _line(read_json(run.file(name), data=run.content(name))) for name in listed if name.endswith(".json")
-    }
+    content |= {name: _line(run.read(name, dict[str, Any])) for name in listed if name.endswith(".json")}
     content |= predictions.divided(run)
     facts = {name: {"bytes": len(data), "sha256": sha256(data).hexdigest()} for name, data in content.items()}
     files = {f"{run.kind}/{run.path.name}/{name}": data for name, data in content.items() if name != ANSWERS}

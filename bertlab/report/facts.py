@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean
-from typing import Any
 
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.evidence import Evidence
@@ -45,14 +44,14 @@ def facts(evidence: Evidence) -> list[tuple[str, str]]:
     """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time; an unknown fact is left out."""
     finished = [each for each in evidence.pretrainings if each.finished]
     trained = [each for each in finished if not each.untrained and not each.imported]
-    read = text_facts.merged(_known(trained, "text"))
+    read = text_facts.merged(run.result.text for run in trained if run.result.text)
     found = [("Corpus", ", ".join(evidence.corpus))]
     found += [("Text", "; ".join([text_facts.sentence(each), *text_facts.doubts(each)])) for each in read]
     found.append(("Set", ", ".join(evidence.overrides)))
     found += _pretraining(trained, evidence.baseline)
     for run in [each for each in finished if each.imported and not each.untrained][:1]:
-        commit = run.result.get("commit")
-        source = f"commit {commit} on the Hub" if commit else run.result.get("content")
+        commit = run.result.commit
+        source = f"commit {commit} on the Hub" if commit else run.result.content or None
         found.append(("Published checkpoint", f"{run.imported} ({source}); {_model([run])}"))
     seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
     if evidence.pretrained:
@@ -87,7 +86,11 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
     """What the pre-trainings have in common, then what differs between variants: tokens and sizes."""
     if not runs:
         return []
-    steps, tokens, real = (_span(runs, name) for name in ("steps", "tokens", "real_tokens"))
+    steps, tokens, real = (
+        _span([run.result.steps for run in runs]),
+        _span([run.result.tokens for run in runs]),
+        _span([run.result.real_tokens for run in runs]),
+    )
     padding = "" if real == "unknown" else f", without padding {real}"
     found = [("Model", _model(runs)), ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}")]
     by_variant = {each.variant: [run for run in runs if run.variant == each.variant] for each in runs}
@@ -99,7 +102,7 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
         if parts := [f"{name} x {ratio:.3g}" for name, ratio in ratios.items() if ratio != 1]:
             multiples.append(f"{variant}: {', '.join(parts)}")
     found.append(("Sizes relative to the baseline", "; ".join(multiples)))
-    balances = _known(runs, "pair_balance")
+    balances = [run.result.pair_balance for run in runs if run.result.pair_balance is not None]
     found.append(("True next segments", f"{100 * fmean(balances):.1f} % of the pairs" if balances else ""))
     return found
 
@@ -191,14 +194,14 @@ def _model(runs: Sequence[Pretraining]) -> str:
     models = [each.model for each in runs]
     sizes = [model.description if model else "a model of unknown size" for model in models]
     text = "; ".join(dict.fromkeys(sizes))
-    return f"{text}; {_span(runs, 'parameters')} parameters, vocabulary {_span(runs, 'vocabulary')}"
+    parameters, vocabulary = (
+        _span([run.result.parameters for run in runs]),
+        _span([run.result.vocabulary for run in runs]),
+    )
+    return f"{text}; {parameters} parameters, vocabulary {vocabulary}"
 
 
-def _span(runs: Iterable[Pretraining], name: str) -> str:
-    """The least and the largest known value of a result."""
-    known = _known(runs, name)
-    return " to ".join(dict.fromkeys(f"{each:,}" for each in (min(known), max(known)))) if known else "unknown"
-
-
-def _known(runs: Iterable[Pretraining], name: str) -> list[Any]:
-    return [each.result[name] for each in runs if each.result.get(name) is not None]
+def _span(values: Sequence[float | None]) -> str:
+    """The least and the largest of the values that are known."""
+    numbers = [value for value in values if value is not None]
+    return " to ".join(dict.fromkeys(f"{end:,}" for end in (min(numbers), max(numbers)))) if numbers else "unknown"

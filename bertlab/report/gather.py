@@ -3,6 +3,7 @@ files, reads no logs."""
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from bertlab.adaptation import Adaptation
@@ -17,7 +18,7 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report.apart import told_apart
 from bertlab.report.averages import AverageColumn
-from bertlab.report.cells import FLOORS, Cell, Point, Pretraining, number
+from bertlab.report.cells import EXCHANGED, LEXICAL, Cell, Point, Pretraining, number
 from bertlab.report.evidence import Evidence
 from bertlab.report.looks import Looks, hypothesis
 from bertlab.report.numerics import NUMERICS
@@ -26,6 +27,7 @@ from bertlab.report.units import is_loss, is_share
 from bertlab.store import union
 from bertlab.store.addenda import floor_key
 from bertlab.store.record import Record, Row, Speeds, StatedAverage, Value
+from bertlab.store.result import Environment, Evaluated, Metrics, Result, Rows, Tested
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 
@@ -122,83 +124,85 @@ class _Reader:
     def pretraining(self, row: Row) -> Pretraining:
         """A pre-training of a record."""
         run = self.runs.get(row.pretrain_id)
-        result = plain_data(run.result()) if run else {}
-        status, reason = (result.get("status", "done"), "") if run else self.missing(row.pretrain_id, row.corpus_id)
-        environment = plain_data(run.environment()) if run else {}
-        versions = environment.get("versions", {})
-        shown = sorted(versions.keys() - set(NUMERICS))
-        written = run.science().get("recipe", {}) if run else {}
-        numerics = {"compiled": "no"} | environment.get("numerics", {}) if run else {}
+        result = plain_data(run.result()) if run else Result()
+        status, reason = (result.status, "") if run else self.missing(row.pretrain_id, row.corpus_id)
+        environment = plain_data(run.environment()) if run else Environment()
+        fields = run.science().get("recipe", {}) if run else {}
         return Pretraining(
             variant=row.variant,
             seed=row.pretrain_seed,
             id=row.pretrain_id,
             status=status,
             reason=reason,
+            finished=run is not None,
             result=result,
-            recipe=_load(Recipe, written) if run else None,
-            parts={name: _part(written, name) for name in ("model", "tokenizer")} if run else {},
-            written=result.get("defined", {}).get("recipe", {}),
+            recipe=_load(Recipe, fields) if run else None,
+            parts={name: _part(fields, name) for name in ("model", "tokenizer")} if run else {},
+            written=result.defined.recipe,
             curve=_curve(run, result) if run else (),
             seconds=run.seconds() if run else 0.0,
-            numerics=_facts(numerics, NUMERICS),
-            date=str(environment.get("date", "")),
-            commit=str(environment.get("commit", "")),
-            host=_facts(environment | versions, ("processor", "cores", "system", "python", *shown)),
+            numerics=_numerics({"compiled": "no", **environment.numerics}) if run else {},
+            date=str(environment.date),
+            commit=str(environment.commit),
+            host=_host(environment),
         )
 
     def cell(self, planned: Value, corpus_id: str) -> Cell:
-        """A cell of a record, and the corpus that its pre-training reads. The result of the evaluation split holds that
-        of the test split."""
+        """A value of a record, and the corpus that its pre-training reads."""
         run = self.runs.get(planned.run_id)
-        result = plain_data(run.result()) if run else {}
-        environment = plain_data(run.environment()) if run else {}
-        of_pretraining, metric = planned.method == "pretraining", planned.metric
-        split, examples = result, result.get("rows", {})
-        if result.get("split", planned.split) != planned.split:
-            split = result.get("test", {})
-            examples = {**examples, "evaluation": split.get("rows", 0)}
-        value = number(split.get("heldout" if of_pretraining else "metrics", {}).get(metric))
-        found = {key: split.get(key, {}) for key, _ in FLOORS.values()}
-        fitted = int(result.get("lexical_examples") or min(LEXICAL_EXAMPLES, int(examples.get("train", 0))))
-        if run and self.addenda.floors and (later := self.addenda.floors.get(floor_key(run.science()))):
-            fitted, found["lexical"] = later["examples"], later.get("evaluation" if split is result else "test", {})
-        floors = {name: number(found[key].get(metric)) for name, (key, _) in FLOORS.items()}
+        result = plain_data(run.result()) if run else Result()
+        environment = plain_data(run.environment()) if run else Environment()
+        of_pretraining = planned.method == "pretraining"
+        evaluated, rows = _on_split(result, planned.split)
+        value = number((result.heldout if of_pretraining else evaluated.metrics).get(planned.metric))
+        floors, fitted = self.floors(planned, run, evaluated, rows)
         if run is None:
             status, reason = self.missing(planned.run_id, planned.pretrain_id, corpus_id)
         else:
-            status, reason = str(result.get("status", "done")), ""
+            status, reason = result.status, ""
             if value is None and status == "done":
-                status, reason = "failed", f"its result has no finite {metric}"
-        if of_pretraining and is_share(metric):
-            guess = number(split.get("heldout", {}).get(f"{metric.removesuffix('accuracy')}majority"))
+                status, reason = "failed", f"its result has no finite {planned.metric}"
+        if of_pretraining and is_share(planned.metric):
+            guess = number(result.heldout.get(f"{planned.metric.removesuffix('accuracy')}majority"))
             value, floors[GUESS] = (None if share is None else 100 * share for share in (value, guess))
         return Cell(
             **{**vars(planned), "published": number(planned.published)},
             status=status,
             reason=reason,
             value=value,
-            metrics={
-                name: points for name, each in split.get("metrics", {}).items() if (points := number(each)) is not None
-            },
-            floors={name: points for name, points in floors.items() if points is not None},
-            lexical_examples=fitted if found["lexical"] else 0,
-            train_examples=int(examples.get("train", 0)),
-            eval_examples=int(examples.get("evaluation", 0)),
-            unlabelled=int(examples.get("unlabelled", 0)),
-            trained_parameters=result.get("trained_parameters"),
+            metrics=_known(evaluated.metrics),
+            floors=_known(floors),
+            lexical_examples=fitted,
+            train_examples=rows.train,
+            eval_examples=rows.evaluation,
+            unlabelled=rows.unlabelled,
+            trained_parameters=result.trained_parameters,
             seconds=run.seconds() if run and not of_pretraining else 0.0,
-            numerics=_facts(environment.get("numerics", {}), NUMERICS),
-            date=str(environment.get("date", "")),
-            commit=str(environment.get("commit", "")),
+            numerics=_numerics(environment.numerics),
+            date=str(environment.date),
+            commit=str(environment.commit),
             kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
-            length=int(result.get("length", 0)),
-            adaptation=_load(Adaptation, {**result.get("settings", {}), "kind": planned.method}),
-            written=result.get("defined", {}).get("settings", {}),
-            described=result.get("defined", {}).get("description", ""),
-            threshold=number(result.get("threshold")),
-            curve=tuple((int(each["step"]), float(each["loss"])) for each in result.get("curve", ())),
+            length=result.length,
+            adaptation=_load(Adaptation, {**result.settings, "kind": planned.method}),
+            written=result.defined.settings,
+            described=result.defined.description,
+            threshold=number(result.threshold),
+            curve=tuple((point.step, point.loss) for point in result.curve if point.loss is not None),
         )
+
+    def floors(
+        self, planned: Value, run: Run | None, evaluated: Evaluated, rows: Rows
+    ) -> tuple[dict[str, float | None], int]:
+        """The floors of a value by `FLOORS`, and the training examples that the lexical one is fitted on, if any."""
+        lexical = evaluated.lexical
+        fitted = evaluated.lexical_examples if isinstance(evaluated, Result) else 0
+        fitted = fitted or min(LEXICAL_EXAMPLES, rows.train)
+        if run and self.addenda.floors and (later := self.addenda.floors.get(floor_key(run.science()))):
+            lexical = later.evaluation if isinstance(evaluated, Result) else later.test or {}
+            fitted = later.examples
+        metrics = {GUESS: evaluated.majority, LEXICAL: lexical, EXCHANGED: evaluated.exchanged}
+        floors = {name: number(points.get(planned.metric)) for name, points in metrics.items()}
+        return floors, fitted if lexical else 0
 
     def missing(self, *run_ids: str) -> tuple[str, str]:
         """Status and reason of a run without a result: the failure of the first that has one, else `pending`."""
@@ -206,8 +210,21 @@ class _Reader:
             if run_id in self.damaged:
                 return "damaged", self.damaged[run_id]
             if failure := plain_data(self.store.failure(run_id)):
-                return failure.get("status", "failed"), failure.get("reason", "")
+                return failure.status, failure.reason
         return "pending", ""
+
+
+def _on_split(result: Result, split: str) -> tuple[Evaluated, Rows]:
+    """What a result says of a split: the result of the evaluation split holds that of the test split."""
+    if result.split in ("", split):
+        return result, result.rows
+    test = result.test or Tested()
+    return test, replace(result.rows, evaluation=test.rows)
+
+
+def _known(metrics: Metrics) -> dict[str, float]:
+    """The metrics that have a value."""
+    return {name: points for name, metric in metrics.items() if (points := number(metric)) is not None}
 
 
 def _claims(record: Record) -> tuple[Claim, ...]:
@@ -242,23 +259,29 @@ def _part(recipe: Mapping[str, Any], name: str) -> Any:
     return part and getattr(part, name)
 
 
-def _curve(run: Run, result: Mapping[str, Any]) -> tuple[Point, ...]:
+def _curve(run: Run, result: Result) -> tuple[Point, ...]:
     """The held-out evaluations in order. All steps hold the same number of tokens, up to padding."""
-    steps = result.get("steps") or 0
-    if not steps:
+    if not result.steps:
         return ()
-    tokens_per_step = float(result.get("tokens", 0)) / steps
-    trained = [(line["step"], line["seconds"]) for line in run.timing() if line["stage"] == "train"]
+    tokens_per_step = (result.tokens or 0) / result.steps
+    trained = [(line.step, line.seconds) for line in run.timing() if line.stage == "train"]
     points = {}
     for line in run.metrics():
         names = [name for name in line if name.startswith("heldout_") and is_loss(name)]
         measured = {name.removeprefix("heldout_"): number(line[name]) for name in names}
         if losses := {name: loss for name, loss in measured.items() if loss is not None}:
-            step = int(line["step"])
+            step = int(line["step"] or 0)
             seconds = math.fsum(taken for until, taken in trained if until <= step) if trained else None
             points[step] = Point(step, step * tokens_per_step, seconds, losses)
     return tuple(points[step] for step in sorted(points))
 
 
-def _facts(known: Mapping[str, Any], names: Iterable[str]) -> dict[str, str]:
-    return {name: str(known[name]) for name in names if name in known}
+def _numerics(facts: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(facts[name]) for name in NUMERICS if name in facts}
+
+
+def _host(environment: Environment) -> dict[str, str]:
+    """The machine of a run, and the versions of its libraries."""
+    names = ("processor", "cores", "system", "python")
+    machine = {name: str(fact) for name in names if (fact := getattr(environment, name)) is not None}
+    return machine | {name: environment.versions[name] for name in sorted(environment.versions.keys() - set(NUMERICS))}

@@ -117,7 +117,7 @@ def _scored(run: Run, cell: Cell, metric: str) -> Scored | None:
     arrays = predictions.read(run)
     if not arrays:
         return None
-    if run.result().get("split", cell.split) != cell.split:
+    if run.result().split not in ("", cell.split):
         arrays = {name.removeprefix("test_"): each for name, each in arrays.items() if name.startswith("test_")}
     task = run.science()["task"]
     kept = arrays.get(f"metric_{metric}")

@@ -88,7 +88,7 @@ class Results(Section):
     def heldout_metrics(self) -> dict[str, str]:
         """The label of each metric of the held-out evaluations, by name."""
         labels = {name: label for run in self.pretrainings for name, label in run.labels.items()}
-        measured = [name for run in self.pretrainings for name in run.result.get("heldout", {})]
+        measured = [name for run in self.pretrainings for name in run.result.heldout]
         measured += [name for run in self.pretrainings for point in run.curve for name in point.losses]
         return {name: labels.get(name, name) for name in measured if not name.endswith("_majority")}
 

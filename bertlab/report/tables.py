@@ -365,8 +365,8 @@ def costs(evidence: Evidence) -> Table:
     for variant in evidence.variants:
         runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
         cells = [each for each in evidence.cells if each.variant == variant and each.seconds]
-        known = [[each.result[name] for each in runs if each.result.get(name)] for name in ("tokens", "real_tokens")]
-        tokens = [f"{fmean(each):,.0f}" if each else "" for each in known]
+        counts = [[run.result.tokens for run in runs], [run.result.real_tokens for run in runs]]
+        tokens = [f"{fmean(known):,.0f}" if (known := [*filter(None, numbers)]) else "" for numbers in counts]
         ends = [each.curve[-1] for each in runs if each.curve]
         speeds = [end.tokens / end.seconds for end in ends if end.seconds]
         speed = f"{fmean(speeds):,.0f}" if speeds else ""
@@ -397,7 +397,7 @@ def speeds(evidence: Evidence) -> Table:
 
 def _parameters(runs: Iterable[Pretraining]) -> str:
     """How many parameters the models of runs have."""
-    return " to ".join(map(short, sorted({run.result["parameters"] for run in runs if run.result.get("parameters")})))
+    return " to ".join(map(short, sorted({run.result.parameters for run in runs if run.result.parameters})))
 
 
 def label(evidence: Evidence, variant: str) -> str:

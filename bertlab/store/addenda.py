@@ -5,14 +5,15 @@ are fitted on 4,000 at most. `remarks` are sentences beside verdicts: what was f
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from bertlab.errors import BadInput, warn
 from bertlab.recipe.identity import identity
-from bertlab.store import forms
 from bertlab.store.files import kind, read_json
+from bertlab.store.forms import OPTIONAL, Count, to_json
+from bertlab.store.result import Metrics
 from bertlab.store.writes import write_json
 
 FILE = "addenda.json"
@@ -24,20 +25,29 @@ class Remark:
 
     sentence: str
     study: str
-    section: str = ""
+    section: Annotated[str, OPTIONAL] = ""
     """The key of a section of the study, eight hexadecimal digits."""
-    on: str = ""
+    on: Annotated[str, OPTIONAL] = ""
     """A measurement."""
-    claim: str = ""
+    claim: Annotated[str, OPTIONAL] = ""
     """The text of a claim."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The metrics of a lexical floor on the splits of a task, with the number of examples that it is fitted on."""
+
+    examples: Count
+    evaluation: Metrics
+    test: Annotated[Metrics | None, OPTIONAL] = None
 
 
 @dataclass(frozen=True)
 class Addenda:
     """The addenda of a store."""
 
-    floors: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
-    """By `floor_key`: `examples`, the number that a floor is fitted on, its metrics on `evaluation` and `test`."""
+    floors: Mapping[str, Floor] = field(default_factory=dict)
+    """By `floor_key`."""
     remarks: tuple[Remark, ...] = ()
 
     def kept(self, keys: Collection[str], studies: Collection[str]) -> "Addenda":
@@ -49,27 +59,22 @@ class Addenda:
         """Writes them into a store; nothing if there are none. Raises `Unwritable`."""
         if not (self.floors or self.remarks):
             return
-        remarks = [{name: text for name, text in vars(remark).items() if text} for remark in self.remarks]
-        write_json(root, FILE, {"floors": dict(sorted(self.floors.items())), "remarks": remarks})
+        write_json(root, FILE, to_json(replace(self, floors=dict(sorted(self.floors.items())))))
 
 
 def read(root: Path) -> Addenda:
     """The addenda of a store; none without the file. Warns of a file of another form, and reads nothing of it."""
     path = root / FILE
     try:
-        contents = read_json(path, forms.ADDENDA) if kind(path, "file") else {}
+        return read_json(path, Addenda) if kind(path, "file") else Addenda()
     except BadInput as error:
         warn(f"{error}; it is skipped")
-        contents = {}
-    fields = (
-        {name: entry[name] for name in vars(Remark("", "")) if name in entry} for entry in contents.get("remarks", ())
-    )
-    return Addenda(contents.get("floors", {}), tuple(Remark(**remark) for remark in fields))
+        return Addenda()
 
 
 def joined(several: Iterable[Addenda]) -> Addenda:
     """The addenda of several stores; of two floors of the same examples, the first counts."""
-    floors: dict[str, Mapping[str, Any]] = {}
+    floors: dict[str, Floor] = {}
     remarks: dict[Remark, None] = {}
     for part in several:
         floors = {**part.floors, **floors}

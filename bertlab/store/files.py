@@ -11,10 +11,12 @@ import stat
 from collections.abc import Mapping
 from io import BufferedReader
 from pathlib import Path
-from typing import IO, Any, Literal, cast
+from typing import IO, Any, Literal, TypeVar, cast
 
 from bertlab.errors import BadInput, unusable
-from bertlab.store.forms import Form, misfit, unsound
+from bertlab.store.forms import Misfit, load, unsound
+
+T = TypeVar("T")
 
 
 def expanded(text: str | Path, what: str) -> Path:
@@ -89,12 +91,9 @@ def _irregular(path: Path, what: str) -> BadInput:
     return BadInput(f"{what} '{path}' is not a regular file: give a file, not a folder, pipe, device or socket")
 
 
-def read_sealed(path: Path, form: Form = dict, data: bytes | None = None) -> dict[str, Any]:
-    """Reads what `writes.write_sealed` wrote. Raises `BadInput` if the file changed since, or has another form.
-
-    `data` is as in `read_json`.
-    """
-    record: dict[str, Any] = read_json(path, form, data)
+def read_sealed(path: Path, data: bytes | None = None) -> dict[str, Any]:
+    """Reads what `writes.write_sealed` wrote; `data` is as in `read_json`. Raises `BadInput` if it changed since."""
+    record = read_json(path, dict[str, Any], data)
     expected = record.pop("sha256", "")
     if expected and expected != seal(record):
         raise _damaged(path, "its seal is broken")
@@ -107,7 +106,7 @@ def seal(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()
 
 
-def read_json(path: Path, form: Form = object, data: bytes | None = None) -> Any:
+def read_json(path: Path, form: type[T], data: bytes | None = None) -> T:
     """The content of a JSON file of the store; `data` are its bytes, where it is no file of its own.
 
     Raises `BadInput` if the file is damaged, has another form (see `forms`), is nested deeper than any that bertlab
@@ -121,17 +120,23 @@ def read_json(path: Path, form: Form = object, data: bytes | None = None) -> Any
         raise _damaged(path, "nested too deep" if isinstance(error, RecursionError) else str(error)) from None
     if (flaw := unsound(parsed)) is not None:
         raise _damaged(path, flaw)
-    if (flaw := misfit(parsed, form)) is not None:
-        what = f"its {flaw} is missing, of another type or out of range" if flaw else "bertlab writes another form"
-        raise _damaged(path, what)
-    return parsed
+    return of_form(path, form, parsed)
+
+
+def of_form(path: Path, form: type[T], data: Any) -> T:
+    """Data of a JSON file as a value of their form. Raises `BadInput` if they have another form."""
+    try:
+        return load(form, data)
+    except Misfit as misfit:
+        flaw = f"its {misfit.where} is missing, of another type or out of range"
+        raise _damaged(path, flaw if misfit.where else "bertlab writes another form") from None
 
 
 def _damaged(path: Path, why: str) -> BadInput:
     return BadInput(f"'{path}' is damaged ({why}): give the command that wrote it again, or remove it")
 
 
-def read_lines(data: bytes, form: Form = dict) -> list[dict[str, Any]]:
+def read_lines(data: bytes, form: type[T]) -> list[T]:
     """The records in JSON lines, up to the first line that is damaged, incomplete or of another form.
 
     A number that is not finite is None.
@@ -140,11 +145,11 @@ def read_lines(data: bytes, form: Form = dict) -> list[dict[str, Any]]:
     for line in data.splitlines():
         try:
             record = json.loads(line, parse_constant=lambda name: None)
+            if unsound(record) is not None:
+                break
+            records.append(load(form, record))
         except (ValueError, RecursionError):
             break
-        if unsound(record) is not None or misfit(record, form) is not None:
-            break
-        records.append(record)
     return records
 
 

@@ -9,16 +9,16 @@ import os
 import socket
 import stat
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
 from bertlab.errors import BadInput
 from bertlab.progress import Progress
 from bertlab.store.files import content
-from bertlab.store.forms import LOCK, misfit
+from bertlab.store.forms import Count, Id, load, to_json
 
 SECONDS_BETWEEN_RECORDS = 0.4
 WIDTH = 1024
@@ -27,12 +27,28 @@ SECONDS_OF_SILENCE = 5.0
 """A command that waits for another one reports it after this time."""
 
 
+@dataclass(frozen=True)
+class Holder:
+    """The record of a lock: its process, with the last progress of the run."""
+
+    pid: Count
+    host: str
+    since: Count
+    """The time at which it took the lock."""
+    done: Count = 0
+    total: Count = 0
+    stage: str = ""
+    figures: Mapping[str, Any] = field(default_factory=dict)
+    ids: tuple[Id, ...] = ()
+    """The runs that a command needs."""
+
+
 @dataclass
 class Lock:
     """A lock that is held. Calling it, or its copy in a process of the same run, records the run's progress."""
 
     path: Path
-    holder: dict[str, Any]
+    holder: Holder
     stage: str | None = None
     recorded: float = 0.0
     observer: Progress | None = None  # receives the progress too
@@ -45,7 +61,7 @@ class Lock:
         if stage == self.stage and now - self.recorded < SECONDS_BETWEEN_RECORDS:
             return
         self.stage, self.recorded = stage, now
-        record = json.dumps({**self.holder, "done": done, "total": total, "stage": stage, **figures})
+        record = json.dumps(to_json(replace(self.holder, done=done, total=total, stage=stage, figures=figures)))
         # In place, as renaming another file to this path would replace the locked one; and in one write, at least as
         # wide as most, so that no reader finds the file empty.
         with suppress(OSError), self.path.open("r+b", buffering=0) as file:  # a full disk must not end the run here
@@ -54,13 +70,13 @@ class Lock:
 
 
 @contextmanager
-def locked(path: Path, **facts: Any) -> Iterator[Lock | None]:
-    """Holds the lock of the file `path`, with `facts` in its record; yields `None` if another process holds it."""
+def locked(path: Path, ids: Iterable[str] = ()) -> Iterator[Lock | None]:
+    """Holds the lock of the file `path`, for the runs `ids`; yields `None` if another process holds it."""
     with _opened(path, os.O_RDWR | os.O_CREAT) as file:
         if not _take(file.fileno()):
             yield None
             return
-        lock = Lock(path, {"pid": os.getpid(), "host": socket.gethostname(), "since": int(time.time()), **facts})
+        lock = Lock(path, Holder(os.getpid(), socket.gethostname(), int(time.time()), ids=tuple(ids)))
         lock(0, 0)
         try:
             yield lock
@@ -77,22 +93,18 @@ def is_locked(path: Path) -> bool:
         return False
 
 
-def record(path: Path) -> dict[str, Any]:
-    """The last record of a lock: `pid`, `host`, `done`, `total`, `stage`, figures. Empty if there is none."""
-    try:
-        fields: dict[str, Any] = json.loads(content(path, "lock"))
-    except (OSError, ValueError, RecursionError):  # it is being written
-        return {}
-    return fields if misfit(fields, LOCK) is None else {}
+def record(path: Path) -> Holder | None:
+    """The last record of a lock; None if there is none, or while it is written."""
+    with suppress(OSError, ValueError, RecursionError):
+        return load(Holder, json.loads(content(path, "lock")))
+    return None
 
 
 def holder(path: Path) -> str:
     """The process that holds the lock of `path`, for messages."""
-    lock = record(path)
-    if "pid" not in lock:  # it has locked the file and not yet written
+    if (lock := record(path)) is None:
         return "another process"
-    since = time.strftime(" since %H:%M:%S", time.localtime(lock["since"])) if "since" in lock else ""
-    return f"process {lock['pid']} on {lock.get('host', 'another machine')}{since}"
+    return f"process {lock.pid} on {lock.host} since {time.strftime('%H:%M:%S', time.localtime(lock.since))}"
 
 
 def _opened(path: Path, flags: int) -> IO[bytes]:

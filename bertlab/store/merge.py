@@ -17,6 +17,7 @@ from bertlab.store.addenda import Addenda
 from bertlab.store.files import real
 from bertlab.store.predictions import PREDICTIONS, equal
 from bertlab.store.record import Record
+from bertlab.store.result import Failure
 from bertlab.store.run import ANSWERS, Run
 from bertlab.store.runs import Store
 from bertlab.store.writes import below, move, remove
@@ -37,21 +38,20 @@ class Joined(Store):
         self.differing: list[str] = []
         """Runs with different results in different stores."""
         for run in itertools.chain.from_iterable(store.runs() for store in stores):
-            known = self._runs.setdefault(run.id, run)
-            if known is run:
+            first = self._runs.setdefault(run.id, run)
+            if first is run:
                 continue
-            if not _same(known, run):
-                facts = ("numerics", "processor")  # results may depend on them
-                on_cpu = run.environment().get("numerics", {}).get("device", "cpu") == "cpu"
-                if run.kind != known.kind or all(
-                    on_cpu and str(run.environment().get(each)) == str(known.environment().get(each)) for each in facts
-                ):
+            if not _same(first, run):  # results may depend on numerics and processor
+                here, there = run.environment(), first.environment()
+                on_cpu = here.numerics.get("device", "cpu") == "cpu"
+                equal_facts = (here.numerics, here.processor) == (there.numerics, there.processor)
+                if run.kind != first.kind or (on_cpu and equal_facts):
                     raise BadInput(
-                        f"run {run.id} has one result in '{known.path}' and another in '{run.path}', with equal "
+                        f"run {run.id} has one result in '{first.path}' and another in '{run.path}', with equal "
                         f"numerics: remove the wrong one with `bertlab runs --remove {run.id} --runs STORE`"
                     )
                 self.differing.append(f"{run.id} {run.label}")
-            elif _files(run) > _files(known):
+            elif _files(run) > _files(first):
                 self._runs[run.id] = run
         self._records: dict[str, Record] = {}
         for store in reversed(stores):  # the first one's claims and published values count, as its runs do
@@ -64,20 +64,20 @@ class Joined(Store):
 
     def damaged(self) -> list[tuple[Run, Path]]:
         """Runs that are damaged in all stores that have them, each with a changed file."""
-        found = itertools.chain.from_iterable(store.damaged() for store in self.stores)
-        return [(run, path) for run, path in found if run.id not in self._runs]
+        damaged = itertools.chain.from_iterable(store.damaged() for store in self.stores)
+        return [(run, path) for run, path in damaged if run.id not in self._runs]
 
     def records(self, *, needed: Collection[str] | None = None) -> dict[str, Record]:
         """The joined records of studies."""
         return self._records
 
-    def failure(self, run_id: str) -> dict[str, Any] | None:
+    def failure(self, run_id: str) -> Failure | None:
         """Why the run with this id ended without a result, in the first store that says so."""
-        return next((found for store in self.stores if (found := store.failure(run_id))), None)
+        return next((failure for store in self.stores if (failure := store.failure(run_id))), None)
 
-    def failures(self) -> list[dict[str, Any]]:
+    def failures(self) -> list[Failure]:
         """Runs that ended without a result, each once."""
-        return list({each["id"]: each for store in self.stores[::-1] for each in store.failures()}.values())
+        return list({failure.id: failure for store in self.stores[::-1] for failure in store.failures()}.values())
 
     def addenda(self) -> Addenda:
         """The addenda of all stores; the first one's count."""
@@ -87,15 +87,15 @@ class Joined(Store):
         """Differences between the stores on which results may depend."""
         computed: dict[str, dict[Path, set[str]]] = {}  # the values of each fact about the numerics of trainings
         for store in self.stores:
-            for run in (each for each in store.runs() if each.kind != "corpus"):
-                for name, value in run.environment().get("numerics", {}).items():
+            for run in (run for run in store.runs() if run.kind != "corpus"):
+                for name, value in run.environment().numerics.items():
                     computed.setdefault(name, {}).setdefault(store.root, set()).add(str(value))
         lines = []
-        for name, found_in in computed.items():
-            values = {root: " and ".join(sorted(each)) for root, each in found_in.items()}
+        for name, by_store in computed.items():
+            values = {root: " and ".join(sorted(texts)) for root, texts in by_store.items()}
             if len({*values.values()}) > 1:
-                found = ", ".join(f"{value} in '{root}'" for root, value in values.items())
-                lines.append(f"{name} differs: {found}; the same run ends with other values there")
+                here = ", ".join(f"{value} in '{root}'" for root, value in values.items())
+                lines.append(f"{name} differs: {here}; the same run ends with other values there")
         if self.differing:
             names = ", ".join(self.differing[:5]) + ", ..." * (len(self.differing) > 5)
             lines.append(f"{count(len(self.differing), 'result')} of the first of the stores kept: {names}")
@@ -113,21 +113,24 @@ def _same(one: Run, other: Run) -> bool:
     differing = {
         name
         for name in ("result.json", PREDICTIONS, ANSWERS)
-        if name in ours and name in theirs and ours[name]["sha256"] != theirs[name]["sha256"]
+        if name in ours and name in theirs and ours[name].sha256 != theirs[name].sha256
     }
     if one.kind != other.kind or (differing & {PREDICTIONS, ANSWERS} and not equal(one, other)):
         return False
-    return "result.json" not in differing or _alike(one.result(), other.result())
+    if "result.json" not in differing:
+        return True
+    first, second = (run.read("result.json", dict[str, Any]) for run in (one, other))
+    return _nearly_equal(first, second)
 
 
-def _alike(one: Any, other: Any) -> bool:
+def _nearly_equal(one: Any, other: Any) -> bool:
     """Whether two JSON values are equal but for the last digits of numbers, and for metrics that one version lacks."""
     if isinstance(one, float) and isinstance(other, float):
         return math.isclose(one, other, rel_tol=1e-9) or (math.isnan(one) and math.isnan(other))
     if isinstance(one, Mapping) and isinstance(other, Mapping):
-        return all(_alike(one[name], other[name]) for name in one.keys() & other.keys())
+        return all(_nearly_equal(one[name], other[name]) for name in one.keys() & other.keys())
     if isinstance(one, list) and isinstance(other, list):
-        return len(one) == len(other) and all(map(_alike, one, other))
+        return len(one) == len(other) and all(map(_nearly_equal, one, other))
     return bool(one == other)
 
 
@@ -154,16 +157,16 @@ def merge(
     if into.is_dir() and not target.begun and any(into.iterdir()):
         raise BadInput(f"'{into}' is not a store: give a store, or a new directory, with --into")
     joined = Joined([*([target] if target.begun else []), *others])
-    there = {run.path for run in target.runs()}
-    new = [run for run in joined.runs() if run.path not in there]
+    paths = {run.path for run in target.runs()}
+    new = [run for run in joined.runs() if run.path not in paths]
     for run in new:
         run.verify()
         run.check_copied()
     _, names = union.joined(target, joined.records().values())
-    places = [f"{run.kind}/.{run.id}.merged" for run in new] + [f"{run.kind}/{run.path.name}" for run in new]
-    places += [f"failures/{failure['id']}.json" for failure in joined.failures()]
-    for place in (*places, *(f"studies/{name}{end}" for name in names for end in ("", ".json", ".toml"))):
-        below(into, place)  # before anything is written
+    files = [f"{run.kind}/.{run.id}.merged" for run in new] + [f"{run.kind}/{run.path.name}" for run in new]
+    files += [f"failures/{failure.id}.json" for failure in joined.failures()]
+    for file in (*files, *(f"studies/{name}{end}" for name in names for end in ("", ".json", ".toml"))):
+        below(into, file)  # before anything is written
     target.prepare()
     with target.reserved(run.id for run in joined.runs()):
         held = target.ids()  # once: each copy changes the folder, whose listing takes as long as it is
@@ -172,11 +175,11 @@ def merge(
             _copy(run, target, run.id in held)
         done = {run.id for run in joined.runs()}
         for failure in joined.failures():
-            if failure["id"] not in done and target.failure(failure["id"]) is None:
+            if failure.id not in done and target.failure(failure.id) is None:
                 target.fail(failure)
-        kept = union.keep(target, joined.records().values())
+        records = union.keep(target, joined.records().values())
         joined.addenda().write(into)
-    return len(new), len(joined.runs()) - len(new), kept, joined.notes()
+    return len(new), len(joined.runs()) - len(new), records, joined.notes()
 
 
 def _copy(run: Run, target: Store, held: bool) -> None:

@@ -4,18 +4,20 @@ import math
 import os
 import re
 import stat
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from bertlab.errors import BadInput, Unusable, unusable
-from bertlab.store import forms
 from bertlab.store.files import content, digest, read_json, read_lines
 from bertlab.store.files import kind as kind_of
+from bertlab.store.forms import FileName
+from bertlab.store.result import FILES, Environment, FileFacts, MetricsLine, Result, RunFile, Timing
 from bertlab.store.writes import copy
 
+T = TypeVar("T")
 OTHERS = ("studies", "failures", "answers", "logs")
 """Folders of a store that have no runs."""
 ANSWERS = "answers.npz"
@@ -40,18 +42,17 @@ class Run:
     label: str
     path: Path
 
-    def science(self) -> dict[str, Any]:
+    def science(self) -> Mapping[str, Any]:
         """The definition of the run, from which its id follows."""
-        science: dict[str, Any] = self._read("recipe.json")["science"]
-        return science
+        return self.read("recipe.json", RunFile).science
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> Result:
         """The result."""
-        return self._read("result.json")
+        return self.read("result.json", Result)
 
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> Environment:
         """Numerics and machine of the run."""
-        return self._read("environment.json")
+        return self.read("environment.json", Environment)
 
     @property
     def holds_model(self) -> bool:
@@ -68,9 +69,9 @@ class Run:
         """The store."""
         return self.path.parents[1]
 
-    def manifest(self) -> dict[str, Any]:
+    def manifest(self) -> dict[str, FileFacts]:
         """Size and SHA-256 of each other file, by its path in the run."""
-        return self._read("manifest.json")
+        return self.read("manifest.json", dict[FileName, FileFacts])
 
     def has(self, name: str) -> bool:
         """Whether there is a file in the directory of the run."""
@@ -102,19 +103,19 @@ class Run:
         """A file that the manifest lists: in the directory of the run, or one that it shares with others."""
         own = self.path / name
         shared = name == ANSWERS and not self.has(name)
-        return self.path.parents[1] / "answers" / f"{self.manifest()[name]['sha256']}.npz" if shared else own
+        return self.path.parents[1] / "answers" / f"{self.manifest()[name].sha256}.npz" if shared else own
 
-    def metrics(self) -> list[dict[str, Any]]:
-        """Curves: one record per logged step, without times."""
-        return self._lines("metrics.jsonl", forms.METRICS)
+    def metrics(self) -> list[dict[str, float | None]]:
+        """Curves: the figures at each logged step, with its number as `step`, without times."""
+        return self._lines("metrics.jsonl", MetricsLine)
 
-    def timing(self) -> list[dict[str, Any]]:
+    def timing(self) -> list[Timing]:
         """Seconds by stage."""
-        return self._lines("timing.jsonl", forms.TIMING)
+        return self._lines("timing.jsonl", Timing)
 
     def seconds(self) -> float:
         """The time of the run, over all its attempts."""
-        return math.fsum(line["seconds"] for line in self.timing())
+        return math.fsum(line.seconds for line in self.timing())
 
     def damage(self, *, large: bool = True) -> Path | None:
         """The first file that differs from the manifest; without `large`, weights and arrays are compared by size only.
@@ -140,11 +141,11 @@ class Run:
         advice = f"remove it with `bertlab runs --remove {self.id}` and run the command again"
         return BadInput(f"'{path}' is damaged: {advice}")
 
-    def _read(self, name: str) -> dict[str, Any]:
-        data: dict[str, Any] = read_json(self.path / name, forms.RUN[name], self.content(name))
-        return data
+    def read(self, name: str, form: type[T]) -> T:
+        """The content of a JSON file of the run. Raises `BadInput` as `files.read_json` does."""
+        return read_json(self.path / name, form, self.content(name))
 
-    def _lines(self, name: str, form: forms.Form) -> list[dict[str, Any]]:
+    def _lines(self, name: str, form: type[T]) -> list[T]:
         return read_lines(self.content(name), form) if self.has(name) else []
 
     def _state(self) -> State:
@@ -185,15 +186,15 @@ def _damage(run: Run, large: bool, state: State) -> Path | None:
             return read
         for name, facts in sealed.items():
             read = run.file(name)
-            if sizes.get(str(read)) != facts["bytes"]:
+            if sizes.get(str(read)) != facts.bytes:
                 kind_of(read, "file")  # raises `Unusable` where the system denies access
                 return read
-            if (large or read.suffix not in LARGE) and run.digest(name) != facts["sha256"]:
+            if (large or read.suffix not in LARGE) and run.digest(name) != facts.sha256:
                 return read
-        for name in [each for each in forms.RUN if each in sealed]:
+        for name in [name for name in FILES if name in sealed]:
             read = run.path / name
-            data = run._read(name)
-            if (data.get("id", run.id), data.get("kind", run.kind)) != (run.id, run.kind):
+            stated = run.read(name, FILES[name])
+            if isinstance(stated, RunFile) and (stated.id or run.id, stated.kind or run.kind) != (run.id, run.kind):
                 return read  # another run's file
     except OSError as error:
         raise unusable(error, "file", read) from error

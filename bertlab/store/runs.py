@@ -25,16 +25,16 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from bertlab.errors import BadInput, RunFailed, Unusable, Unwritable, unusable, warn, writing
 from bertlab.names import label
 from bertlab.progress import stop_if_asked
 from bertlab.store import addenda, addresses, archive, forms, locks
 from bertlab.store.addenda import Addenda
-from bertlab.store.files import digest, read_sealed, real
+from bertlab.store.files import digest, of_form, read_sealed, real
 from bertlab.store.files import kind as kind_of
 from bertlab.store.record import Record
+from bertlab.store.result import Failure
 from bertlab.store.run import Run, is_kind
 from bertlab.store.writes import below, folder, move, remove, sync, write_json, write_sealed
 
@@ -164,7 +164,7 @@ class Store:
             warn(f"{problem}; the record is skipped")
         return records
 
-    def failures(self) -> list[dict[str, Any]]:
+    def failures(self) -> list[Failure]:
         """Runs that ended without a result, with the reason."""
         return list(filter(None, map(self.failure, (path.stem for path in sorted(self.root.glob("failures/*.json"))))))
 
@@ -172,16 +172,16 @@ class Store:
         """Ids of the runs that ended without a result, from one look at their folder."""
         return {path.stem for path in (self.root / "failures").glob("*.json")}
 
-    def failure(self, run_id: str) -> dict[str, Any] | None:
+    def failure(self, run_id: str) -> Failure | None:
         """Why the run with this id ended without a result, if it did. Skips an unreadable record."""
         path = self.root / "failures" / f"{run_id}.json"
         try:
             if not kind_of(path, "file"):
                 return None
-            record = read_sealed(path, forms.FAILURE)
-            if record["id"] != run_id:
-                raise BadInput(f"'{path}' is the record of another run, {record['id']}: remove it")
-            return record
+            failure = of_form(path, Failure, read_sealed(path))
+            if failure.id != run_id:
+                raise BadInput(f"'{path}' is the record of another run, {failure.id}: remove it")
+            return failure
         except BadInput as error:
             warn(f"{error}; the record is skipped")
             return None
@@ -261,7 +261,8 @@ class Store:
     def reserved_ids(self) -> set[str]:
         """Ids of the runs that running commands need."""
         held = filter(locks.is_locked, self.scratch.glob("asks.*"))
-        return {run_id for path in held for run_id in locks.record(path).get("ids", ())}
+        holders = filter(None, map(locks.record, held))
+        return {run_id for holder in holders for run_id in holder.ids}
 
     def is_locked(self, run_id: str) -> bool:
         """Whether a process works on a run now."""
@@ -271,8 +272,8 @@ class Store:
         """The process that works on a run, for messages."""
         return locks.holder(self.scratch / run_id)
 
-    def progress(self, run_id: str) -> dict[str, Any]:
-        """The last progress that the process working on a run recorded; empty if there is none."""
+    def progress(self, run_id: str) -> locks.Holder | None:
+        """The last progress that the process working on a run recorded; None if there is none."""
         return locks.record(self.scratch / run_id)
 
     def logs(self, study: str, kind: str, run_id: str, name: str) -> Path:
@@ -330,11 +331,9 @@ class Store:
         """Removes the working directory of a run."""
         remove(self.root, f"{kind}/.{run_id}.work")
 
-    def fail(self, record: dict[str, Any]) -> None:
-        """Records why a run (`record["id"]`) ended without a result."""
-        if (flaw := forms.misfit(record, forms.FAILURE)) is not None:
-            raise BadInput(f"the record of a failure cannot be written: its {flaw} is of another form")
-        write_sealed(self.root, f"failures/{record['id']}.json", record)
+    def fail(self, failure: Failure) -> None:
+        """Records why a run ended without a result."""
+        write_sealed(self.root, f"failures/{failure.id}.json", forms.to_json(failure))
 
     def clear_failure(self, run_id: str) -> None:
         """Removes the record of a failure, so that the run is tried again."""

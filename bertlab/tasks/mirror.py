@@ -19,6 +19,15 @@ from bertlab.tasks.data import from_hub
 from bertlab.tasks.locate import existing, public, reference_of, splits_of
 from bertlab.tasks.task import Task
 
+
+@dataclasses.dataclass(frozen=True)
+class Mirrored:
+    """The name of a data set on the Hub, and its commit."""
+
+    hub: str
+    commit: str
+
+
 ADVICE = "fetch it on a machine that can"
 """The advice of errors without access to the Hub."""
 
@@ -31,10 +40,10 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
     for task in map(public, tasks):
         folder, reference, dataset = directory / task.dataset, reference_of(task), None
         if (folder / "manifest.json").exists():
-            manifest = read_json(folder / "manifest.json", {"hub": str, "commit": str})
-            if manifest["hub"] != reference.name:
-                raise BadInput(f"{folder} holds {manifest['hub']}, not {reference.name}: give another directory")
-            reference = dataclasses.replace(reference, revision=manifest["commit"])
+            manifest = read_json(folder / "manifest.json", Mirrored)
+            if manifest.hub != reference.name:
+                raise BadInput(f"{folder} holds {manifest.hub}, not {reference.name}: give another directory")
+            reference = dataclasses.replace(reference, revision=manifest.commit)
         for split in splits_of(task):
             there = existing(folder, split)
             if there is not None:
@@ -48,7 +57,7 @@ def write(tasks: Iterable[Task], directory: Path, machine: Machine) -> Iterator[
             if task.only and not rows:
                 raise BadInput(f"'{dataset.name}' {split} has no row of task '{task.name}': correct its field only")
             writes.folder(directory, task.dataset)
-            writes.write_json(folder, "manifest.json", {"hub": dataset.name, "commit": dataset.commit})
+            writes.write_json(folder, "manifest.json", vars(Mirrored(dataset.name, dataset.commit)))
             packed = io.BytesIO()
             with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as file:  # equal rows give equal bytes
                 for row in rows:

@@ -56,7 +56,7 @@ class CurveLogger(Logger):
         """`mark` is the file that holds the last step at which each metric was logged."""
         super().__init__()
         self.tracker, self.mark = tracker, mark
-        self.logged: dict[str, int] = read_json(mark) if mark.exists() else {}
+        self.logged: dict[str, int] = read_json(mark, dict[str, int]) if mark.exists() else {}
 
     def log_hyperparams(self, params: Any, *_: Any, **__: Any) -> None:
         """Does nothing: the tracker's page has them."""

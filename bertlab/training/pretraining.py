@@ -295,8 +295,9 @@ def _cut_back(work: Path, step: int) -> None:
     for name in ("metrics.jsonl", "timing.jsonl"):
         path = work / name
         if path.exists():
-            kept = [record for record in read_lines(path.read_bytes()) if record.get("step", step + 1) <= step]
-            write(work, name, "".join(json.dumps(record) + "\n" for record in kept))
+            lines = read_lines(path.read_bytes(), dict[str, Any])
+            before = [line for line in lines if line.get("step", step + 1) <= step]
+            write(work, name, "".join(json.dumps(line) + "\n" for line in before))
     for path in (work / "milestones").glob("step-*.safetensors"):
         if int(path.stem.removeprefix("step-")) > step:
             path.unlink()

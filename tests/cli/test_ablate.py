@@ -44,13 +44,13 @@ def test_all_cells_are_there(finished):
                 assert set(kept.files) >= {"prediction", "label", "log_likelihood"}
                 assert len(kept["prediction"]) == len(kept["label"])
                 assert (kept["log_likelihood"] <= 0).all()
-                tested = run.result().get("test")
-                assert (tested is not None) is (run.result()["task"] == "conll2003")
+                tested = run.result().test
+                assert (tested is not None) is (run.result().task == "conll2003")
                 if tested:
-                    assert tested["metrics"].keys() == run.result()["metrics"].keys() == tested["majority"].keys()
+                    assert tested.metrics.keys() == run.result().metrics.keys() == tested.majority.keys()
                     right = kept["test_prediction"] == kept["test_label"]
-                    assert tested["metrics"]["accuracy"] == pytest.approx(100 * right.mean())
-                    assert len(set(kept["test_sentence"])) == tested["rows"] == 64
+                    assert tested.metrics["accuracy"] == pytest.approx(100 * right.mean())
+                    assert len(set(kept["test_sentence"])) == tested.rows == 64
     assert not list(finished.rglob("*.ckpt")) + list(finished.rglob("checkpoint")) + list(finished.glob("*/.*.work"))
 
 
@@ -206,7 +206,7 @@ def test_the_report_has_every_value_and_the_same_bytes_each_time(call, finished,
     results = {run.id: run.result() for run in Store(finished).runs()}
     assert len(rows) == 9
     for row in rows:
-        assert float(row["value"]) == pytest.approx(results[row["run_id"]]["metrics"][row["metric"]], abs=0.005)
+        assert float(row["value"]) == pytest.approx(results[row["run_id"]].metrics[row["metric"]], abs=0.005)
     page = (tmp_path / "one" / "masking.md").read_text()
     assert "84.2" in page
     assert "no pre-training" in page
@@ -214,9 +214,9 @@ def test_the_report_has_every_value_and_the_same_bytes_each_time(call, finished,
 
 def test_floors_are_of_the_examples_that_are_evaluated(finished):
     (one, *_) = (run.result() for run in Store(finished).runs() if run.kind == "finetune" and "mnli" in run.label)
-    assert one["rows"]["evaluation"] == 64
-    for floor in ("majority", "lexical"):
-        right = one[floor]["accuracy"] * 64 / 100
+    assert one.rows.evaluation == 64
+    for floor in (one.majority, one.lexical):
+        right = floor["accuracy"] * 64 / 100
         assert right == pytest.approx(round(right))
 
 
@@ -329,12 +329,12 @@ def test_studies_are_listed_for_machines(call, capsys):
 
 
 def test_the_curve_has_a_line_a_step_and_no_clock(finished):
-    run = next(run for run in Store(finished).runs() if run.kind == "pretrain" and run.result()["steps"])
-    lines = read_lines((run.path / "metrics.jsonl").read_bytes())
+    run = next(run for run in Store(finished).runs() if run.kind == "pretrain" and run.result().steps)
+    lines = read_lines((run.path / "metrics.jsonl").read_bytes(), dict)
     assert [line["step"] for line in lines if "loss" in line] == list(range(1, 21))
     assert [line["step"] for line in lines if "heldout_masked_lm_loss" in line] == [10, 20]
     assert not any("second" in name and name != "next_sentence_loss" for line in lines for name in line)
-    assert sum(line["seconds"] for line in run.timing()) > 0
+    assert sum(line.seconds for line in run.timing()) > 0
 
 
 def test_search_tries_on_the_baseline_and_measures_with_what_won(call, finished, smoke, tmp_path, capsys):
@@ -346,10 +346,10 @@ def test_search_tries_on_the_baseline_and_measures_with_what_won(call, finished,
     before = {run.id for run in Store(runs).runs()}
     assert call(*searched) == 0
     new = [run for run in Store(runs).runs() if run.id not in before]
-    tries = [run for run in new if run.result()["split"] == "held back"]
+    tries = [run for run in new if run.result().split == "held back"]
     assert len(tries) == 4, "two settings on each of two tasks"
-    assert all(run.result()["rows"]["evaluation"] <= 64 for run in tries)
-    assert {run.result().get("intermediate_task") for run in new if run.result()["task"] == "conll2003"} == {"entities"}
+    assert all(run.result().rows.evaluation <= 64 for run in tries)
+    assert {run.result().intermediate_task for run in new if run.result().task == "conll2003"} == {"entities"}
     assert call("report", "--runs", runs, "--out", tmp_path / "reports") == 0
     page = (tmp_path / "reports" / "masking.md").read_text(encoding="utf-8")
     assert "chosen on the baseline for all variants" in page

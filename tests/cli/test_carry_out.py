@@ -8,6 +8,7 @@ from bertlab.cli import carry_out
 from bertlab.estimates.cost import estimate
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Evaluation, Pretraining
+from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 
 
@@ -22,7 +23,7 @@ def test_failures_of_the_jobs_are_forgotten_with_retry_alone(made, machine, tmp_
     store.prepare()
     jobs = [job for job in made.jobs if not isinstance(job, Evaluation)]
     for run_id in (jobs[1].id, "a" * 16):
-        store.fail({"id": run_id, "status": "diverged"})
+        store.fail(Failure(id=run_id, status="diverged"))
     monkeypatch.setattr(carry_out, "execute", lambda *given: found.append(len(store.failures())) or [])
     assert carry_out.carry_out(jobs, store, machine, retry=retry)
     assert found == [kept]
@@ -57,7 +58,7 @@ def test_a_plan_has_times_if_all_of_them_are_known(made, machine, tmp_path, caps
 def test_a_failed_training_with_a_checkpoint_is_listed_once(call, tmp_path, capsys):
     store = Store(tmp_path / "runs")
     store.prepare()
-    store.fail({"id": "a" * 16, "kind": "pretrain", "label": "one", "status": "failed", "reason": "no luck"})
+    store.fail(Failure(id="a" * 16, kind="pretrain", label="one", status="failed", reason="no luck"))
     for run_id in ("a" * 16, "b" * 16):
         store.work("pretrain", run_id)
     assert call("runs", "--runs", store.root, "--json") == 0

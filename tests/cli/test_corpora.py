@@ -51,12 +51,12 @@ def test_variants_are_evaluated_on_the_same_text_and_trained_on_their_own(call, 
     assert call("ablate", files[0], *options, "--threads", "1", "--precision", "fp32") == 0
     runs = Store(options[-1]).runs()
     (text,) = (run.result() for run in runs if run.kind == "corpus")
-    assert sum(map(sum, text["documents_by_source"].values())) == 300
+    assert sum(map(sum, text.documents_by_source.values())) == 300
     trained = {run.label.rpartition("-seed")[0]: run for run in runs if run.kind == "pretrain"}
     first, every = (trained[f"more-corpora-{name}-{what}"] for name, what in (("first", "corpus"), ("all", "corpora")))
     for name in ("vocabulary", "unigram_entropy", "corpus"):
-        assert first.result()[name] == every.result()[name]
-    assert first.result()["heldout"]["masked_lm_loss"] != every.result()["heldout"]["masked_lm_loss"]
+        assert getattr(first.result(), name) == getattr(every.result(), name)
+    assert first.result().heldout["masked_lm_loss"] != every.result().heldout["masked_lm_loss"]
     recipes = [run.science()["recipe"]["inputs"] for run in (first, every)]
     assert [each.pop("corpora", 0) for each in recipes] == [1, 0]
     assert recipes[0] == recipes[1]

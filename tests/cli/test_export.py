@@ -12,6 +12,7 @@ import torch
 from huggingface_hub import ModelCard
 
 from bertlab.recipe import Recipe
+from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 
 RUN = "masking-80-10-10-seed0"
@@ -62,13 +63,11 @@ def test_results_keep_why_a_run_has_none(call, finished, tmp_path):
     store = Store(runs)
     run = next(each for each in store.runs() if each.kind == "finetune")
     store.remove([run])
-    failure = {"id": run.id, "kind": run.kind, "label": run.label, "science": {}, "log": "/home/of/someone"}
-    store.fail({**failure, "status": "diverged", "reason": "diverged at step 7: the loss is not finite"})
+    why = "diverged at step 7: the loss is not finite"
+    store.fail(Failure(id=run.id, kind=run.kind, label=run.label, status="diverged", reason=why, log="/home/of/one"))
     assert call("export", "masking", tmp_path / "out", "--results", "--runs", runs) == 0
     kept = Store(tmp_path / "out").failure(run.id)
-    assert (kept["status"], kept["reason"], kept["log"]) == (
-        "diverged", "diverged at step 7: the loss is not finite", ""
-    )  # fmt: skip
+    assert (kept.status, kept.reason, kept.log) == ("diverged", why, "")
     assert "diverged" in (tmp_path / "out" / "README.md").read_text()
 
 
@@ -110,14 +109,14 @@ def test_the_card_has_the_recipe_and_what_was_measured(exported, finished):
     (run,) = (run for run in runs if run.label == RUN)
     (recipe,) = re.findall(r"```json\n(.*?)\n```", card, re.DOTALL)
     assert json.loads(recipe) == run.science()["recipe"]
-    assert re.search(rf"\| held out: perplexity +\| +{run.result()['heldout']['perplexity']:.4g} \|", card)
+    assert re.search(rf"\| held out: perplexity +\| +{run.result().heldout['perplexity']:.4g} \|", card)
     measured = [each.result() for each in runs if each.kind in ("finetune", "features")]
-    own = [each for each in measured if each["pretrain_id"] == run.id]
+    own = [each for each in measured if each.pretrain_id == run.id]
     assert 0 < len(own) < len(measured)
     for each in own:
-        metric, value = next(iter(each["metrics"].items()))
-        assert re.search(rf"\| {each['task']} *\| +microworld \| +{each['split']} \|.*\b{metric} {value:.4g}", card)
-    assert len(re.findall(r"\| +microworld \| ", card)) == len(own) + sum("test" in each for each in own)
+        metric, value = next(iter(each.metrics.items()))
+        assert re.search(rf"\| {each.task} *\| +microworld \| +{each.split} \|.*\b{metric} {value:.4g}", card)
+    assert len(re.findall(r"\| +microworld \| ", card)) == len(own) + sum(each.test is not None for each in own)
 
 
 def test_the_card_has_the_licence_and_no_language_of_synthetic_text(exported):

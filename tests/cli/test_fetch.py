@@ -227,9 +227,9 @@ def test_results_keep_the_commit_and_a_compute_node_needs_no_hub(pushed, hub, ca
     hub.offline()
     assert call(*command, "--threads", "1", "--substitute", conll) == 0
     found = Store(runs).runs()
-    (corpus,) = (run.result() for run in found if run.kind == "corpus")
+    (corpus,) = (run.read("result.json", dict) for run in found if run.kind == "corpus")
     assert corpus["commits"] == {"some-one/books": books}
-    measured = {run.result()["dataset"]: run.result()["commit"] for run in found if run.kind == "finetune"}
+    measured = {run.result().dataset: run.result().commit for run in found if run.kind == "finetune"}
     assert measured == {
         "mnli": pushed.first,
         "eriktks/conll2003": hub.references["datasets/eriktks/conll2003", "refs/convert/parquet"],

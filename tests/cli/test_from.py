@@ -51,11 +51,10 @@ def test_all_variants_are_measured_on_the_checkpoint(imported):
     assert (kinds.count("import"), kinds.count("pretrain"), kinds.count("corpus")) == (2, 0, 0)
     assert (kinds.count("finetune"), kinds.count("features")) == (2 * 2, 2 * (VARIANTS - 1))
     taken, fresh = (
-        next(run for run in runs if run.kind == "import" and bool(run.result()["fresh"]) is new)
-        for new in (False, True)
+        next(run for run in runs if run.kind == "import" and bool(run.result().fresh) is new) for new in (False, True)
     )
-    assert {run.result()["pretrain_id"] for run in runs if run.kind == "features"} == {taken.id}
-    assert fresh.result()["parameters"] == taken.result()["parameters"]
+    assert {run.result().pretrain_id for run in runs if run.kind == "features"} == {taken.id}
+    assert fresh.result().parameters == taken.result().parameters
 
 
 def test_the_weights_are_the_checkpoints(imported, checkpoint):
@@ -63,7 +62,7 @@ def test_the_weights_are_the_checkpoints(imported, checkpoint):
 
     from bertlab.training.finetuning import open_pretrained
 
-    (run,) = (run for run in Store(imported).runs() if run.kind == "import" and not run.result()["fresh"])
+    (run,) = (run for run in Store(imported).runs() if run.kind == "import" and not run.result().fresh)
     opened = open_pretrained(run.path)
     theirs = BertModel.from_pretrained(checkpoint, attn_implementation="eager").eval()
     tokens = torch.arange(5, 25)[None]
@@ -171,7 +170,7 @@ def test_a_study_on_a_checkpoint_that_cannot_be_read_leaves_no_store(
 
 
 def test_an_imported_run_is_started_from_its_files_alone(imported, call, capsys):
-    (run,) = (run for run in Store(imported).runs() if run.kind == "import" and not run.result()["fresh"])
+    (run,) = (run for run in Store(imported).runs() if run.kind == "import" and not run.result().fresh)
     before = {each.id for each in Store(imported).runs()}
     command = (*FEATURES, "--from", run.id, "--finetune-seeds", "2", "--runs", imported)
     assert call(*command, "--random-init") == 2
@@ -225,7 +224,7 @@ def test_of_the_hub_the_files_of_one_commit_are_fetched(checkpoint, hub, call, t
     for name in ("owner/name", f"owner/name@{first}"):
         assert call("finetune", "--from", name, *command) == 0
     (run,) = (run for run in Store(runs).runs() if run.kind == "import")
-    assert (run.result()["checkpoint"], run.result()["commit"]) == ("owner/name", first)
+    assert (run.result().checkpoint, run.result().commit) == ("owner/name", first)
     fetched = {path.rpartition("/")[2] for path in hub.asked if "/resolve/" in path}
     assert fetched == {"config.json", "model.safetensors", "vocab.txt"}
     before = {run.id for run in Store(runs).runs()}
@@ -268,10 +267,10 @@ def test_a_run_is_fine_tuned_and_its_metrics_are_printed_and_kept(finished, call
     assert "sst2 (here sentiment, synthetic), validation, fine-tuning seed 1: accuracy " in printed
     new = [each for each in Store(runs).runs() if each.id not in before]
     assert [each.kind for each in new] == ["finetune"] * 2
-    assert {each.result()["pretrain_id"] for each in new} == {run.id}
-    assert {each.result()["dataset"] for each in new} == {"microworld"}, "as the run's text is"
+    assert {each.result().pretrain_id for each in new} == {run.id}
+    assert {each.result().dataset for each in new} == {"microworld"}, "as the run's text is"
     for each in new:
-        assert f"{each.result()['metrics']['accuracy']:.2f}" in printed
+        assert f"{each.result().metrics['accuracy']:.2f}" in printed
     assert call(*command, "--json", "--runs", runs) == 0
     listed = json.loads(capsys.readouterr().out)
     assert {each["id"] for each in listed} == {each.id for each in new}
@@ -336,7 +335,7 @@ def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
     assert run.science()["recipe"]["seed"] == 3
     assert call(*command, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
-    assert (printed["id"], printed["heldout"]) == (run.id, run.result()["heldout"])
+    assert (printed["id"], printed["heldout"]) == (run.id, run.result().heldout)
     assert np.isfinite(printed["heldout"]["masked_lm_loss"])
 
 

@@ -34,7 +34,7 @@ def test_an_ablation_prints_its_results_alone(document, smoke, finished):
     points = [each for each in found["results"] if each["metric"] in ("accuracy", "f1")]
     results = {(each["variant"], each["measurement"]): each for each in points}
     assert len(results) == len(points) == 3 * 3
-    values = [run.result()["metrics"]["accuracy"] for run in Store(finished).runs() if "mnli" in run.label]
+    values = [run.result().metrics["accuracy"] for run in Store(finished).runs() if "mnli" in run.label]
     assert {results[variant, "MNLI fine-tuned"]["mean"] for variant, _ in results} == {*values}
     assert {type(line[name]) for line in found["results"] for name in ("seeds", "paired_seeds")} <= {int, type(None)}
     assert {each["verdict"] for each in found["findings"]} <= {"undecided", "not measured"}

@@ -58,15 +58,15 @@ def ablate(call, runs, *more):
 
 def test_every_kind_is_measured_and_its_predictions_kept(call, folder):
     assert ablate(call, folder / "runs") == 0
-    runs = {run.result()["task"]: run for run in Store(folder / "runs").runs() if run.kind == "finetune"}
-    metrics = {task: set(run.result()["metrics"]) for task, run in runs.items()}
+    runs = {run.result().task: run for run in Store(folder / "runs").runs() if run.kind == "finetune"}
+    metrics = {task: set(run.result().metrics) for task, run in runs.items()}
     assert metrics.pop("clusters") == {"f1", "muc", "b_cubed", "ceaf_e"}
     assert metrics == {"spans": {"exact", "f1"}, "choices": {"accuracy"}, "numbers": {"pearson", "spearman"}}
     for task, run in runs.items():
         result = run.result()
-        assert set(result["majority"]) == set(result["metrics"])
-        assert result["rows"] == {"train": 70, "evaluation": 70}
-        assert ("threshold" in result) is (task == "spans")
+        assert set(result.majority) == set(result.metrics)
+        assert (result.rows.train, result.rows.evaluation) == (70, 70)
+        assert (result.threshold is not None) is (task == "spans")
         with np.load(run.path / "predictions.npz", allow_pickle=False) as kept:
             assert {len(values) for values in kept.values()} == {70}
             assert ("label" in kept.files) is (task in ("choices", "numbers"))

@@ -40,5 +40,5 @@ def test_a_study_is_planned_and_a_model_trained(call, text_file, tmp_path, capsy
     assert "pretrain" in capsys.readouterr().out
     assert call("pretrain", *common, "--corpus", text_file) == 0
     (run,) = (run for run in Store(tmp_path / "runs").runs() if run.kind == "pretrain")
-    assert run.result()["steps"] == 2
-    assert run.environment()["numerics"]["threads"] == os.cpu_count()
+    assert run.result().steps == 2
+    assert run.environment().numerics["threads"] == os.cpu_count()

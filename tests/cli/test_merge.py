@@ -215,7 +215,7 @@ def test_results_that_differ_by_rounding_are_the_same(call, halves, tmp_path, by
     """And those of two versions of bertlab, of which the later one has another metric."""
     other = tmp_path / "other"
     shutil.copytree(halves[0], other)
-    known = read_json(sorted((other / "pretrain").glob("[0-9a-f]*"))[0] / "result.json")["heldout"]["perplexity"]
+    known = read_json(sorted((other / "pretrain").glob("[0-9a-f]*"))[0] / "result.json", dict)["heldout"]["perplexity"]
     tampered(other, "pretrain", "result.json", heldout={"perplexity": known * (1 + by), "later": 1.0})
     assert call("merge", halves[0], other, "--into", tmp_path / "all") == code
     assert ("kept" in capsys.readouterr().out) is False
@@ -248,7 +248,7 @@ def test_a_file_that_is_no_file_of_predictions_is_one_line(call, halves, tmp_pat
     other = shutil.copytree(halves[1], tmp_path / "other")
     file = sorted(other.glob("finetune/*/predictions.npz"))[0]
     file.write_bytes(pickle.dumps({"label": [0]}))
-    manifest = read_json(file.with_name("manifest.json"))
+    manifest = read_json(file.with_name("manifest.json"), dict)
     manifest[file.name] = {"bytes": file.stat().st_size, "sha256": digest(file)}
     write_json(file.parent, "manifest.json", manifest)
     for command in (("report", "--out", tmp_path / "out"), ("merge", halves[1], "--into", tmp_path / "all")):

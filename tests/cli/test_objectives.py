@@ -42,13 +42,13 @@ def pretrained(store, name):
 def test_every_variant_is_measured_on_every_task(store):
     kinds = [run.kind for run in store.runs()]
     assert [kinds.count(kind) for kind in ("pretrain", "finetune", "features")] == [5, 10, 5]
-    assert all(run.result()["status"] in ("done", "collapsed") for run in store.runs())
+    assert all(run.result().status in ("done", "collapsed") for run in store.runs())
 
 
 def test_left_to_right_is_judged_by_its_own_loss(store):
     result = pretrained(store, "left-to-right").result()
-    assert set(result["heldout"]) == {"causal_lm_loss", "perplexity"}
-    assert result["heldout"]["perplexity"] == pytest.approx(np.exp(result["heldout"]["causal_lm_loss"]))
+    assert set(result.heldout) == {"causal_lm_loss", "perplexity"}
+    assert result.heldout["perplexity"] == pytest.approx(np.exp(result.heldout["causal_lm_loss"]))
     curve = pretrained(store, "left-to-right").metrics()
     assert {name for line in curve for name in line} == {
         "step", "loss", "causal_lm_loss", "learning_rate", "heldout_causal_lm_loss", "heldout_perplexity",
@@ -56,11 +56,11 @@ def test_left_to_right_is_judged_by_its_own_loss(store):
 
 
 def test_tokens_are_those_of_the_format_beside_which_it_stands(store):
-    real = {name: pretrained(store, name).result()["real_tokens"] for name in ("bert", "sentence-pair", "full", "doc")}
+    real = {name: pretrained(store, name).result().real_tokens for name in ("bert", "sentence-pair", "full", "doc")}
     assert real["sentence-pair"] == pytest.approx(real["bert"], rel=0.05)
     assert real["doc"] == pytest.approx(real["full"], rel=0.05)
     assert max(real.values()) <= 20 * 8 * 32
-    balance = {name: pretrained(store, name).result()["pair_balance"] for name in real}
+    balance = {name: pretrained(store, name).result().pair_balance for name in real}
     assert balance["full"] is balance["doc"] is None
     assert 0.3 < balance["sentence-pair"] < 0.7
 

@@ -64,7 +64,7 @@ def test_the_results_on_a_model_card_are_those_that_were_measured(call, finished
         (line,) = (line for line in lines if line[:4] == ["masking", "smoke", "80/10/10", each.measurement])
         assert line[4:] == [each.metric, shown, f"{shown} (n = 1)", f"{each.published}"]
     (run,) = (run for run in Store(finished).runs() if run.label == RUN)
-    assert found["held-out text", None, "perplexity"] == pytest.approx(run.result()["heldout"]["perplexity"], abs=1e-4)
+    assert found["held-out text", None, "perplexity"] == pytest.approx(run.result().heldout["perplexity"], abs=1e-4)
 
 
 def test_results_are_a_data_set_and_still_a_store(call, finished, writable, tmp_path, capsys):

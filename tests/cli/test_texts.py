@@ -49,9 +49,7 @@ def test_one_file_of_documents_needs_the_field_that_the_error_names(call, study,
     facts = "text: 1 file, 40 documents, 6.0 sentences each (median), 0.0 % unknown tokens, "
     assert f"{facts}100 % of the sequences have something to predict" in out
     assert "% of the pairs have an order" in out
-    (trained,) = {
-        run.result()["text"]["documents"] for run in Store(tmp_path / "runs").runs() if run.kind == "pretrain"
-    }
+    (trained,) = {run.result().text["documents"] for run in Store(tmp_path / "runs").runs() if run.kind == "pretrain"}
     assert trained == 40
     assert call("report", "--runs", tmp_path / "runs", "--out", tmp_path / "out", "--format", "md") == 0
     assert "1 file, 40 documents, 6.0 sentences each" in (tmp_path / "out" / "order.md").read_text()

@@ -53,6 +53,6 @@ def test_another_tokenizer_is_trained_measured_and_reported(call, tmp_path):
     assert not (own / "vocab.txt").exists()
     entries = json.loads((own / "tokenizer.json").read_text())["model"]["vocab"]
     assert all(len(entry.strip()) == 1 for entry, number in entries.items() if number >= 5)
-    assert sorted(run.result()["task"] for run in found if run.kind == "finetune") == sorted(task for task, _ in TASKS)
+    assert sorted(run.result().task for run in found if run.kind == "finetune") == sorted(task for task, _ in TASKS)
     assert call("report", "--runs", runs, "--out", tmp_path / "reports") == 0
     assert "characters" in (tmp_path / "reports" / "characters.md").read_text()

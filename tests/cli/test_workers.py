@@ -140,7 +140,7 @@ def ablated(call, smoke, cores, monkeypatch):
         threads = smoke.index("--threads")
         assert call(*smoke[:threads], *smoke[threads + 2 :], "--runs", runs) == 0
         made = [run for run in Store(runs).runs() if run.kind != "corpus"]
-        assert {run.environment()["numerics"]["threads"] for run in made} == {1}
+        assert {run.environment().numerics["threads"] for run in made} == {1}
         return len(hired)
 
     return run

@@ -12,6 +12,7 @@ from bertlab.execution.attempt import attempt, missing
 from bertlab.lab import plan, scales, studies
 from bertlab.objectives import MaskedLM
 from bertlab.store.files import read_json
+from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 
 
@@ -97,7 +98,7 @@ def test_what_ended_meanwhile_is_not_run_again(jobs, store, machine):
     assert attempt(corpus, store, machine, run=result).status == "done"
     again = attempt(corpus, store, machine, run=fails(AssertionError()))
     assert (again.status, again.seconds) == ("done", 0.0)
-    store.fail({"id": pretrain.id, "status": "diverged", "reason": "at step 3", "log": "a log"})
+    store.fail(Failure(id=pretrain.id, status="diverged", reason="at step 3", log="a log"))
     ended = attempt(pretrain, store, machine, run=fails(AssertionError()))
     assert (ended.status, ended.reason, ended.log, ended.final) == ("diverged", "at step 3", "a log", True)
 
@@ -111,7 +112,7 @@ def test_a_pre_training_alone_keeps_its_work_and_its_own_times(jobs, store, mach
         (store.work(job.kind, job.id) / "part").write_text("")  # of an attempt that was killed
         assert attempt(job, store, machine, run=result).status == "done"
     made = [store.get(job.id) for job in (corpus, pretrain)]
-    assert [("part" in run.manifest(), [line["stage"] for line in run.timing()]) for run in made] == [
+    assert [("part" in run.manifest(), [line.stage for line in run.timing()]) for run in made] == [
         (False, ["corpus"]), (True, [])
     ]  # fmt: skip
 
@@ -120,7 +121,7 @@ def test_the_numerics_of_every_part_of_a_training_are_kept(jobs, store, machine)
     pretrain = jobs[1]
     for number in range(3):
         assert attempt(pretrain, store, machine, run=fails(BadInput("no room")), processes=2 + number).reason
-    environment = read_json(store.work("pretrain", pretrain.id) / "environment.json")
+    environment = read_json(store.work("pretrain", pretrain.id) / "environment.json", dict)
     parts = [*environment["earlier"], environment["numerics"]]
     assert [each["processes"] for each in parts] == [2, 3, 4]
 

@@ -132,7 +132,7 @@ def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoin
     # Step 9 was saved, or step 8 if the first worker could not end step 9 without the second.
     assert trial.steps()[0] in ([*range(1, 10), *range(first, 21)] for first in (9, 10))
     work = store.work("pretrain", JOB.id)
-    numerics = read_json(work / "environment.json")["numerics"]
+    numerics = read_json(work / "environment.json", dict)["numerics"]
     assert (numerics["device"], numerics["processes"]) == ("cpu", 2)
 
     (tmp_path / "alone").mkdir()
@@ -142,7 +142,7 @@ def test_a_worker_that_is_killed_ends_the_group_which_goes_on_from_its_checkpoin
     assert result.pop("text")["targets"], "a job keeps the facts of its text"
     assert result.pop("heldout") == pytest.approx(alone.pop("heldout"), rel=1e-3)
     assert result == alone
-    wanted, found = (read_lines((folder / "metrics.jsonl").read_bytes()) for folder in (tmp_path / "alone", work))
+    wanted, found = (read_lines((folder / "metrics.jsonl").read_bytes(), dict) for folder in (tmp_path / "alone", work))
     assert len(wanted) == len(found)
     for one, two in zip(wanted, found, strict=True):
         assert two == pytest.approx(one, rel=1e-3)

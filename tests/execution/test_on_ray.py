@@ -213,7 +213,7 @@ def own(tmp_path_factory):
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         assert done.returncode == 0, done.stderr
         found = {run.label: run for run in Store(runs).runs() if run.kind == "pretrain"}
-        return {label: (run.id, run.result()["heldout"]) for label, run in found.items() if label.endswith("seed0")}
+        return {label: (run.id, run.result().heldout) for label, run in found.items() if label.endswith("seed0")}
 
     runs = file.parent / "alone"
     return trained, trained(runs, "--workers", "0"), runs

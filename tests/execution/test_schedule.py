@@ -173,7 +173,7 @@ def test_a_job_that_fails_again_is_lost_with_what_needs_it_and_the_rest_goes_on(
     assert {each.id for each in lost} == {job.id, *(each.id for each in jobs if job in each.needs)}
     assert observer.lost == [(job.id, "failed: no luck")]
     (kept,) = store.failures()
-    assert (kept["id"], kept["status"], kept["reason"], kept["log"]) == (job.id, "failed", "no luck", "a log")
+    assert (kept.id, kept.status, kept.reason, kept.log) == (job.id, "failed", "no luck", "a log")
     assert len(observer.ended) == len(jobs) - len(lost) == 5
 
 
@@ -200,9 +200,8 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
     carried_out(jobs[:1], store, engine)
     with store.locked(first.id) as lock:
         lock(7, 20, "pre-training", loss=2.5)
-        assert store.progress(first.id) | {"pid": 0, "host": "", "since": 0} == {
-            "pid": 0, "host": "", "since": 0, "done": 7, "total": 20, "stage": "pre-training", "loss": 2.5,
-        }  # fmt: skip
+        at = store.progress(first.id)
+        assert (at.done, at.total, at.stage, at.figures) == (7, 20, "pre-training", {"loss": 2.5})
         remaining = Scheduler(jobs, store, Watching())
         begun = []
         while (job := remaining._next(engine, lambda job: True)) is not None:
@@ -214,7 +213,7 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
                 remaining._end(each, how)
         assert begun[0] is second
         assert first not in begun
-    assert store.progress(first.id) == {}
+    assert store.progress(first.id) is None
     remaining.carry_out(engine)
     assert remaining.lost == []
 

@@ -85,7 +85,7 @@ def finished_files(runs):
 
 def failed_runs(runs):
     """Why runs ended without a result."""
-    return [(each["id"], each["status"], each["reason"]) for each in Store(runs).failures()]
+    return [(failure.id, failure.status, failure.reason) for failure in Store(runs).failures()]
 
 
 def pages(folder):

@@ -58,7 +58,7 @@ def reachable(port):
 
 
 def numbers(runs):
-    return {run.id: {**run.result()} for run in Store(runs).runs()}
+    return {run.id: run.result() for run in Store(runs).runs()}
 
 
 def test_a_node_that_goes_away_takes_nothing_with_it(nodes, environment, tmp_path, until, at_work):

@@ -40,7 +40,7 @@ def test_runs_that_share_a_gpu_are_those_of_one_process(trained, dry):
     assert alone.keys() == sharing.keys()
     assert len(alone) == 4
     for name, run in alone.items():
-        assert run.environment()["numerics"] == sharing[name].environment()["numerics"]
+        assert run.environment().numerics == sharing[name].environment().numerics
         if run.kind == "pretrain":
-            wanted, found = run.result()["heldout"], sharing[name].result()["heldout"]
+            wanted, found = run.result().heldout, sharing[name].result().heldout
             assert found == pytest.approx(wanted, rel=0.01, abs=0.01)

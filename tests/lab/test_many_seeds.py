@@ -10,6 +10,7 @@ from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Evaluation, Pretraining
 from bertlab.lab.jobs.lists import per_group
 from bertlab.recipe import identity
+from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 
 
@@ -98,8 +99,8 @@ def test_a_schedule_reads_no_failure_of_a_job_that_has_none(machine, tmp_path, m
     store.prepare()
     made = planned(["masking"], "smoke", machine, seeds=range(3))
     lost = next(job for job in made.jobs if isinstance(job, Pretraining))
-    store.fail({"id": lost.id, "kind": lost.kind, "label": lost.label, "science": lost.definition(),
-                "status": "diverged", "reason": "loss", "log": ""})  # fmt: skip
+    about = {"id": lost.id, "kind": lost.kind, "label": lost.label, "science": lost.definition()}
+    store.fail(Failure(**about, status="diverged", reason="loss"))
     read = []
     monkeypatch.setattr(store, "failure", lambda run_id, known=store.failure: read.append(run_id) or known(run_id))
     schedule = Scheduler(made.jobs, store, None)

@@ -14,6 +14,7 @@ from bertlab.lab.needs import Needs
 from bertlab.report import findings, tidy
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import chapter, notes, render
+from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 
 LARGE = Claim("Random tokens hurt", better="80/10/10", worse="0/0/100", on="MNLI")
@@ -176,8 +177,8 @@ def test_a_claim_that_is_not_measured_names_the_variants_that_failed(builder):
         builder.cell(variant, "MNLI", None, 0, 0, builder.pretrain(variant, finished=False))
     builder.rows[2]["corpus_id"] = 16 * "c"
     (builder.root / "failures").mkdir()
-    Store(builder.root).fail({"id": f"{2:016x}", "status": "failed", "reason": "no room"})
-    Store(builder.root).fail({"id": 16 * "c", "status": "failed", "reason": "no text"})
+    Store(builder.root).fail(Failure(id=f"{2:016x}", status="failed", reason="no room"))
+    Store(builder.root).fail(Failure(id=16 * "c", status="failed", reason="no text"))
     claim = dataclasses.replace(LARGE, worse=("0/0/100", "100/0/0"))
     builder.record(claims=[dataclasses.asdict(claim)])
     evidence = gather_all(Store(builder.root))[0]

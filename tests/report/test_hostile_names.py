@@ -35,6 +35,7 @@ from bertlab.report.agreement import agreement
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import Chapter, chapter, decided, latex, render, undecided
+from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 
 PLAIN = "plainname"
@@ -99,7 +100,7 @@ def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], Evidence]:
                 text = text.replace(old, f'"{new}"')
             path.write_text(text.replace(PLAIN, json.dumps(name)[1:-1]))
         builder.seal()
-        Store(builder.root).fail({"id": lost, "status": name, "reason": name})
+        Store(builder.root).fail(Failure(id=lost, status=name, reason=name))
         return gather_all(Store(builder.root))[0]
 
     return made

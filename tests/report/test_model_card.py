@@ -1,5 +1,6 @@
 """The card of an exported checkpoint: what was measured on it, and how."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -84,13 +85,13 @@ def test_a_card_names_the_checkpoint_of_the_hub_that_its_run_is(builder):
     store = Store(builder.root)
     (run,) = store.runs()
     (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
-    result = run.result() | {"checkpoint": "google-bert/bert-base-uncased", "fresh": False}
-    expected = {"google-bert/bert-base-uncased": {"commit": "00"}, None: {}}
-    for name, facts in expected.items():
+    expected = {"google-bert/bert-base-uncased": "00", None: ""}
+    for name, commit in expected.items():
+        result = replace(run.result(), checkpoint="google-bert/bert-base-uncased", commit=commit)
         imported = SimpleNamespace(
             **{key: getattr(run, key) for key in ("id", "label", "path", "environment", "science")}
         )
-        imported.result = lambda facts=facts: result | facts
+        imported.result = lambda result=result: result
         assert ModelCard(model(imported, Recipe(), store)).data.base_model == name
 
 

@@ -14,6 +14,7 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.report import page
+from bertlab.store.result import Failure
 
 REQUEST = {"study": "masking", "seeds": [0], "finetune_seeds": 1, "only": [], "random_init": False}
 
@@ -303,7 +304,7 @@ def test_failures_and_what_is_to_come_are_said(builder: Any, tmp_path: Path) -> 
     builder.cell("0/0/100", "MNLI", None, pretrain_id=builder.pretrain("0/0/100", finished=False))
     builder.record()
     Store(builder.root).prepare()
-    Store(builder.root).fail({"id": lost, "status": "diverged", "reason": "the loss is not finite | at step 7"})
+    Store(builder.root).fail(Failure(id=lost, status="diverged", reason="the loss is not finite | at step 7"))
     text = written(builder, tmp_path / "out")
     assert "1 of 3 values are measured; 1 diverged, 1 pending." in text
     assert "Without a value, diverged (the loss is not finite &#124; at step 7): MNLI of 100/0/0, seed 0." in text

@@ -17,6 +17,7 @@ from bertlab.report.cells import Point
 from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
+from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 
 
@@ -72,7 +73,7 @@ def test_what_is_missing_is_said(builder: Any) -> None:
     later = builder.pretrain("0/0/100", finished=False)
     builder.cell("0/0/100", "MNLI", None, pretrain_id=later)
     Store(builder.root).prepare()
-    Store(builder.root).fail({"id": lost, "status": "diverged", "reason": "loss is not finite at step 7"})
+    Store(builder.root).fail(Failure(id=lost, status="diverged", reason="loss is not finite at step 7"))
     evidence = gathered(builder)
     table = tables.results(evidence)
     assert row(table, "80/10/10")[1].endswith("n = 1x2); 1 pending; 1 collapsed")
@@ -289,7 +290,7 @@ def test_recipes_differ_in_what_a_study_varies(builder: Any) -> None:
 def test_the_cost_of_a_variant_is_that_of_its_runs(builder: Any) -> None:
     two_variants(builder)
     found = gathered(builder)
-    runs = [replace(run, result={**run.result, "real_tokens": 1000 + 10 * run.seed}) for run in found.pretrainings]
+    runs = [replace(run, result=replace(run.result, real_tokens=1000 + 10 * run.seed)) for run in found.pretrainings]
     runs = [replace(run, curve=(Point(500, 1e6, 10.0, {}), Point(1000, 2e6, 25.0, {}))) for run in runs]
     rows = tables.costs(replace(found, pretrainings=tuple(runs))).rows
     # two pre-trainings and four measurements of 1.5 s each; 2,000,000 tokens in 25 s of updates

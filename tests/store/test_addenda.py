@@ -1,15 +1,16 @@
 """What is added to finished results later."""
 
 import json
+from dataclasses import replace
 
 import pytest
 
 from bertlab.store import addenda
-from bertlab.store.addenda import Addenda, Remark, floor_key
+from bertlab.store.addenda import Addenda, Floor, Remark, floor_key
 from bertlab.store.merge import Joined
 from bertlab.store.runs import Store
 
-FLOOR = {"examples": 10_000, "evaluation": {"accuracy": 45.6}, "test": {"accuracy": 45.0}}
+FLOOR = Floor(10_000, {"accuracy": 45.6}, {"accuracy": 45.0})
 SCIENCE = {
     "pretrain": "a",
     "data": "sha256:1",
@@ -44,10 +45,10 @@ def test_the_floor_of_a_run_depends_on_its_examples_alone():
 def test_of_two_stores_the_first_floor_counts(tmp_path):
     for name, points in (("one", 45.0), ("two", 46.0)):
         (tmp_path / name / "studies").mkdir(parents=True)
-        floors = {"0a": {**FLOOR, "evaluation": {"accuracy": points}}, name: FLOOR}
+        floors = {"0a": replace(FLOOR, evaluation={"accuracy": points}), name: FLOOR}
         Addenda(floors, (Remark("The same.", "nsp"), Remark(name, "nsp"))).write(tmp_path / name)
     joined = Joined([Store(tmp_path / "one"), Store(tmp_path / "two")]).addenda()
-    assert (joined.floors["0a"]["evaluation"], len(joined.floors)) == ({"accuracy": 45.0}, 3)
+    assert (joined.floors["0a"].evaluation, len(joined.floors)) == ({"accuracy": 45.0}, 3)
     assert [each.sentence for each in joined.remarks] == ["The same.", "one", "two"]
     assert joined.kept({"one"}, {"other"}) == Addenda({"one": FLOOR})
 

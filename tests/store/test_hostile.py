@@ -16,6 +16,7 @@ import pytest
 from bertlab import errors
 from bertlab.report import export
 from bertlab.store.merge import merge
+from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 
 OUTSIDE = ("../../victim", "/{there}/victim", "..", "a\0b", "y" * 5000, "../failures/x")
@@ -32,7 +33,7 @@ def exported(finished, unpacked, tmp_path_factory):
     export.results(Store(finished), "masking", root)
     unpacked(root)
     (root / "failures").mkdir()
-    Store(root).fail({"id": "f" * 16, "kind": "finetune", "label": "a", "status": "failed", "reason": "r", "log": ""})
+    Store(root).fail(Failure(id="f" * 16, kind="finetune", label="a", status="failed", reason="r", log=""))
     return root
 
 

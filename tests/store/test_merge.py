@@ -9,6 +9,7 @@ import pytest
 from bertlab.errors import BadInput
 from bertlab.store.merge import merge
 from bertlab.store.predictions import divided, packed
+from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
 
@@ -40,9 +41,9 @@ def test_a_run_that_is_finished_somewhere_has_not_failed(stores):
     one, other, into = stores
     finish(one)
     for store, run_id in ((other, A0), (other, A1), (into, A0)):
-        store.fail({"id": run_id, "status": "failed"})
+        store.fail(Failure(id=run_id, status="failed"))
     assert joined(into, other, one) == (1, 0)
-    assert [each["id"] for each in into.failures()] == [A1]
+    assert [failure.id for failure in into.failures()] == [A1]
 
 
 def test_a_copy_with_more_files_takes_the_place_of_one_with_fewer(stores):

@@ -15,8 +15,8 @@ from bertlab.errors import FULL, BadInput, RunFailed, Unwritable, writing
 from bertlab.names import filename, label
 from bertlab.store import locks
 from bertlab.store.files import digest, read_lines
-from bertlab.store.forms import misfit
 from bertlab.store.prune import prune
+from bertlab.store.result import Failure, Result
 from bertlab.store.run import Run
 from bertlab.store.runs import CHECKPOINT, Store
 from bertlab.store.writes import append_line, sweep, write, write_json
@@ -49,7 +49,7 @@ def test_a_run_is_absent_until_it_is_whole(store):
     run = finished(store)
     assert store.get(run.id) == run
     assert run.path.name == "0123456789abcdef--masking-80-10-10"
-    assert run.result() == {"status": "done"}
+    assert run.result() == Result(status="done")
     assert store.unfinished() == []
 
 
@@ -166,7 +166,7 @@ def test_a_lock_has_the_last_record_of_each_stage(tmp_path):
     with locks.locked(tmp_path / "a") as lock:
         for done, stage, recorded in ((1, "x" * 3000, 1), (2, "x" * 3000, 1), (3, "y", 3)):
             lock(done, 9, stage)
-            assert locks.record(tmp_path / "a")["done"] == recorded
+            assert locks.record(tmp_path / "a").done == recorded
 
 
 def test_a_group_that_outlives_its_command_keeps_its_lock(store):
@@ -208,13 +208,13 @@ def test_a_file_of_another_run_is_damage(store, changed, file):
     run = finished(store)
     write_json(run.path, file, {"science": {}, **changed})
     facts = {"bytes": (run.path / file).stat().st_size, "sha256": digest(run.path / file)}
-    write_json(run.path, "manifest.json", run.manifest() | {file: facts})
+    write_json(run.path, "manifest.json", run.read("manifest.json", dict) | {file: facts})
     assert store.damaged() == [(run, run.path / file)]
 
 
 def test_a_manifest_without_a_result_is_damage(store):
     run = finished(store)
-    manifest = run.manifest()
+    manifest = run.read("manifest.json", dict)
     del manifest["result.json"]
     write_json(run.path, "manifest.json", manifest)
     assert store.damaged() == [(run, run.path / "manifest.json")]
@@ -229,11 +229,6 @@ def test_a_run_that_another_process_has_repeated_is_not_set_aside(store, monkeyp
     assert run.path.exists()
 
 
-def test_numbers_and_truth_values_are_different_forms():
-    assert misfit({"a": 1, "b": True, "c": [1]}, {"a": int, "b": bool, "c": [object]}) is None
-    assert [misfit({"a": value}, {"a": form}) for value, form in ((True, int), (1, bool))] == ["a", "a"]
-
-
 def test_an_empty_store_stays_while_a_command_needs_it(store):
     with store.reserved([A]):
         store.remove_if_empty()
@@ -244,7 +239,7 @@ def test_an_empty_store_stays_while_a_command_needs_it(store):
 
 def test_shared_answers_lie_in_their_folder_only(store):
     run = finished(store)
-    manifest = run.manifest()
+    manifest = run.read("manifest.json", dict)
     (store.root / "answers").mkdir()
     for name in (digest(run.path / "recipe.json"), "../studies/a"):
         path = store.root / "answers" / f"{name}.npz"
@@ -282,7 +277,7 @@ def test_records_that_were_changed_are_not_read(store):
     with pytest.raises(BadInput, match=r"masking.json' is damaged"):
         store.records()
     assert store.records(needed=()) == {}
-    store.fail({"id": A, "status": "failed"})
+    store.fail(Failure(id=A, status="failed"))
     file = store.root / "failures" / f"{A}.json"
     file.write_text(file.read_text().replace("failed", "failee"))
     assert store.failure(A) is None
@@ -350,8 +345,8 @@ def test_a_removal_that_is_killed_leaves_no_run(store, monkeypatch):
 
 
 def test_failures_are_kept_until_the_run_is_finished(store):
-    store.fail({"id": "0123456789abcdef", "status": "diverged", "reason": "x"})
-    assert store.failure("0123456789abcdef")["status"] == "diverged"
+    store.fail(Failure(id="0123456789abcdef", status="diverged", reason="x"))
+    assert store.failure("0123456789abcdef").status == "diverged"
     finished(store)
     assert store.failures() == []
 
@@ -360,7 +355,7 @@ def test_a_line_that_was_cut_short_is_left_out(tmp_path):
     path = tmp_path / "metrics.jsonl"
     for rest in ("", "\n{}"):  # of another attempt
         path.write_text('{"step": 1}\n{"step": 2}\n{"st' + rest)
-        assert read_lines(path.read_bytes()) == [{"step": 1}, {"step": 2}]
+        assert read_lines(path.read_bytes(), dict) == [{"step": 1}, {"step": 2}]
 
 
 @pytest.mark.parametrize(
@@ -389,10 +384,10 @@ def test_hostile_names_make_runs_and_records_inside_the_store(store, hostile_nam
 
 def test_failures_and_lines_keep_any_text(store, hostile_names):
     for number, name in enumerate(hostile_names):
-        store.fail({"id": f"{number:016x}", "reason": name})
+        store.fail(Failure(id=f"{number:016x}", reason=name))
         append_line(store.root, "metrics.jsonl", {name: name})
-    assert [record["reason"] for record in store.failures()] == hostile_names
-    assert read_lines((store.root / "metrics.jsonl").read_bytes()) == [{name: name} for name in hostile_names]
+    assert [failure.reason for failure in store.failures()] == hostile_names
+    assert read_lines((store.root / "metrics.jsonl").read_bytes(), dict) == [{name: name} for name in hostile_names]
 
 
 def test_a_record_of_a_long_name_keeps_its_setting_apart(store):

@@ -47,7 +47,7 @@ class CheckpointImport(Pretrained, kinds=("import",)):
     def of_run(cls, run: Run) -> CheckpointImport:
         """The import of a finished run, whose checkpoint may be a directory that is not known any more."""
         definition, result = run.science(), run.result()
-        checkpoint = Checkpoint(definition["checkpoint"], result["checkpoint"], commit=result.get("commit", ""))
+        checkpoint = Checkpoint(definition["checkpoint"], result.checkpoint, commit=result.commit)
         return cls(checkpoint, fresh=bool(definition.get("fresh")))
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
@@ -58,7 +58,7 @@ class CheckpointImport(Pretrained, kinds=("import",)):
         recipe, model, tokenizer = huggingface.read(directory, fresh=self.fresh)
         tokenizer.save(work / recipe.tokenizer.file)
         model.save(work / "model.safetensors")
-        record = read_json(work / "recipe.json")
+        record = read_json(work / "recipe.json", dict[str, Any])
         record["science"]["recipe"] = science(recipe)
         write_json(work, "recipe.json", record)
         return {

@@ -65,7 +65,7 @@ class CorpusPreparation(Job, kinds=("corpus",)):
     def describe_source(self, store: Store) -> TextNotes:
         """All that is known if it is prepared, else the files and, if they are small, the documents."""
         run, unit = store.get(self.id), self.corpus.documents
-        text = (run and run.result().get("text")) or _facts_before(self.located, unit)
+        text = (run and dict(run.result().text)) or _facts_before(self.located, unit)
         return TextNotes(text, facts.names(self.located), facts.layout_doubts(self.located, unit))
 
     def work(self) -> Work:

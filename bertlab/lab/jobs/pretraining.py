@@ -191,7 +191,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         """Raises `BadInput` if the first corpora of the text, which the inputs ask for, have no documents."""
         run, corpora = prepared.get(self.corpus.id), self.recipe.declared.inputs.corpora
         if run is not None and corpora:
-            tokens.first_documents(run.result().get("documents_by_source", {}).get("train", ()), corpora)
+            tokens.first_documents(run.result().documents_by_source.get("train", ()), corpora)
 
     def describe_text(self, store: Store) -> dict[str, Any] | None:
         """The facts of the text with the targets of its losses; None before it is prepared."""

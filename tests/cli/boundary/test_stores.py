@@ -5,6 +5,7 @@ import os
 
 import pytest
 
+from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json, write_sealed
 
@@ -52,7 +53,7 @@ def store(place):
         write_json(work, "result.json", {"status": "done", "heldout": {}})
         write_json(work, "environment.json", {"numerics": {}})
         found.finish("pretrain", run_id, f"run-{number}")
-    found.fail({"id": "f" * 16, "kind": "pretrain", "label": "x", "status": "failed", "reason": "r", "science": {}})
+    found.fail(Failure(id="f" * 16, kind="pretrain", label="x", status="failed", reason="r", science={}))
     return found
 
 

@@ -1,0 +1,248 @@
+"""What the files of a finished run say: its result, its definition, its machine and its times. What a kind of run, or
+a run of an earlier version, does not have is at its default."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+from bertlab.recipe.objective import Premise
+from bertlab.store.forms import (
+    OPTIONAL,
+    Count,
+    Duration,
+    Figure,
+    Hash,
+    Id,
+    Number,
+    Percent,
+    Share,
+    Texts,
+    fits,
+)
+
+Metrics = Mapping[str, Number | None]
+"""Figures by name, in points for tasks; None for one that is not finite."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rows:
+    """How many examples a measurement has read."""
+
+    train: Count = 0
+    evaluation: Count = 0
+    unlabelled: Count = 0
+    """Those without a label, which the task leaves out of all its splits."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Evaluated:
+    """What a measurement found on a split, with the same metrics of what takes no understanding."""
+
+    split: str = ""
+    metrics: Metrics = field(default_factory=dict)
+    majority: Metrics = field(default_factory=dict)
+    lexical: Metrics = field(default_factory=dict)
+    exchanged: Metrics = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Tested(Evaluated):
+    """What a measurement found on the test split."""
+
+    rows: Count = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Defined:
+    """What a report, which runs no study file, has to know of the parts that one defines."""
+
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    """All fields of the recipe."""
+    premises: tuple[Premise, ...] = ()
+    figures: Mapping[str, str] = field(default_factory=dict)
+    unseen: Texts = ()
+    meanings: Texts = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """All fields of the adaptation."""
+    description: str = ""
+
+
+@dataclass(frozen=True)
+class CurvePoint:
+    """A point of the curve of a fine-tuning, with its mean training loss since the point before (nats)."""
+
+    step: Count
+    loss: Number | None
+
+
+@dataclass(frozen=True)
+class TextFacts:
+    """The form of the facts of a text, see `text.facts`."""
+
+    files: tuple[Count, ...] = ()
+    documents: Count = 0
+    sentences: Number = 0
+    single: Number = 0
+    unknown: Number = 0
+    targets: Mapping[str, Number] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Result(Evaluated):
+    """The result of a run of any kind."""
+
+    status: str = "done"
+    """`done` or `collapsed`."""
+    steps: Count | None = None
+    parameters: Count | None = None
+    vocabulary: Count | None = None
+    checkpoint: str = ""
+    """The published checkpoint that was imported."""
+    content: str = ""
+    """The hash of its files."""
+    commit: str = ""
+    """Its commit on the Hub, or that of the data set of a task."""
+    fresh: bool = False
+    """Whether its weights were replaced by new ones."""
+    predicts: bool = True
+    """Whether it has an LM head."""
+    tokens: Figure | None = None
+    real_tokens: Figure | None = None
+    corpus: Texts = ()
+    documents_by_source: Mapping[str, tuple[Count, ...]] = field(default_factory=dict)
+    text: Annotated[Mapping[str, Any], fits(TextFacts)] = field(default_factory=dict)
+    heldout: Metrics = field(default_factory=dict)
+    judged_by: str = ""
+    """The held-out metric by which the objective of a pre-training evaluates it."""
+    over_vocabulary: Texts | None = None
+    """The held-out losses over the vocabulary; None if they are not known."""
+    unigram_entropy: Number | None = None
+    pair_balance: Share | None = None
+    task: str = ""
+    dataset: str = ""
+    method: str = ""
+    intermediate_task: str = ""
+    pretrain_id: Id | None = None
+    pretrain_seed: Count = 0
+    finetune_seed: Count = 0
+    milestone: Percent = 100
+    trained_parameters: Count | None = None
+    lexical_examples: Count = 0
+    rows: Rows = Rows()
+    length: Count = 0
+    threshold: Number | None = None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    curve: tuple[CurvePoint, ...] = ()
+    test: Tested | None = None
+    defined: Defined = Defined()
+
+    @property
+    def whole(self) -> bool:
+        """Whether a measurement says what it measured; those from elsewhere may not."""
+        return bool(self.task and self.dataset and self.split and self.method)
+
+
+@dataclass(frozen=True)
+class TaskFields:
+    """The form of a task in the definition of a run."""
+
+    kind: str = ""
+    labels: Texts = ()
+
+
+@dataclass(frozen=True)
+class SettingFields:
+    """The form of the settings in the definition of a run."""
+
+    max_eval_examples: Count = 0
+
+
+@dataclass(frozen=True)
+class Science:
+    """The form of the definition of a run, from which its id follows."""
+
+    recipe: Mapping[str, Any] = field(default_factory=dict)
+    corpus: Id | Mapping[str, Any] = ""
+    pretrain: Id = ""
+    task: TaskFields = TaskFields()
+    settings: SettingFields = SettingFields()
+    data: str = ""
+    code: str = ""
+    finetune_seed: Count = 0
+    milestone: Percent = 100
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunFile:
+    """The file recipe.json: what a run is."""
+
+    id: Id | None = None
+    kind: str | None = None
+    label: str = ""
+    science: Annotated[Mapping[str, Any], fits(Science)]
+
+
+@dataclass(frozen=True)
+class Numerics:
+    """The form of the facts of a machine that can change the last bits of a number."""
+
+    device: str = "cpu"
+    processes: Count = 1
+    compiled: str = "no"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Environment:
+    """The machine and the libraries of a run; other facts are texts or numbers."""
+
+    numerics: Annotated[Mapping[str, Any], fits(Numerics)] = field(default_factory=dict)
+    versions: Mapping[str, str] = field(default_factory=dict)
+    processor: Any = None
+    cores: Any = None
+    system: Any = None
+    python: Any = None
+    date: Any = ""
+    commit: Any = ""
+    earlier: tuple[Any, ...] = ()
+    """The environments of attempts before."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileFacts:
+    """A file in a manifest."""
+
+    bytes: Count
+    sha256: Hash
+
+
+@dataclass(frozen=True, kw_only=True)
+class Timing:
+    """A line of timing.jsonl."""
+
+    stage: str
+    step: Count = 0
+    seconds: Duration
+
+
+MetricsLine = Annotated[dict[str, Number | None], lambda line: fits(Count)(line.get("step"))]
+"""A line of metrics.jsonl."""
+FILES: dict[str, Any] = {
+    "recipe.json": RunFile,
+    "result.json": Result,
+    "environment.json": Environment,
+}
+"""The forms of the files that describe a run, but for its manifest."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Failure:
+    """Why a run ended without a result."""
+
+    id: Id
+    kind: Annotated[str, OPTIONAL] = ""
+    label: Annotated[str, OPTIONAL] = ""
+    science: Annotated[Mapping[str, Any] | None, OPTIONAL] = None
+    status: str = "failed"
+    """`failed` or `diverged`."""
+    reason: str = ""
+    log: str = ""
