@@ -92,9 +92,9 @@ def read(path: Path, command: str) -> dict[str, Any]:
 
 def _study(config: Path, study: str) -> str:
     """A study of a file of options: for a study file that is not at hand, the copy that results keep of it."""
-    from bertlab.store.config import kept
+    from bertlab.store.config import saved_copy
 
-    copy = kept(config, study) if study.endswith(".py") else None
+    copy = saved_copy(config, study) if study.endswith(".py") else None
     if copy is not None and not os.path.exists(study):
         return str(copy)
     if copy is not None and os.path.isfile(study) and Path(study).read_bytes() != copy.read_bytes():

@@ -58,8 +58,8 @@ PANELS: dict[str, tuple[Callable[..., Any], ...]] = {
 }
 """The commands under their headings."""
 for panel, commands in PANELS.items():
-    for each in commands:
-        app.command(cls=Command, context_settings=HELP, rich_help_panel=panel)(command(each))
+    for command_function in commands:
+        app.command(cls=Command, context_settings=HELP, rich_help_panel=panel)(command(command_function))
 
 
 @app.callback()
@@ -152,15 +152,15 @@ def _status(error: BaseException) -> tuple[int, str]:
         return 2, f"{text}; correct it"
     if mistaken := place_of(error):
         return 2, f"{type(error).__name__}: {text} ({mistaken}); correct it"
-    shown, place = "".join(traceback.format_exception(error)), "the traceback is above"
+    shown, where = "".join(traceback.format_exception(error)), "the traceback is above"
     if debugging():
         complain(shown)
     else:
-        place = "`bertlab --debug COMMAND` shows its traceback"
+        where = "`bertlab --debug COMMAND` shows its traceback"
         head = f"bertlab {__version__}, Python {platform.python_version()}: {sys.argv[1:]}\n"
         with suppress(OSError):
             descriptor, name = tempfile.mkstemp(prefix="bertlab-fault-", suffix=".txt")
             with open(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(head + shown)
-            place = f"please report it with the traceback in {name}"
-    return INTERNAL_ERROR, f"internal error: {type(error).__name__}: {text}; {place}"
+            where = f"please report it with the traceback in {name}"
+    return INTERNAL_ERROR, f"internal error: {type(error).__name__}: {text}; {where}"

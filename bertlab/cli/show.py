@@ -28,12 +28,12 @@ def show(options: ScaleOptions, study: list[str] = STUDIES, json: bool = JSON) -
     from bertlab.lab import studies
 
     scale = options.chosen_scale()
-    shown = [described(each, scale.following(each.at_paper)) for each in studies.chosen(study)]
+    shown = [described(one, scale.following(one.at_paper)) for one in studies.chosen(study)]
     if json:
         print_json(shown)
         return
-    for each in shown:
-        _print(each)
+    for fields in shown:
+        _print(fields)
 
 
 def described(study: Study, scale: Scale) -> dict[str, Any]:
@@ -43,30 +43,38 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     from bertlab.recipe.identity import by_kind, leaves
     from bertlab.tasks import catalog, kinds
 
-    places = [(each.name, milestone) for each in study.measurements for milestone in sorted({*each.milestones, 100})]
-    places += [(each.name, 100) for each in study.averages]
-    published = [(name, at) for name, at in places if any(study.figure(each.name, name, at) for each in study.variants)]
+    places = [
+        (measurement.name, milestone)
+        for measurement in study.measurements
+        for milestone in sorted({*measurement.milestones, 100})
+    ]
+    places += [(average.name, 100) for average in study.averages]
+    published = [
+        (name, at) for name, at in places if any(study.figure(variant.name, name, at) for variant in study.variants)
+    ]
     measurements, groups = [], set()
     of_tasks: dict[str, Any] = {}
     for measurement in study.measurements:
-        found: dict[str, Any] = {"name": measurement.name, "metric": measurement.metric}
+        described_measurement: dict[str, Any] = {"name": measurement.name, "metric": measurement.metric}
         if measurement.task:
             task = catalog.find(measurement.task)
             kind = kinds.find(task.kind)
-            adapted = [study.adaptation(each, measurement, scale, task.kind, task.name) for each in study.variants]
-            groups |= {each.group(kind) for each in adapted}
+            adapted = [
+                study.adaptation(variant, measurement, scale, task.kind, task.name) for variant in study.variants
+            ]
+            groups |= {adaptation.group(kind) for adaptation in adapted}
             settings = scale.finetuning(task.kind, task.name)
-            own = {**scale.tasks.get(task.name, {}), **scale.given.get(task.name, {})}
-            of_tasks |= {f"tasks.{task.name}.{field}": getattr(settings, field) for field in own}
-            found |= {
+            settings_of_task = {**scale.tasks.get(task.name, {}), **scale.given.get(task.name, {})}
+            of_tasks |= {f"tasks.{task.name}.{field}": getattr(settings, field) for field in settings_of_task}
+            described_measurement |= {
                 "task": task.name,
                 "kind": task.kind,
-                "adaptation": list(dict.fromkeys(each.kind for each in adapted)),
+                "adaptation": list(dict.fromkeys(adaptation.kind for adaptation in adapted)),
                 "split": measurement.split,
                 "milestones": measurement.milestones,
                 "synthetic": task.microworld,
             }
-        measurements.append(found)
+        measurements.append(described_measurement)
     baseline = study.recipe(study.variant(study.baseline), scale.recipe)
     recipe = leaves(baseline)
     for group in sorted(groups):
@@ -84,17 +92,17 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         },
         "summary": study.summary,
         "variants": _differing(study, scale),
-        "equal_time": [each.name for each in study.variants if each.relative.equal_time],
+        "equal_time": [variant.name for variant in study.variants if variant.relative.equal_time],
         "measurements": measurements,
-        "averages": {each.name: each.parts for each in study.averages},
+        "averages": {average.name: average.parts for average in study.averages},
         "claims": [
             {
-                **dataclasses.asdict(each),
-                "pairs": each.pairs,
-                "allowed": each.allowed,
-                "untested": untested(study, each, scale),
+                **dataclasses.asdict(claim),
+                "pairs": claim.pairs,
+                "allowed": claim.allowed,
+                "untested": untested(study, claim, scale),
             }
-            for each in study.claims
+            for claim in study.claims
         ],
         "notes": study.notes,
         "scale": scale.name,
@@ -113,23 +121,26 @@ def _differing(study: Study, scale: Scale) -> dict[str, dict[str, Any]]:
     from bertlab.tasks import catalog
 
     varied = study.varied_adaptation()
-    task = next((each for each in study.measurements if each.task), None)
+    task = next((measurement for measurement in study.measurements if measurement.task), None)
     fields: dict[str, dict[str, Any]] = {}
     for variant in study.variants:
-        found = leaves(study.recipe(variant, scale.recipe))
+        values_of = leaves(study.recipe(variant, scale.recipe))
         if varied and task is not None:
             found_task = catalog.find(task.task)
             adapted = study.adaptation(variant, task, scale, found_task.kind, found_task.name)
-            found["adaptation"] = adapted.kind
-            found |= {f"{adapted.kind}.{name}": getattr(adapted, name) for name in varied.get(type(adapted), ())}
-        fields[variant.name] = {path: by_kind(leaf) for path, leaf in found.items()}
-    paths = dict.fromkeys(path for each in fields.values() for path in each)
+            values_of["adaptation"] = adapted.kind
+            values_of |= {f"{adapted.kind}.{name}": getattr(adapted, name) for name in varied.get(type(adapted), ())}
+        fields[variant.name] = {path: by_kind(leaf) for path, leaf in values_of.items()}
+    paths = dict.fromkeys(path for of_variant in fields.values() for path in of_variant)
     differing = []  # not what only some kinds of losses or adaptations have, which differs with the kind
     for path in paths:
-        values = [each[path] for each in fields.values() if path in each]
+        values = [of_variant[path] for of_variant in fields.values() if path in of_variant]
         if any(value != values[0] for value in values):
             differing.append(path)
-    return {name: {path: each[path] for path in differing if path in each} for name, each in fields.items()}
+    return {
+        name: {path: of_variant[path] for path in differing if path in of_variant}
+        for name, of_variant in fields.items()
+    }
 
 
 def _print(study: dict[str, Any]) -> None:
@@ -137,18 +148,18 @@ def _print(study: dict[str, Any]) -> None:
     say(f"{name}: {study['question']}")
     columns = [*next(iter(study["published"].values()))]
     rows = [
-        [variant, *("" if each is None else str(each) for each in line.values())]
+        [variant, *("" if value is None else str(value) for value in line.values())]
         for variant, line in study["published"].items()
     ]
     if columns:
         _titled(["variant", *columns], rows, f"{study['source']}: published {study['summary']}s, in points")
-    paths = [*dict.fromkeys(path for each in study["variants"].values() for path in each)]
-    rows = [[variant, *(_text(each.get(path)) for path in paths)] for variant, each in study["variants"].items()]
+    paths = [*dict.fromkeys(path for fields in study["variants"].values() for path in fields)]
+    rows = [[variant, *(_text(fields.get(path)) for path in paths)] for variant, fields in study["variants"].items()]
     _titled(["variant", *paths], rows, f"variants at scale {study['scale']}; the baseline is {baseline}")
     if study["equal_time"]:
         say(f"`ablate` gives {listed(study['equal_time'])} the steps that take as long as the baseline's here")
     keys = ("name", "task", "kind", "adaptation", "metric", "split", "synthetic")
-    rows = [[_text(each.get(key)) for key in keys] for each in study["measurements"]]
+    rows = [[_text(measurement.get(key)) for key in keys] for measurement in study["measurements"]]
     headings = ("measurement", "task", "kind", "adaptation", "metric", "split", "synthetic counterpart")
     _titled(headings, rows, "measurements", left=len(keys))
     for average, parts in study["averages"].items():
@@ -162,7 +173,7 @@ def _print(study: dict[str, Any]) -> None:
         pairs = "; ".join(f"{better}{at} {relation} {worse}{before}" for better, worse in claim["pairs"])
         if claim["than"]:
             pairs += " by more than {}{at} over {}{before}".format(*claim["than"], at=at, before=before)
-        compared = ": ".join(each for each in (pairs, claim["allowed"]) if each)
+        compared = ": ".join(part for part in (pairs, claim["allowed"]) if part)
         rows.append([claim["text"], claim["on"], compared, claim["untested"] or "yes"])
     if rows:
         title = f"claims, and whether scale {study['scale']} tests them"

@@ -47,10 +47,10 @@ def submit(
     )
     if place == "local" and (setup or sbatch or cpus):
         raise BadInput("--setup, --sbatch and --cpus-per-node are for SLURM: leave them out with --on local")
-    given = re.search(r"(?:^| )--gpus(?:=| )(\d+)", " ".join(command))
-    if given and int(given[1]) > gpus:
-        raise BadInput(f"the command has --gpus {given[1]}, and --gpus-per-node is {gpus}: ask for as many")
-    arguments = [*command, *(["--gpus", str(gpus)] if gpus and not given else [])]
+    gpus_of_command = re.search(r"(?:^| )--gpus(?:=| )(\d+)", " ".join(command))
+    if gpus_of_command and int(gpus_of_command[1]) > gpus:
+        raise BadInput(f"the command has --gpus {gpus_of_command[1]}, and --gpus-per-node is {gpus}: ask for as many")
+    arguments = [*command, *(["--gpus", str(gpus)] if gpus and not gpus_of_command else [])]
     script = on_slurm.script(asked, logs)
     # --json leaves standard output to the document
     out = sys.stderr if json else None
@@ -61,27 +61,27 @@ def submit(
     for job in jobs:
         say(f"job {job.job_id}: bertlab {shlex.join(arguments)}, output in {job.paths.stdout}")
     if json:
-        known = [{"id": job.job_id, "output": str(job.paths.stdout)} for job in jobs]
-        print_json({"command": ["bertlab", *arguments], "script": script, "jobs": known})
+        submitted = [{"id": job.job_id, "output": str(job.paths.stdout)} for job in jobs]
+        print_json({"command": ["bertlab", *arguments], "script": script, "jobs": submitted})
     elif dry_run:
         say(f"\n{script}")
     return 0
 
 
 def _minutes(text: str) -> int:
-    found = re.fullmatch(r"(?a:(\d{1,5})(m|h|d))", text)
-    minutes = int(found[1]) * {"m": 1, "h": 60, "d": 1440}[found[2]] if found else 0
+    match = re.fullmatch(r"(?a:(\d{1,5})(m|h|d))", text)
+    minutes = int(match[1]) * {"m": 1, "h": 60, "d": 1440}[match[2]] if match else 0
     if not minutes:
         raise BadInput(f"--time is {text[:40]!r}: give a time such as 90m, 24h or 2d")
     return minutes
 
 
-def _options(given: Names) -> dict[str, str]:
+def _options(pairs: Names) -> dict[str, str]:
     """The options of sbatch by name. Raises `BadInput` for what is not NAME=VALUE on one line."""
-    found = {}
-    for pair in given or ():
+    options = {}
+    for pair in pairs or ():
         name, equals, value = pair.removeprefix("--").partition("=")
         if not (re.fullmatch(r"[a-z][a-z-]*", name) and equals and value and value.isprintable()):
             raise BadInput(f"--sbatch '{pair}': write NAME=VALUE, such as partition=gpu")
-        found[name] = value
-    return found
+        options[name] = value
+    return options

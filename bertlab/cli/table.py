@@ -34,30 +34,30 @@ def print_table(
     """
     names = [plain(name) for name in columns]
     lines = [[plain(cell) for cell in row] for row in rows]
-    wide = left * LEFT_WIDTH + sum(_width(names, lines, place) + GAP for place in range(left, len(names)))
+    wide = left * LEFT_WIDTH + sum(_width(names, lines, column) + GAP for column in range(left, len(names)))
     heads = names
     if wide > console().width:
-        heads = [name if place < left else _folded(name, lines, place) for place, name in enumerate(names)]
-    natural = [_width(heads, lines, place) for place in range(len(heads))]
-    least = [_least(heads, lines, place) if place < left else natural[place] for place in range(len(heads))]
+        heads = [name if column < left else _folded(name, lines, column) for column, name in enumerate(names)]
+    natural = [_width(heads, lines, column) for column in range(len(heads))]
+    least = [_least(heads, lines, column) if column < left else natural[column] for column in range(len(heads))]
     again = [*range(left if left < len(names) else 1)]
     groups: list[list[int]] = []
-    for place in range(len(again), len(names)):
-        if groups and names[place] in beside:
-            groups[-1].append(place)
+    for column in range(len(again), len(names)):
+        if groups and names[column] in beside:
+            groups[-1].append(column)
         else:
-            groups.append([place])
-    slim, kept = (
-        sum(GAP + min(natural[place], max(width, least[place])) for place in again) for width in (SLIM, LEFT_WIDTH)
+            groups.append([column])
+    slim, left_widths = (
+        sum(GAP + min(natural[column], max(width, least[column])) for column in again) for width in (SLIM, LEFT_WIDTH)
     )
     parts = [*_parts(groups, least, console().width - slim)]
     if len(parts) > 1:
-        parts = [*_parts(groups, least, console().width - kept)]
+        parts = [*_parts(groups, least, console().width - left_widths)]
     for number, part in enumerate(parts):
         if number:
             say("")
         places = [*again, *part]
-        widths = _fitted([natural[place] for place in places], [least[place] for place in places], left)
+        widths = _fitted([natural[column] for column in places], [least[column] for column in places], left)
         _print(heads, lines, "" if number else plain(title), left, dict(zip(places, widths, strict=True)))
 
 
@@ -71,13 +71,13 @@ def _print(
 
     table = Table(box=SIMPLE_HEAD, title_justify="left", pad_edge=False, show_edge=False, padding=(0, 1, 0, 0))
     table.title = Text(title) if title else None
-    for place, width in widths.items():
-        number = place >= left
+    for column, width in widths.items():
+        number = column >= left
         table.add_column(
-            Text(heads[place]), width=width, justify="right" if number else "left", overflow="fold", no_wrap=number
+            Text(heads[column]), width=width, justify="right" if number else "left", overflow="fold", no_wrap=number
         )
     for line in lines:
-        table.add_row(*(Text(line[place]) for place in widths))
+        table.add_row(*(Text(line[column]) for column in widths))
     with writing():
         console().print(table)
 
@@ -86,7 +86,7 @@ def _parts(groups: Sequence[Sequence[int]], least: Sequence[int], room: int) -> 
     """The columns of each part beside those of all parts: as many of the `groups` as fit into `room`, at least one."""
     part: list[int] = []
     for group in groups:
-        if part and sum(GAP + least[place] for place in (*part, *group)) > room + 1:
+        if part and sum(GAP + least[column] for column in (*part, *group)) > room + 1:
             yield part
             part = []
         part += group
@@ -98,7 +98,7 @@ def _fitted(natural: Sequence[int], least: Sequence[int], left: int) -> list[int
     widths, room = [*natural], _room(len(natural))
     for floors in (least, [NARROWEST] * len(natural)):
         while sum(widths) > room:
-            wide = [place for place in range(min(left, len(widths))) if widths[place] > floors[place]]
+            wide = [column for column in range(min(left, len(widths))) if widths[column] > floors[column]]
             if not wide:
                 break
             widths[max(wide, key=widths.__getitem__)] -= 1
@@ -110,26 +110,26 @@ def _room(columns: int) -> int:
     return console().width - GAP * columns + 1
 
 
-def _width(heads: Sequence[str], lines: Sequence[Sequence[str]], place: int) -> int:
+def _width(heads: Sequence[str], lines: Sequence[Sequence[str]], column: int) -> int:
     """The characters of the longest line in a column."""
     from rich.cells import cell_len
 
-    return max(map(cell_len, (*heads[place].split("\n"), *(line[place] for line in lines))))
+    return max(map(cell_len, (*heads[column].split("\n"), *(line[column] for line in lines))))
 
 
-def _least(heads: Sequence[str], lines: Sequence[Sequence[str]], place: int) -> int:
+def _least(heads: Sequence[str], lines: Sequence[Sequence[str]], column: int) -> int:
     """The least width of a column of texts: that of its longest word, if it fits beside the first column."""
     from rich.cells import cell_len
 
-    words = itertools.chain(*(text.split() for text in (heads[place], *(line[place] for line in lines))))
+    words = itertools.chain(*(text.split() for text in (heads[column], *(line[column] for line in lines))))
     longest = max(map(cell_len, words), default=0)
-    return min(longest, max(NARROWEST, _room(2) - _least(heads, lines, 0))) if place else longest
+    return min(longest, max(NARROWEST, _room(2) - _least(heads, lines, 0))) if column else longest
 
 
-def _folded(name: str, lines: Sequence[Sequence[str]], place: int) -> str:
+def _folded(name: str, lines: Sequence[Sequence[str]], column: int) -> str:
     """The head of a column of numbers, in lines that are no wider than it must be."""
     words = name.split(" ")
-    widest = max(map(len, (*words, *(line[place] for line in lines))))
+    widest = max(map(len, (*words, *(line[column] for line in lines))))
     folded = [words[0]]
     for word in words[1:]:
         if len(folded[-1]) + 1 + len(word) <= widest:

@@ -61,18 +61,18 @@ def targets(recipe: Recipe, corpus: TokenisedCorpus) -> list[Targets]:
     sampled = dataclasses.replace(recipe, inputs=inputs, schedule=schedule)
     batch = Batches(sampled, dataclasses.replace(corpus, train=part)).batch(0)
     first = batch.epochs == 0  # a short text is there several times
-    found = []
+    counted = []
     for loss in recipe.objective:
         for words, has in loss.targets(batch, part).items():
-            found.append(Targets(loss.kind, words, int(np.asarray(has)[first].sum()), int(first.sum())))
-    return found
+            counted.append(Targets(loss.kind, words, int(np.asarray(has)[first].sum()), int(first.sum())))
+    return counted
 
 
 def require(sampled: list[Targets]) -> None:
     """Raises `BadInput` if a loss has no targets, or a handful."""
-    for each in sampled:
-        if each.lacking:
+    for of_loss in sampled:
+        if of_loss.lacking:
             raise BadInput(
-                f"{each}: give a text that has them, say what a document is (--set corpus.documents=), or leave out "
+                f"{of_loss}: give a text that has them, say what a document is (--set corpus.documents=), or leave out "
                 "what trains on it (--only)"
             )

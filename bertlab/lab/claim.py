@@ -80,7 +80,7 @@ class Claim(Checked, group="claim "):
     def opposed(self) -> list[tuple[str, str]]:
         """Each variant that is better than some other, with each that is worse than some other; and those of `than`."""
         better, worse = (dict.fromkeys(pair[side] for pair in self.pairs) for side in (0, 1))
-        crossed = [each for each in itertools.product(better, worse) if each[0] != each[1]]
+        crossed = [pair for pair in itertools.product(better, worse) if pair[0] != pair[1]]
         return [*crossed, (self.than[0], self.than[1])] if self.than else crossed
 
     @property

@@ -202,5 +202,5 @@ ALBERT_AVERAGE = Average(
     "Avg", of=(("SQuAD 1.1", "f1", "exact"), ("SQuAD 2.0", "f1", "exact"), "MNLI", "SST-2", "RACE")
 )
 """Their average, to which SQuAD's tasks contribute the mean of F1 and exact match."""
-ALBERT_COLUMNS = (*(each.name for each in ALBERT_TASKS), ALBERT_AVERAGE.name)
+ALBERT_COLUMNS = (*(task.name for task in ALBERT_TASKS), ALBERT_AVERAGE.name)
 """The columns of its tables."""

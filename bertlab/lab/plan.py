@@ -250,7 +250,7 @@ class _Planner:
         )
         files = [study.file for study in request.studies if study.file is not None and study.file.code is not None]
         if files and len(request.studies) > 1:
-            raise BadInput(f"study file '{files[0].given}' defines code, which may change any run: run it alone")
+            raise BadInput(f"study file '{files[0].argument}' defines code, which may change any run: run it alone")
         self.code = files[0].code if files else None
         self._pretrainings: dict[tuple[object, ...], list[Pretrained]] = {}
         self._evaluations: dict[tuple[object, ...], list[Job]] = {}

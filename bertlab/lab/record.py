@@ -119,7 +119,7 @@ def _asked(plan: Plan, study: Study, options: str) -> AblateRequest:
     request, file = plan.request, study.file
     of_claims = request.claim_seeds or request.scale.claim_seeds > 1  # the default is not one seed of everything
     return AblateRequest(
-        study=file.given if file else study.name,
+        study=file.argument if file else study.name,
         options=options,
         seeds=tuple(request.seeds),
         finetune_seeds=request.finetune_seeds,

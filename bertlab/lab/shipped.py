@@ -11,7 +11,7 @@ def folder() -> Path:
 
 def names() -> list[str]:
     """The names of bertlab's own studies: those of their files, with hyphens."""
-    return sorted(each.stem.replace("_", "-") for each in folder().glob("*.py") if not each.stem.startswith("_"))
+    return sorted(path.stem.replace("_", "-") for path in folder().glob("*.py") if not path.stem.startswith("_"))
 
 
 def path(name: str) -> Path:

@@ -71,8 +71,8 @@ def find(name: str) -> Study:
                 raise BadInput(f"unknown study '{name}': a study file is given by its path, here {name}.py")
             raise unknown("study", name, [*names(), ALL])
         path = shipped.path(name)
-    elif (found := kind(path, "study file")) != "file":
-        wrong = "is a folder" if found else "does not exist"
+    elif (path_kind := kind(path, "study file")) != "file":
+        wrong = "is a folder" if path_kind else "does not exist"
         raise BadInput(f"study file '{name}' {wrong}: give the path of a Python file that defines `study`")
     try:
         with _limited():
@@ -90,9 +90,13 @@ def find(name: str) -> Study:
         except Exception:
             text = ": str() of the error raises too"
         frames = traceback.walk_tb(error.__traceback__)
-        own = [(each, line) for each, line in frames if Path(each.f_code.co_filename).resolve() == path.resolve()]
-        where = f" (line {own[-1][1]})" if own else ""  # a syntax error says it itself
-        advice = (_advice(error, text.removeprefix(": "), own[-1][0]) if own else "") or "correct it"
+        frames_of_file = [
+            (frame, line) for frame, line in frames if Path(frame.f_code.co_filename).resolve() == path.resolve()
+        ]
+        where = f" (line {frames_of_file[-1][1]})" if frames_of_file else ""  # a syntax error says it itself
+        advice = (
+            _advice(error, text.removeprefix(": "), frames_of_file[-1][0]) if frames_of_file else ""
+        ) or "correct it"
         raise BadInput(f"study file '{path}' raises {type(error).__name__}{text}{where}; {advice}") from error
     study = getattr(module, "study", None)
     if type(study) is not Study:
@@ -100,11 +104,13 @@ def find(name: str) -> Study:
     if file is None:
         return study
     measurements = []
-    for each in study.measurements:
-        task = each.task
+    for measurement in study.measurements:
+        task = measurement.task
         if isinstance(task, Task) and task.path and not task.path.startswith("~"):  # relative to the study file
-            each = dataclasses.replace(each, task=dataclasses.replace(task, path=str(path.parent / task.path)))
-        measurements.append(each)
+            measurement = dataclasses.replace(
+                measurement, task=dataclasses.replace(task, path=str(path.parent / task.path))
+            )
+        measurements.append(measurement)
     return dataclasses.replace(study, measurements=measurements, file=file)
 
 
@@ -121,24 +127,24 @@ def _advice(error: BaseException, text: str, frame: FrameType) -> str:
     return suggestion(name[1], sys.modules["bertlab"].__all__) if isinstance(error, ImportError) and name else ""
 
 
-def chosen(given: Sequence[str | Study]) -> tuple[Study, ...]:
+def chosen(requested: Sequence[str | Study]) -> tuple[Study, ...]:
     """The studies of a command line, each once, or those of Python; `all` stands for bertlab's own.
 
     A study that was made in Python gets a study file of its own, which the records of its results keep. Raises
     `BadInput` for two studies with one name.
     """
-    each_one = [one for each in given for one in (names() if each == ALL else [each])]
-    wanted = [each for place, each in enumerate(each_one) if each not in each_one[:place]]
-    for each in wanted:
-        if not isinstance(each, str | Study):
-            raise BadInput(f"study is {shown(each)}: give a name, the path of a study file, or a Study")
-    found = tuple(find(each) if isinstance(each, str) else _kept(each) for each in wanted)
-    if not found:
+    each_one = [one for request in requested for one in (names() if request == ALL else [request])]
+    wanted = [item for position, item in enumerate(each_one) if item not in each_one[:position]]
+    for item in wanted:
+        if not isinstance(item, str | Study):
+            raise BadInput(f"study is {shown(item)}: give a name, the path of a study file, or a Study")
+    studies = tuple(find(item) if isinstance(item, str) else _kept(item) for item in wanted)
+    if not studies:
         raise BadInput(f"no study is given: give a name, {ALL}, or a study file")
-    named = Counter(each.name for each in found)
+    named = Counter(study.name for study in studies)
     if twice := next((name for name, number in named.items() if number > 1), ""):
         raise BadInput(f"two studies are named '{twice}': give each study once, and your own another name")
-    return found
+    return studies
 
 
 def _kept(study: Study) -> Study:

@@ -388,7 +388,7 @@ class Study(Checked, group="study "):
         giving = [variant.name for variant in self.variants if path in variant.leaves()]
         if not giving:
             return ""
-        where = "a copy of its study file" if self.file is None else f"'{self.file.given}'"
+        where = "a copy of its study file" if self.file is None else f"'{self.file.argument}'"
         owners = f"variant {giving[0]} sets" if len(giving) == 1 else f"variants {', '.join(giving)} set"
         return f"{owners} it in study '{self.name}', change it in {where}"
 

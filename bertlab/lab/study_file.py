@@ -58,20 +58,20 @@ class Code:
         """Runs the file once per process. Raises `BadInput` if it differs from what the command has read."""
         if self.sha256 in _run:
             return
-        found = StudyFile.read(str(self.path))
-        if found.code != self:
+        file = StudyFile.read(str(self.path))
+        if file.code != self:
             raise BadInput(
                 f"study file '{self.path}' has changed since the command began, or differs on another machine: give "
                 "the same command again"
             )
-        found.run()
+        file.run()
 
 
 @dataclass(frozen=True)
 class StudyFile:
     """A user's study file."""
 
-    given: str
+    argument: str
     """Its path on the command line."""
     sources: Mapping[str, str]
     """The source of the file and of the modules that it imports from its folder, by their path there."""
@@ -79,9 +79,9 @@ class StudyFile:
     """The file and the hash of its code, if there is code."""
 
     @classmethod
-    def read(cls, given: str) -> Self:
+    def read(cls, argument: str) -> Self:
         """Reads the file at a path. Raises `BadInput` if that fails, and `SyntaxError` for a file that is no Python."""
-        path = Path(given)
+        path = Path(argument)
         sources: dict[str, str] = {}
         is_code = False
         waiting = [path.name]
@@ -97,16 +97,16 @@ class StudyFile:
                 is_code |= acts
         sources = dict(sorted(sources.items()))
         digest = hashlib.sha256(repr(list(sources.items())).encode(errors="surrogatepass")).hexdigest()
-        return cls(given, sources, Code(path.resolve(), digest) if is_code else None)
+        return cls(argument, sources, Code(path.resolve(), digest) if is_code else None)
 
     def run(self) -> ModuleType:
         """Runs the file, which can import modules beside it. Raises whatever it raises."""
-        path = Path(self.given)
+        path = Path(self.argument)
         folder = str(path.resolve().parent)
         for name in self.sources:  # another study may have imported modules of the same names
             stem = name.removesuffix("/__init__.py").removesuffix(".py").replace("/", ".")
-            known = getattr(sys.modules.get(stem), "__file__", None)
-            if known and name != path.name and not str(known).startswith(folder):
+            loaded = getattr(sys.modules.get(stem), "__file__", None)
+            if loaded and name != path.name and not str(loaded).startswith(folder):
                 del sys.modules[stem]
         if folder not in sys.path:
             sys.path.append(folder)  # last, so that it hides no installed module
@@ -125,8 +125,8 @@ def place_of(error: BaseException) -> str:
 
 def written(study: Any) -> str:
     """The source of a study file that defines `study`. Raises `BadInput` for values of classes that a file defines."""
-    for each in study.measurements:
-        if (kind := KINDS.get(getattr(each.task, "kind", ""))) is not None and kind.user_defined:
+    for measurement in study.measurements:
+        if (kind := KINDS.get(getattr(measurement.task, "kind", ""))) is not None and kind.user_defined:
             raise _defined(type(kind))
     names: set[str] = set()
     expression = _expression(study, names)
@@ -140,9 +140,11 @@ def _expression(value: Any, names: set[str]) -> str:
         if not kind.__module__.startswith("bertlab."):
             raise _defined(kind)
         names.add(kind.__name__)
-        known = ((each.name, getattr(value, each.name), default_of(each)) for each in fields(value) if each.repr)
-        given = [f"{name}={_expression(item, names)}" for name, item, usual in known if item != usual]
-        return f"{kind.__name__}({', '.join(given)})"
+        attributes = (
+            (field.name, getattr(value, field.name), default_of(field)) for field in fields(value) if field.repr
+        )
+        arguments = [f"{name}={_expression(item, names)}" for name, item, usual in attributes if item != usual]
+        return f"{kind.__name__}({', '.join(arguments)})"
     if isinstance(value, Mapping):
         return f"{{{', '.join(f'{key!r}: {_expression(item, names)}' for key, item in value.items())}}}"
     if isinstance(value, list | tuple):
@@ -182,7 +184,7 @@ def _examined(tree: ast.Module, folder: Path) -> tuple[list[str], bool]:
     for node in ast.walk(tree):
         modules: list[str] = []
         if isinstance(node, ast.Import):
-            modules = [each.name for each in node.names]
+            modules = [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             modules = ["." * node.level + (node.module or "")]
         elif isinstance(node, ast.Name):
@@ -194,7 +196,7 @@ def _examined(tree: ast.Module, folder: Path) -> tuple[list[str], bool]:
         for module in modules:
             stem = module.replace(".", "/")
             places = () if module.startswith((".", "bertlab")) else (f"{stem}/__init__.py", f"{stem}.py")
-            found = next((name for name in places if (folder / name).is_file()), "")
-            is_code |= not (found or module in DATA or module.partition(".")[0] in PLAIN)
-            beside += [found] if found else []
+            source = next((name for name in places if (folder / name).is_file()), "")
+            is_code |= not (source or module in DATA or module.partition(".")[0] in PLAIN)
+            beside += [source] if source else []
     return beside, is_code

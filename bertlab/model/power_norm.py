@@ -97,17 +97,17 @@ class _Normalise(torch.autograd.Function):
         grouped = x.reshape(-1, groups, x.shape[-1] // groups)  # (N, G, D / G)
         gain = (quadratic_mean + EPSILON).rsqrt()
         factor, shift = (gain * weight).view(grouped.shape[1:]), bias.view(grouped.shape[1:])
-        own = x.new_ones(len(grouped), 1, 1) if real is None else real.reshape(-1, 1, 1).to(x.dtype)
+        weights = x.new_ones(len(grouped), 1, 1) if real is None else real.reshape(-1, 1, 1).to(x.dtype)
         out, scales = torch.empty_like(grouped), x.new_empty(len(grouped), groups, 1)
         sums = torch.zeros_like(factor)
-        for part, used, scale, to in _together(grouped, own, scales, out):
+        for part, used, scale, to in _together(grouped, weights, scales, out):
             squares = part.square()
             torch.mean(squares, -1, keepdim=True, out=scale).add_(EPSILON).rsqrt_()
             torch.addcmul(shift, part * scale, factor, out=to)
             scale.mul_(used)
             sums += squares.mul_(scale.square()).sum(0)
         ctx.save_for_backward(grouped, scales, gain, weight, mean)
-        total = torch.cat((sums.flatten(), own.sum().view(1)))
+        total = torch.cat((sums.flatten(), weights.sum().view(1)))
         ctx.mark_non_differentiable(total)
         return out.view(x.shape), total
 
@@ -118,9 +118,9 @@ class _Normalise(torch.autograd.Function):
         flat = gradient.reshape(grouped.shape)
         factor = (gain * weight).view(flat.shape[1:])
         less = None if mean is None else (mean * gain.square()).view(flat.shape[1:])
-        found = torch.empty_like(grouped)
+        out = torch.empty_like(grouped)
         of_weight, of_bias = torch.zeros_like(factor), torch.zeros_like(factor)
-        for part, above, scale, to in _together(grouped, flat, scales, found):
+        for part, above, scale, to in _together(grouped, flat, scales, out):
             scaled = part * scale
             product = above * scaled
             of_weight += product.sum(0)
@@ -130,26 +130,26 @@ class _Normalise(torch.autograd.Function):
                 to.addcmul_(scaled, less, value=-1)
             along = torch.mul(to, scaled, out=product).mean(-1, keepdim=True)
             to.addcmul_(scaled, along, value=-1).mul_(scale)
-        return found.view(gradient.shape), None, of_weight.flatten() * gain, of_bias.flatten(), None, None, None
+        return out.view(gradient.shape), None, of_weight.flatten() * gain, of_bias.flatten(), None, None, None
 
 
 def _together(*tensors: Tensor) -> Iterator[tuple[Tensor, ...]]:
     """Splits all `tensors` along tokens, their first dimension, so that a part fits the cache; on a GPU not at all."""
     first = tensors[0]
     rows = len(first) if first.is_cuda else CACHED // first.shape[1:].numel()
-    return zip(*(torch.split(each, max(1, rows)) for each in tensors), strict=True)
+    return zip(*(torch.split(tensor, max(1, rows)) for tensor in tensors), strict=True)
 
 
 def running(module: nn.Module) -> list[PowerNorm]:
     """The normalisations in `module` that have running statistics."""
-    return [each for each in module.modules() if isinstance(each, PowerNorm)]
+    return [child for child in module.modules() if isinstance(child, PowerNorm)]
 
 
 @torch.no_grad()
 def update_statistics(norms: Sequence[PowerNorm], total: Callable[[Tensor], Tensor]) -> None:
     """Ends a step of all `norms` in training; `total` adds a tensor up over the processes, as gradients are by now."""
-    trained = [each for each in norms if each.training]
+    trained = [norm for norm in norms if norm.training]
     if trained:
-        sums = total(torch.cat([each.sums for each in trained]))
-        for norm, own in zip(trained, torch.split(sums, [len(each.sums) for each in trained]), strict=True):
-            norm.update(own)
+        sums = total(torch.cat([norm.sums for norm in trained]))
+        for norm, norm_sums in zip(trained, torch.split(sums, [len(norm.sums) for norm in trained]), strict=True):
+            norm.update(norm_sums)

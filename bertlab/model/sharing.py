@@ -37,8 +37,8 @@ def _names(module: nn.Module) -> dict[str, str]:
     named = itertools.chain(
         module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)
     )
-    found = {name: first.setdefault(value, name) for name, value in named}
-    return {name: owner for name, owner in found.items() if name != owner}
+    owners = {name: first.setdefault(value, name) for name, value in named}
+    return {name: owner for name, owner in owners.items() if name != owner}
 
 
 def _leave_out(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:

@@ -29,20 +29,20 @@ def science(value: Any, default: Any = None, *, whole: bool = False) -> Any:
     """
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         used: Any = value if whole else getattr(value, "declared", value)
-        kept: dict[str, Any] = {}
+        data: dict[str, Any] = {}
         if isinstance(value, Arm) and (whole or type(value) is not type(default)):
-            kept["kind"] = value.kind
+            data["kind"] = value.kind
         kind: Any = type(value)
-        known = hints(kind)
-        for each in dataclasses.fields(value):
-            item = getattr(used, each.name)
+        hints_of = hints(kind)
+        for field in dataclasses.fields(value):
+            item = getattr(used, field.name)
             item = item if whole else getattr(item, "declared", item)  # a group that declares nothing is at its default
-            if known[each.name][0] is float:  # 1 and 1.0 are the same science
+            if hints_of[field.name][0] is float:  # 1 and 1.0 are the same science
                 item = float(item)
-            usual = default_of(each)
+            usual = default_of(field)
             if whole or usual is dataclasses.MISSING or item != usual:
-                kept[each.name] = science(item, usual, whole=whole)
-        return kept["kind"] if isinstance(value, Arm) and value.plain and kept.keys() == {"kind"} else kept
+                data[field.name] = science(item, usual, whole=whole)
+        return data["kind"] if isinstance(value, Arm) and value.plain and data.keys() == {"kind"} else data
     if isinstance(value, Mapping):
         return {str(key): science(item, whole=whole) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -106,12 +106,12 @@ def _load(kind: Any, data: Any, default: Any = None) -> Any:
         data = {name: item for name, item in data.items() if name != "kind"}
     if not hasattr(kind, "__dataclass_fields__"):
         return data
-    known = hints(kind)
+    hints_of = hints(kind)
     for name in data:
-        if name not in known:
-            raise unknown(f"field of {kind.__name__}", name, known)
-    defaults = {each.name: default_of(each) for each in dataclasses.fields(kind)}
-    return kind(**{name: _load(known[name][0], item, defaults[name]) for name, item in data.items()})
+        if name not in hints_of:
+            raise unknown(f"field of {kind.__name__}", name, hints_of)
+    defaults = {field.name: default_of(field) for field in dataclasses.fields(kind)}
+    return kind(**{name: _load(hints_of[name][0], item, defaults[name]) for name, item in data.items()})
 
 
 def leaves(parts: Any, prefix: str = "") -> dict[str, Any]:
@@ -121,17 +121,17 @@ def leaves(parts: Any, prefix: str = "") -> dict[str, Any]:
     (`masked_lm.mask_prob`), and below the name of a field that holds one (`masked_lm.selection.p`).
     """
     if not isinstance(parts, Mapping):
-        parts = {each.name: getattr(parts, each.name) for each in dataclasses.fields(parts)}
-    found: dict[str, Any] = {}
+        parts = {field.name: getattr(parts, field.name) for field in dataclasses.fields(parts)}
+    by_path: dict[str, Any] = {}
     for name, item in parts.items():
         if isinstance(item, Arm) or not dataclasses.is_dataclass(item):
-            found[f"{prefix}{name}"] = item
+            by_path[f"{prefix}{name}"] = item
         if dataclasses.is_dataclass(item):
-            found |= leaves(item, f"{prefix}{name}.")
-        for each in item if isinstance(item, tuple) else ():
-            if isinstance(each, Arm):
-                found |= leaves(each, f"{prefix}{each.kind}.")
-    return found
+            by_path |= leaves(item, f"{prefix}{name}.")
+        for component in item if isinstance(item, tuple) else ():
+            if isinstance(component, Arm):
+                by_path |= leaves(component, f"{prefix}{component.kind}.")
+    return by_path
 
 
 def by_kind(leaf: Any) -> Any:
@@ -143,19 +143,21 @@ def by_kind(leaf: Any) -> Any:
 
 def leaves_of(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The `leaves` of a recipe or another value from its JSON, with the kinds of arms instead of the arms."""
-    found: dict[str, Any] = {}
+    by_path: dict[str, Any] = {}
     for name, item in data.items():
         if isinstance(item, Mapping):
-            found |= {prefix + name: item["kind"]} if "kind" in item else {}
-            found |= leaves_of(item, f"{prefix}{name}.")
+            by_path |= {prefix + name: item["kind"]} if "kind" in item else {}
+            by_path |= leaves_of(item, f"{prefix}{name}.")
         elif isinstance(item, list):
-            found[prefix + name] = [each.get("kind", each) if isinstance(each, Mapping) else each for each in item]
-            for each in item:
-                if isinstance(each, Mapping) and "kind" in each:
-                    found |= leaves_of(each, f"{prefix}{each['kind']}.")
+            by_path[prefix + name] = [
+                entry.get("kind", entry) if isinstance(entry, Mapping) else entry for entry in item
+            ]
+            for part in item:
+                if isinstance(part, Mapping) and "kind" in part:
+                    by_path |= leaves_of(part, f"{prefix}{part['kind']}.")
         elif name != "kind":
-            found[prefix + name] = item
-    return found
+            by_path[prefix + name] = item
+    return by_path
 
 
 def set_fields(value: T, texts: Mapping[str, str], prefix: str = "") -> T:
@@ -176,19 +178,19 @@ def put(
     of range or without effect. `read` makes a value from a type hint, a path and a leaf.
     """
     kind: Any = type(value)
-    known = hints(kind)
+    hints_of = hints(kind)
     replaced: dict[str, Any] = {}
     below: dict[str, dict[str, Any]] = {}
     for path, leaf in changes.items():
         name, _, deeper = path.partition(".")
-        if deeper and _holder(known, name):
+        if deeper and _holder(hints_of, name):
             below.setdefault(name, {})[deeper] = leaf
             continue
-        if deeper or name not in known:
+        if deeper or name not in hints_of:
             there = field_paths(kind, prefix)
-            elsewhere = [each for each in there if each.split(".")[-1] == path.split(".")[-1]]
+            elsewhere = [candidate for candidate in there if candidate.split(".")[-1] == path.split(".")[-1]]
             raise unknown("field", prefix + path, elsewhere or there)
-        hint, held = known[name][0], getattr(value, name)
+        hint, held = hints_of[name][0], getattr(value, name)
         if axis_of(hint)[0]:
             replaced[name] = _kept(held, read(hint, prefix + path, leaf))
         elif dataclasses.is_dataclass(hint):
@@ -197,16 +199,18 @@ def put(
         else:
             replaced[name] = read(hint, prefix + path, leaf)
     for name, inner in below.items():
-        field = _holder(known, name)
+        field = _holder(hints_of, name)
         held = replaced.get(field, getattr(value, field))
         deep = f"{prefix}{name}."
         if name == field:
-            _check_fields(held, inner, deep, axis_of(known[field][0])[0])
+            _check_fields(held, inner, deep, axis_of(hints_of[field][0])[0])
             replaced[field] = put(held, inner, deep, read)
             continue
-        if name not in (kinds := [each.kind for each in held]):
+        if name not in (kinds := [component.kind for component in held]):
             raise BadInput(f"{deep}{next(iter(inner))} has no effect: {prefix}{field} is {', '.join(kinds)}")
-        replaced[field] = tuple(put(each, inner, deep, read) if each.kind == name else each for each in held)
+        replaced[field] = tuple(
+            put(component, inner, deep, read) if component.kind == name else component for component in held
+        )
     try:
         changed: T = dataclasses.replace(typing.cast(Any, value), **replaced)
         return changed
@@ -219,22 +223,22 @@ def _check_fields(held: Any, paths: Iterable[str], prefix: str, axis: Any) -> No
     kinds: list[Any] = [*arms(axis).values()] if axis else []
     for path in paths:
         name = path.partition(".")[0]
-        others = [each.kind for each in kinds if name in hints(each)]
+        others = [kind.kind for kind in kinds if name in hints(kind)]
         if others and held.kind not in others:
             field = prefix.rstrip(".")
             raise BadInput(f"{prefix}{path} has no effect: {field} is {held.kind}, not {' or '.join(sorted(others))}")
 
 
-def _holder(known: Mapping[str, tuple[Any, Any]], name: str) -> str:
+def _holder(hints_of: Mapping[str, tuple[Any, Any]], name: str) -> str:
     """The field whose parts have paths below `name`: itself, or one of several arms with this kind; empty if none."""
-    return next((field for field, (hint, _) in known.items() if name in _below(hint, field)), "")
+    return next((field for field, (hint, _) in hints_of.items() if name in _below(hint, field)), "")
 
 
 def _below(hint: Any, name: str) -> dict[str, list[Any]]:
     """The types with paths below a field: by the field's name, or by their kind if it holds several arms."""
     axis, many = axis_of(hint)
     if axis and many:
-        return {each: [part] for each, part in arms(axis).items()}
+        return {kind: [part] for kind, part in arms(axis).items()}
     parts = [*arms(axis).values()] if axis else [hint]
     return {name: parts} if axis or dataclasses.is_dataclass(hint) else {}
 
@@ -245,10 +249,10 @@ def _kept(held: Any, chosen: Any) -> Any:
     The arm in a field that holds one keeps the fields that both have, such as the size of a vocabulary.
     """
     if not isinstance(chosen, tuple):
-        both = {each.name for each in dataclasses.fields(held)} & {each.name for each in dataclasses.fields(chosen)}
+        both = {field.name for field in dataclasses.fields(held)} & {field.name for field in dataclasses.fields(chosen)}
         return dataclasses.replace(chosen, **{name: getattr(held, name) for name in both})
-    kept = {each.kind: each for each in held}
-    return tuple(kept.get(each.kind, each) for each in chosen)
+    held_arms = {component.kind: component for component in held}
+    return tuple(held_arms.get(component.kind, component) for component in chosen)
 
 
 def field_paths(kind: Any, prefix: str = "") -> list[str]:
@@ -257,8 +261,8 @@ def field_paths(kind: Any, prefix: str = "") -> list[str]:
     for name, (hint, _) in hints(kind).items():
         if axis_of(hint)[0] or hint in (int, float, bool, str) or typing.get_origin(hint) is Literal:
             paths[f"{prefix}{name}"] = None
-        for each, parts in _below(hint, name).items():
-            paths |= dict.fromkeys(path for part in parts for path in field_paths(part, f"{prefix}{each}."))
+        for axis, parts in _below(hint, name).items():
+            paths |= dict.fromkeys(path for part in parts for path in field_paths(part, f"{prefix}{axis}."))
     return list(paths)
 
 
@@ -266,14 +270,14 @@ def _parse(hint: Any, path: str, text: str) -> Any:
     """A text in the type of a field, or as it is if it does not fit: the check of the field then refuses it."""
     axis, many = axis_of(hint)
     if axis:
-        kinds = [each.strip() for each in text.split(",") if each.strip()] if many else [text]
-        known = arms(axis)
+        kinds = [kind.strip() for kind in text.split(",") if kind.strip()] if many else [text]
+        choices = arms(axis)
         if not kinds:
-            raise BadInput(f"{path} is empty: give one or several of {', '.join(known)}")
+            raise BadInput(f"{path} is empty: give one or several of {', '.join(choices)}")
         for kind in kinds:
-            if kind not in known:
-                raise unknown(f"value of {path}", kind, known)
-        chosen = tuple(known[kind]() for kind in kinds)
+            if kind not in choices:
+                raise unknown(f"value of {path}", kind, choices)
+        chosen = tuple(choices[kind]() for kind in kinds)
         return chosen if many else chosen[0]
     if hint is bool:
         return {"true": True, "false": False}.get(text.lower(), text)

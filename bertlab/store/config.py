@@ -24,26 +24,26 @@ def write_configs(root: Path, stem: str, commands: Sequence[tuple[str, Mapping[s
 
     The files are `STEM.toml`, `STEM-2.toml`, ..., each whole or not there.
 
-    Each has the sources of its study file in a directory of its name (see `kept`). A command that is none, as a record
-    from elsewhere may have, and one with bytes that are no text, as a file name may have, have no file.
+    Each has the sources of its study file in a directory of its name (see `saved_copy`). A command that is none, as a
+    record from elsewhere may have, and one with bytes that are no text, as a file name may have, have no file.
     """
-    studies, kept = root / "studies", set()
+    studies, written = root / "studies", set()
     for number, (command, sources) in enumerate(commands, start=1):
         path = studies / f"{stem}{f'-{number}' if number > 1 else ''}.toml"
         try:
             content = config(command).encode()
         except (StopIteration, ValueError):
             continue
-        kept.add(path)
+        written.add(path)
         if not path.is_file() or path.read_bytes() != content:
             write(root, f"studies/{path.name}", content)
         _write_sources(root, f"studies/{path.stem}", sources)
-    for path in {*studies.glob(f"{glob.escape(stem)}.toml"), *studies.glob(f"{glob.escape(stem)}-*.toml")} - kept:
+    for path in {*studies.glob(f"{glob.escape(stem)}.toml"), *studies.glob(f"{glob.escape(stem)}-*.toml")} - written:
         remove(root, f"studies/{path.name}")
         remove(root, f"studies/{path.stem}")
 
 
-def _write_sources(root: Path, place: str, sources: Mapping[str, str]) -> None:
+def _write_sources(root: Path, stem: str, sources: Mapping[str, str]) -> None:
     """Writes the source of a user's study file, and of the modules beside it.
 
     Records may come from elsewhere: names that lead out of the directory or are no names of files, and sources that are
@@ -53,16 +53,16 @@ def _write_sources(root: Path, place: str, sources: Mapping[str, str]) -> None:
         if not is_name(name) or not name.endswith(".py"):
             continue
         try:
-            path, content = below(root, f"{place}/{name}"), source.encode()
+            path, content = below(root, f"{stem}/{name}"), source.encode()
         except ValueError:
             continue
         with suppress(FileExistsError, IsADirectoryError, NotADirectoryError):  # `a.py` beside `a.py/b.py`
             if not path.is_file() or path.read_bytes() != content:
                 folder(root, path.parent.relative_to(root).as_posix())
-                write(root, f"{place}/{name}", content)
+                write(root, f"{stem}/{name}", content)
 
 
-def kept(config: Path, study: str) -> Path | None:
+def saved_copy(config: Path, study: str) -> Path | None:
     """The copy of a study file beside the file of a command that names it; None if there is none."""
     stems = (config.stem, re.sub(r"-\d+$", "", config.stem))
     return next((path for stem in stems if (path := config.parent / stem / Path(study).name).is_file()), None)
@@ -73,9 +73,9 @@ def write_run_config(directory: Path, command: str, options: Mapping[str, Any]) 
 
     Leaves out options without a value, keeps a file of an earlier command, and writes none for bytes that are no text.
     """
-    given = {name: value for name, value in options.items() if value not in (None, "", [])}
+    set_options = {name: value for name, value in options.items() if value not in (None, "", [])}
     head = f"# `bertlab {command} --config FILE` requests this run again. Devices and the store are not part of it."
-    lines = [head, *(f"{name} = {toml(value)}" for name, value in given.items()), ""]
+    lines = [head, *(f"{name} = {toml(value)}" for name, value in set_options.items()), ""]
     if not (directory / "config.toml").is_file():
         with suppress(UnicodeEncodeError):
             write(directory, "config.toml", "\n".join(lines).encode())
@@ -88,13 +88,13 @@ def config(command: str) -> str:
     for word in words:
         name = word.removeprefix("--")
         values.setdefault(name, []).extend([] if name in FLAGS else [next(words)])
-    return "\n".join([HEAD, *(f"{name} = {toml(_typed(name, each))}" for name, each in values.items()), ""])
+    return "\n".join([HEAD, *(f"{name} = {toml(_typed(name, texts))}" for name, texts in values.items()), ""])
 
 
-def _typed(name: str, given: list[str]) -> Any:
+def _typed(name: str, texts: list[str]) -> Any:
     if name in LISTS:
-        return given
-    return name in FLAGS or (int(given[-1]) if name in NUMBERS else given[-1])
+        return texts
+    return name in FLAGS or (int(texts[-1]) if name in NUMBERS else texts[-1])
 
 
 def toml(value: Any) -> str:

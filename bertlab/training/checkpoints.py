@@ -81,7 +81,7 @@ class SafetensorsIO(CheckpointIO):
             files[name] = digest(beside / name)
         # The parts of its result that the run has written so far: the curve, which grows, and weights of milestones.
         written = [*self.work.glob("metrics.jsonl"), *sorted(self.work.glob("milestones/step-*.safetensors"))]
-        left = {each.relative_to(self.work).as_posix(): _left(each, each.stat()) for each in written}
+        left = {file.relative_to(self.work).as_posix(): _left(file, file.stat()) for file in written}
         record = {"step": step, "trained": self.trained, "trainer": state, "sha256_of": files, "left": left}
         write_sealed(beside, "state.json", record)
         beside.rename(final)
@@ -95,10 +95,10 @@ class SafetensorsIO(CheckpointIO):
         """Returns what `save_checkpoint` received, equal to the bit, on the CPU."""
         directory = Path(path)
         moments = load_file(directory / "optimizer.safetensors")
-        found: dict[str, Any] = _with_tensors(read_sealed(directory / "state.json")["trainer"], moments)
-        for optimizer in found["optimizer_states"]:
+        checkpoint: dict[str, Any] = _with_tensors(read_sealed(directory / "state.json")["trainer"], moments)
+        for optimizer in checkpoint["optimizer_states"]:
             optimizer["state"] = {int(number): state for number, state in optimizer["state"].items()}
-        return found | {"state_dict": load_file(directory / "weights.safetensors")}
+        return checkpoint | {"state_dict": load_file(directory / "weights.safetensors")}
 
     def remove_checkpoint(self, path: Any) -> None:
         """Removes a checkpoint."""
@@ -115,9 +115,9 @@ def _without_tensors(value: Any, tensors: dict[str, Tensor], name: str) -> Any:
         tensors[name] = value
         return _TENSOR + name
     if isinstance(value, Mapping):
-        return {str(key): _without_tensors(each, tensors, f"{name}/{key}") for key, each in value.items()}
+        return {str(key): _without_tensors(part, tensors, f"{name}/{key}") for key, part in value.items()}
     if isinstance(value, list | tuple):
-        return [_without_tensors(each, tensors, f"{name}/{place}") for place, each in enumerate(value)]
+        return [_without_tensors(part, tensors, f"{name}/{index}") for index, part in enumerate(value)]
     return value
 
 
@@ -125,8 +125,8 @@ def _with_tensors(value: Any, tensors: Mapping[str, Tensor]) -> Any:
     if isinstance(value, str) and value.startswith(_TENSOR):
         return tensors[value.removeprefix(_TENSOR)]
     if isinstance(value, dict):
-        return {key: _with_tensors(each, tensors) for key, each in value.items()}
-    return [_with_tensors(each, tensors) for each in value] if isinstance(value, list) else value
+        return {key: _with_tensors(part, tensors) for key, part in value.items()}
+    return [_with_tensors(part, tensors) for part in value] if isinstance(value, list) else value
 
 
 def newest(work: Path, trained: str | None = None) -> SavedState | None:
@@ -135,9 +135,9 @@ def newest(work: Path, trained: str | None = None) -> SavedState | None:
     Skips damaged checkpoints and, if `trained` is given, those of another recipe or text.
     """
     for path in sorted((work / CHECKPOINT).glob("step-*"), reverse=True):
-        found = _verified(path, work)
-        if found is not None and trained in (None, found.state["trained"]):
-            return found
+        saved = _verified(path, work)
+        if saved is not None and trained in (None, saved.state["trained"]):
+            return saved
     return None
 
 

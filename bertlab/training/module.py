@@ -125,7 +125,7 @@ class TrainingModule(LightningModule):
 
     def add_losses(self, *losses: Tensor) -> None:
         """Adds the losses of one micro-batch to those of its step."""
-        new = torch.stack([each.detach().double() for each in losses])
+        new = torch.stack([loss.detach().double() for loss in losses])
         self.step_losses = new if self.step_losses is None else self.step_losses + new
 
     @property
@@ -151,8 +151,8 @@ class TrainingModule(LightningModule):
 def require_scalar(value: Any, arm: object, method: str) -> None:
     """Raises `ArmFailed` if the loss that an arm returns is not a scalar tensor."""
     if not isinstance(value, Tensor) or value.ndim:
-        found = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else shown(value)
-        raise ArmFailed.of(arm, method, f"returns {found}: return a scalar tensor")
+        returned = f"a tensor of shape {tuple(value.shape)}" if isinstance(value, Tensor) else shown(value)
+        raise ArmFailed.of(arm, method, f"returns {returned}: return a scalar tensor")
 
 
 def require_gradient(value: Tensor, arm: object, method: str) -> None:
@@ -176,16 +176,16 @@ def build(
     `lr_multipliers` has the parameters that are not trained at the common learning rate. The `lr` of a group is its
     multiple of the common one: a `LambdaLR` multiplies it.
     """
-    stacked = {each.weight: each.count for each in module.modules() if isinstance(each, StackedLinear)}
+    stacked = {child.weight: child.count for child in module.modules() if isinstance(child, StackedLinear)}
     trained = [value for value in module.parameters() if value.requires_grad]
     multipliers = [(lr_multipliers or {}).get(value, 1.0) for value in trained]
     groups = []
     for multiplier in dict.fromkeys(multipliers):
-        values = [value for value, each in zip(trained, multipliers, strict=True) if each == multiplier]
+        values = [value for value, factor in zip(trained, multipliers, strict=True) if factor == multiplier]
         for matrix, decay in ((1, settings.weight_decay), (0, 0.0)):
-            own = [each for each in values if (each.dim() >= 2) == matrix]
-            matrices = [stacked.get(each, matrix) for each in own]
-            groups.append({"params": own, "matrices": matrices, "weight_decay": decay, "lr": multiplier})
+            parameters = [value for value in values if (value.dim() >= 2) == matrix]
+            matrices = [stacked.get(value, matrix) for value in parameters]
+            groups.append({"params": parameters, "matrices": matrices, "weight_decay": decay, "lr": multiplier})
     built = settings.build([group for group in groups if group["params"]])
     if not isinstance(built, Optimizer):
         raise ArmFailed.of(settings, "build", f"returns {shown(built)}: return a torch.optim.Optimizer")

@@ -61,7 +61,7 @@ def trainer(
         alone.set_global_rank(0)
         plugins = [*plugins, alone]
     with quiet():
-        made = Trainer(
+        lightning = Trainer(
             accelerator="gpu" if machine.gpus else "cpu",
             strategy=strategy or "auto",
             devices="auto" if strategy else 1,
@@ -82,9 +82,9 @@ def trainer(
         )
     # On SIGTERM, Lightning ends the process that received it, without a checkpoint; and before each batch it broadcasts
     # whether any process received it, which waits for the device. `RunDirectory` and `StopOnSignal` replace both.
-    made._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
-    made.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
-    return made
+    lightning._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
+    lightning.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
+    return lightning
 
 
 WARNINGS = (
@@ -105,8 +105,8 @@ WARNINGS = (
 def quiet() -> Iterator[None]:
     """Within it a Trainer gives none of `WARNINGS`. Raises `RunFailed` if compiling fails."""
     with warnings.catch_warnings():
-        for each in WARNINGS:
-            warnings.filterwarnings("ignore", message=each)
+        for message in WARNINGS:
+            warnings.filterwarnings("ignore", message=message)
         try:
             yield
         except RuntimeError as error:

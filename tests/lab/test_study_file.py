@@ -61,7 +61,7 @@ def test_data_are_no_code(tmp_path):
     found = written(tmp_path, DATA)
     assert found.code is None
     assert found.sources == {"mine.py": DATA}
-    assert len(studies.find(found.given).variants) == 4
+    assert len(studies.find(found.argument).variants) == 4
     for name in studies.names():
         assert StudyFile.read(str(shipped.path(name))).code is None, name
 
@@ -87,7 +87,7 @@ def test_modules_beside_are_kept_and_hashed_if_one_of_them_is_code(tmp_path):
 
 def test_code_is_in_the_ids_of_all_runs_and_in_the_record(tmp_path, machine):
     def made(text, **beside):
-        study = studies.find(written(tmp_path, text, **beside).given)
+        study = studies.find(written(tmp_path, text, **beside).argument)
         return plan.make(plan.Request(studies=(study,), scale=scales.find("smoke"), seeds=(0, 1)), machine)
 
     text = DATA.replace("measurements=[", "measurements=[Measurement('MNLI', task='mnli'), ")
@@ -128,7 +128,7 @@ REFUSED = {
 def test_what_a_recipe_does_not_know_is_refused(tmp_path, text):
     file = written(tmp_path, DATA.replace("study = Study(", f"{text}\nstudy = Study("))
     with pytest.raises(BadInput, match=REFUSED[text]):
-        studies.find(file.given)
+        studies.find(file.argument)
 
 
 def planned(study, machine, sets=(), scale="smoke"):
@@ -138,13 +138,13 @@ def planned(study, machine, sets=(), scale="smoke"):
 def test_a_field_that_only_variants_give_is_changed_in_the_study_file(tmp_path, call, capsys):
     text = DATA.replace("study = Study(", "variants += [Variant('ltr', objective=(CausalLM(),))]\nstudy = Study(")
     file = written(tmp_path, f"from bertlab import CausalLM, SpanBoundary\n{text}")
-    assert call("ablate", file.given, "--dry-run", "--scale", "smoke", "--set", "span_boundary.position_size=8") == 2
+    assert call("ablate", file.argument, "--dry-run", "--scale", "smoke", "--set", "span_boundary.position_size=8") == 2
     line = "bertlab: span_boundary.position_size has no effect: objective is masked_lm, next_sentence"
     assert capsys.readouterr().err.strip() == line
     text = text.replace("CausalLM()", "MaskedLM(), SpanBoundary()")
     file = written(tmp_path, f"from bertlab import CausalLM, SpanBoundary\n{text}")
-    assert call("ablate", file.given, "--dry-run", "--scale", "smoke", "--set", "span_boundary.position_size=8") == 2
-    why = f"has no effect on the scale: variant ltr sets it in study 'rate', change it in '{file.given}'"
+    assert call("ablate", file.argument, "--dry-run", "--scale", "smoke", "--set", "span_boundary.position_size=8") == 2
+    why = f"has no effect on the scale: variant ltr sets it in study 'rate', change it in '{file.argument}'"
     assert capsys.readouterr().err.strip() == f"bertlab: --set span_boundary.position_size {why}"
 
 

@@ -3,7 +3,7 @@
 import shlex
 import tomllib
 
-from bertlab.store.config import config, kept, write_configs
+from bertlab.store.config import config, saved_copy, write_configs
 
 
 def test_a_command_and_its_file_have_the_same_options(hostile_names):
@@ -36,7 +36,7 @@ def test_each_command_has_a_file_and_no_other_stays(tmp_path):
     write_configs(tmp_path, "own--smoke--12345678", commands)
     other = {"other--smoke--12345678.toml": "9"}
     assert files() == other | {"own--smoke--12345678.toml": "3", "own--smoke--12345678-2.toml": "5-6"}
-    copies = [kept(studies / f"own--smoke--12345678{number}.toml", "own.py") for number in ("", "-2")]
+    copies = [saved_copy(studies / f"own--smoke--12345678{number}.toml", "own.py") for number in ("", "-2")]
     assert [copy.read_text() for copy in copies] == ["3", "5-6"]
     written = (studies / "own--smoke--12345678.toml").stat()
     write_configs(tmp_path, "own--smoke--12345678", [("bertlab ablate own.py --seeds 3", {})])

@@ -24,15 +24,15 @@ def compact(svg: str, prefix: str) -> str:
     Marks of one style next to each other are one element. Text comes last, above all else.
     """
     root = ElementTree.fromstring(svg)
-    boxes = {each.get("id", ""): each[0] for each in root.iter(f"{{{_SPACE}}}clipPath")}
-    ids = {f"url(#{name})": f"{prefix}-{place}" for place, name in enumerate(boxes)}
-    symbols = {f"#{each.get('id')}": each for each in root.iter(f"{{{_SPACE}}}path")}
+    boxes = {clip.get("id", ""): clip[0] for clip in root.iter(f"{{{_SPACE}}}clipPath")}
+    ids = {f"url(#{name})": f"{prefix}-{number}" for number, name in enumerate(boxes)}
+    symbols = {f"#{path.get('id')}": path for path in root.iter(f"{{{_SPACE}}}path")}
     marks = sorted(_marks(root, symbols, ids, {}), key=lambda mark: (mark[0] == "text", mark[0] == "text" and mark[1]))
     size = {key: root.get(key, "") for key in ("width", "height", "viewBox")}
     lines = [f"<svg{_attributes({'xmlns': _SPACE, **size, **_DEFAULTS, 'font-family': _FONT})}>"]
     for name, box in boxes.items():
-        place = {key: _number(float(box.get(key, 0))) for key in ("x", "y", "width", "height")}
-        lines.append(f'<clipPath id="{ids[f"url(#{name})"]}"><rect{_attributes(place)}/></clipPath>')
+        position = {key: _number(float(box.get(key, 0))) for key in ("x", "y", "width", "height")}
+        lines.append(f'<clipPath id="{ids[f"url(#{name})"]}"><rect{_attributes(position)}/></clipPath>')
     return "\n".join([*lines, *_elements(marks), "</svg>\n"])
 
 
@@ -45,8 +45,8 @@ def _marks(
     if clip := element.get("clip-path"):
         style["clip-path"] = f"url(#{ids[clip]})"
     if tag in ("svg", "g"):
-        for each in element:
-            yield from _marks(each, symbols, ids, style)
+        for child in element:
+            yield from _marks(child, symbols, ids, style)
     elif tag == "use":
         symbol = symbols[element.get("{http://www.w3.org/1999/xlink}href", "")]
         yield _shape(symbol, style | _style(symbol), float(element.get("x", 0)), float(element.get("y", 0)))
@@ -58,8 +58,8 @@ def _marks(
 
 def _style(element: ElementTree.Element) -> dict[str, str]:
     """The properties of an element that are not the default."""
-    found = dict(re.findall(r"([\w-]+): ([^;]+)", element.get("style", "")))
-    return {key: found[key] for key in sorted(found) if _KNOWN.get(key) != found[key]}
+    properties = dict(re.findall(r"([\w-]+): ([^;]+)", element.get("style", "")))
+    return {key: properties[key] for key in sorted(properties) if _KNOWN.get(key) != properties[key]}
 
 
 def _shape(path: ElementTree.Element, style: dict[str, str], right: float = 0.0, down: float = 0.0) -> Mark:
@@ -70,7 +70,7 @@ def _shape(path: ElementTree.Element, style: dict[str, str], right: float = 0.0,
         return "circle", _attributes(style), f"{_attributes(where)}/>"
     lines = []
     for line in data.split("M")[1:]:
-        numbers = [float(each) for each in re.findall(r"-?[\d.]+", line)]
+        numbers = [float(number) for number in re.findall(r"-?[\d.]+", line)]
         points = [(_tenths(x + right), _tenths(y + down)) for x, y in zip(numbers[::2], numbers[1::2], strict=True)]
         steps = ((after[0] - before[0], after[1] - before[1]) for before, after in pairwise(points))
         moves = "".join(f" {x / 10:g} {y / 10:g}" for x, y in steps if x or y).replace(" -", "-").lstrip()
@@ -82,7 +82,7 @@ def _shape(path: ElementTree.Element, style: dict[str, str], right: float = 0.0,
 
 def _text(element: ElementTree.Element) -> str:
     """Where a text is and what it says."""
-    numbers = [float(each) for each in re.findall(r"-?[\d.]+", element.get("transform", ""))]
+    numbers = [float(number) for number in re.findall(r"-?[\d.]+", element.get("transform", ""))]
     if "x" in element.attrib:  # rotated about its own place
         turn, x, y = numbers
     else:
@@ -96,13 +96,13 @@ def _text(element: ElementTree.Element) -> str:
 def _elements(marks: list[Mark]) -> Iterator[str]:
     """Marks as elements. Lines of one style are one path; shapes that are filled stay apart, as they may overlap."""
     for (tag, style), group in groupby(marks, key=lambda mark: mark[:2]):
-        own = [mark[2] for mark in group]
+        shapes = [mark[2] for mark in group]
         if tag == "path":
-            own = [f' d="{data}"/>' for data in (own if " fill=" in style else ["".join(own)])]
-        if len(own) == 1:
-            yield f"<{tag}{style}{own[0]}"
+            shapes = [f' d="{data}"/>' for data in (shapes if " fill=" in style else ["".join(shapes)])]
+        if len(shapes) == 1:
+            yield f"<{tag}{style}{shapes[0]}"
         else:
-            yield f"<g{style}>{''.join(f'<{tag}{each}' for each in own)}</g>"
+            yield f"<g{style}>{''.join(f'<{tag}{shape}' for shape in shapes)}</g>"
 
 
 def _attributes(values: dict[str, str]) -> str:

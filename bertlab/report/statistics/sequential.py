@@ -50,10 +50,10 @@ def boundary(fractions: tuple[float, ...], level: float) -> tuple[float, ...]:
     from scipy.optimize import brentq
     from scipy.special import ndtr
 
-    points, mass, before, found = np.zeros(1), np.ones(1), 0.0, []
+    points, mass, before, bounds = np.zeros(1), np.ones(1), 0.0, []
     for fraction in fractions:
         if fraction <= before:  # no new information: nothing is left to spend
-            found.append(math.inf)
+            bounds.append(math.inf)
             continue
         deviation = math.sqrt(fraction - before)
         due = max(LEAST, spent(fraction, level) - (spent(before, level) if before else 0.0))
@@ -64,14 +64,14 @@ def boundary(fractions: tuple[float, ...], level: float) -> tuple[float, ...]:
 
         most = 40.0 * math.sqrt(fraction)
         bound = float(brentq(crossed, 0.0, most, xtol=1e-10)) if crossed(0.0) > 0 > crossed(most) else 0.0
-        found.append(bound / math.sqrt(fraction))
+        bounds.append(bound / math.sqrt(fraction))
         # both sides of the motion, in the range that it reaches
         wide = min(bound, REACH * math.sqrt(fraction))
         nodes, weights = _legendre(32 * math.ceil(min(1024.0, 48 + 4 * wide / deviation) / 32))
         inside = wide * nodes
         steps = np.exp(-(((inside[:, None] - points) / deviation) ** 2) / 2) / (deviation * math.sqrt(2 * math.pi))
         points, mass, before = inside, wide * weights * (steps @ mass), fraction
-    return tuple(found)
+    return tuple(bounds)
 
 
 @lru_cache(maxsize=64)
@@ -103,5 +103,5 @@ def sequential_p(fractions: Sequence[float], ps: Sequence[float]) -> tuple[float
     low, high = 1e-6, -float(ndtri(TINY / 2)) + 1
     if beyond(low).max() < 0:
         return 1.0, len(ps) - 1
-    found = brentq(lambda deviate: float(beyond(deviate).max()), low, high, xtol=1e-7)
-    return float(2 * ndtr(-found)), int(beyond(found).argmax())
+    crossing = brentq(lambda deviate: float(beyond(deviate).max()), low, high, xtol=1e-7)
+    return float(2 * ndtr(-crossing)), int(beyond(crossing).argmax())
