@@ -67,6 +67,14 @@ def choices(*names: str) -> Completer:
     return _completer(lambda ctx: names)
 
 
+def _adaptations(ctx: typer.Context) -> Iterable[str]:
+    """The kinds of adaptation."""
+    from bertlab.adaptation import Adaptation
+    from bertlab.recipe.ranges import arms
+
+    return sorted(arms(Adaptation))
+
+
 def _tables(path: str) -> dict[str, Any]:
     return tomllib.loads((PACKAGE / path).read_text(encoding="utf-8"))
 
@@ -148,6 +156,7 @@ STUDIES = _completer(lambda ctx: [*shipped.names(), ALL])
 SCALES = _completer(lambda ctx: _tables("lab/scales.toml"))
 TASKS = _completer(lambda ctx: [name for table in _tables("tasks/catalog.toml").values() for name in table])
 TASK_PAIRS = _completer(lambda ctx: [f"{name}=" for name in _tables("tasks/catalog.toml")["published"]])
+ADAPTATIONS = _completer(_adaptations)
 VARIANTS = _completer(_variants)
 MEASUREMENTS = _completer(_measurements)
 PRETRAINED = _completer(_runs("pretrain", "import"))

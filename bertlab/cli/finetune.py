@@ -13,7 +13,11 @@ def finetune(
     task: str = option(..., "--task", "TASK", "The task (see `bertlab tasks`).", autocompletion=complete.TASKS),
     from_: str = option(..., "--from", MODEL, "The model to measure.", autocompletion=complete.PRETRAINED),
     adaptation: str = option(
-        "finetune", "--adaptation", "KIND", "How the model is adapted to the task, such as features or lora."
+        "finetune",
+        "--adaptation",
+        "KIND",
+        "How the model is adapted to the task, such as features or lora.",
+        autocompletion=complete.ADAPTATIONS,
     ),
     logger: Names = LOGGERS,
     retry: bool = RETRY,

@@ -94,7 +94,7 @@ def test_bash_completes_commands_studies_and_words_with_spaces(shell):
         (["ablate", "nsp", "--measure", "M"], ["MNLI", "MRPC"]),
         (["plan", "spans", "--measure", "Co"], ["Coreference", "CoLA"]),
         (["finetune", "--task", "squad_"], ["squad_v2"]),
-        (["finetune", "--adaptation", "f"], ["finetune", "features"]),
+        (["finetune", "--adaptation", "f"], ["features", "finetune"]),
         (["ablate", "masking", "--substitute", "conll"], ["conll2003="]),
         (["export", ""], []),
         (["export", "--results", "a"], ["adapters", "all"]),
@@ -289,7 +289,7 @@ def test_show_names_the_fields_that_set_sets(name, call, capsys):
             plan.make(dataclasses.replace(request, scale=scale.set([f"{path}={spelled[path]}"])), machine)
 
 
-@pytest.mark.parametrize(("options", "epochs"), [((), 5), (("--set", "tasks.mnli.epochs=2"), 2)])
+@pytest.mark.parametrize(("options", "epochs"), [((), 2.5), (("--set", "tasks.mnli.epochs=2"), 2)])
 def test_show_has_the_settings_of_single_tasks(call, capsys, options, epochs):
     (shown,) = json_of(call, capsys, "show", "masking", "--scale", "micro", *options)
     assert shown["recipe"]["tasks.mnli.epochs"] == epochs

@@ -165,7 +165,7 @@ def test_fields_that_a_study_varies_cannot_be_set(machine, study, path):
 def test_a_study_whose_variants_are_all_the_same_runs_is_refused(tmp_path, machine):
     text = DATA.replace("mask_prob=rate", "mask_prob=0.15").replace("keep=0.1, random=0.0", "random=0.0, keep=0.2")
     text = text.replace("mask=0.9", "mask=0.8").replace(", objective=(other, NextSentence())", "")
-    same = studies.find(written(tmp_path, text).given)
+    same = studies.find(written(tmp_path, text).argument)
     with pytest.raises(BadInput, match=r"study 'rate': all its variants are the same runs at scale smoke"):
         planned(same, machine)
     planned(studies.find("size"), machine)  # of which some are, at this scale
