@@ -62,8 +62,8 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
         checks += sequences.targets(first)
         for other in every[1:]:
             checks += [check for loss in recipe.objective for check in loss.audit_again(first, other)]
-        sizes = np.concatenate([each.batch.lengths for each in every])
-        epochs = ", ".join(str(each.epoch) for each in every)
+        sizes = np.concatenate([sample.batch.lengths for sample in every])
+        epochs = ", ".join(str(sample.epoch) for sample in every)
         shown = f"{len(sizes):,} sequences, {sizes.sum():,} tokens of epochs {epochs}"
         audited.append(Audited(length, f"{shown}; {'all' if first.whole else 'part'} of epoch 0", tuple(checks)))
     return audited

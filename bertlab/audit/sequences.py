@@ -32,10 +32,10 @@ def layout(sample: Sample) -> list[Check]:
             padding &= positions < sample.places[:, 2, None]
         padded |= (padding & (stream.tokens != tokenizer.pad)).any(axis=1)
     outside = (sizes > sample.length) | (sample.sizes < 1)
-    found = f"{sizes.min()} to {sizes.max()}, mean {sizes.mean():.1f}"
+    sizes_text = f"{sizes.min()} to {sizes.max()}, mean {sizes.mean():.1f}"
     return [
         always("specials", expected, ~framed | stray.any(axis=1), sample.name),
-        always("tokens a sequence", f"at most {sample.length}", outside, sample.name, found),
+        always("tokens a sequence", f"at most {sample.length}", outside, sample.name, sizes_text),
         always("beyond a sequence", "[PAD]", padded, sample.name),
     ]
 
@@ -44,12 +44,16 @@ def batches(sample: Sample) -> Check:
     """The sequences of a batch, or its tokens in a format whose batches are counted by tokens."""
     sizes = np.array([len(batch.lengths) for batch in sample.batches])
     size = sample.recipe.schedule.batch_size
-    figure, expected, wrong, found = "sequences a batch", f"{size:,}", sizes != size, f"{sizes.mean():,.1f}"
+    figure, expected, wrong, mean_text = "sequences a batch", f"{size:,}", sizes != size, f"{sizes.mean():,.1f}"
     if sample.recipe.inputs.format.token_matched_to:
         tokens = np.array([batch.lengths.sum() for batch in sample.batches])
-        figure, expected, found = "tokens a batch", "even, to a sequence", f"{tokens.mean():,.1f} in {found} sequences"
+        figure, expected, mean_text = (
+            "tokens a batch",
+            "even, to a sequence",
+            f"{tokens.mean():,.1f} in {mean_text} sequences",
+        )
         wrong = np.abs(tokens - np.median(tokens)) >= sample.length
-    return always(figure, expected, wrong, lambda batch: f"step {sample.start + batch}", found, "batches")
+    return always(figure, expected, wrong, lambda batch: f"step {sample.start + batch}", mean_text, "batches")
 
 
 def content(sample: Sample) -> list[Check]:
@@ -70,21 +74,23 @@ def content(sample: Sample) -> list[Check]:
 def coverage(sample: Sample) -> list[Check]:
     """Each token of the text is in one sequence of an epoch, or as often as the format says."""
     rule, trace = sample.recipe.inputs.format.coverage, sample.traced
-    own = sample.ordinary & ~(sample.later & ~trace.follows[:, None]) & (trace.places >= 0)
-    places = trace.places[own]
+    covered = sample.ordinary & ~(sample.later & ~trace.follows[:, None]) & (trace.places >= 0)
+    places = trace.places[covered]
     distinct, first = np.unique(places, return_index=True)
     twice = len(places) - len(distinct)
-    expected, holds, found, where = "none twice", not twice, f"{twice:,} twice", ""
+    expected, holds, counts_text, where = "none twice", not twice, f"{twice:,} twice", ""
     if twice:
-        where = sample.name(np.nonzero(own)[0][np.setdiff1d(np.arange(len(places)), first)[0]])
+        where = sample.name(np.nonzero(covered)[0][np.setdiff1d(np.arange(len(places)), first)[0]])
     if sample.whole:
         lost = len(sample.corpus.train.tokens) - len(distinct)
-        found = f"{lost:,} lost, {found}"
+        counts_text = f"{lost:,} lost, {counts_text}"
         if rule == "each once":
             expected, holds = rule, holds and not lost
     if rule == "any":
         expected, holds, where = rule, True, ""
-    return [Check("tokens of the text in an epoch", found, expected, f"exact, {len(places):,} tokens", holds, where)]
+    return [
+        Check("tokens of the text in an epoch", counts_text, expected, f"exact, {len(places):,} tokens", holds, where)
+    ]
 
 
 def unknown(sample: Sample) -> Check:
@@ -103,9 +109,9 @@ def targets(sample: Sample) -> list[Check]:
         for words, has in loss.targets(sample.batch, sample.corpus.train).items():
             having, drawn = int(np.asarray(has).sum()), len(sample.batch.lengths)
             least = min(HANDFUL, drawn)
-            found = f"{having / drawn:.2%} {words}"
+            share_text = f"{having / drawn:.2%} {words}"
             test = f"exact, {drawn:,} sequences"
-            checks.append(Check(f"targets of {loss.kind}", found, f"in {least} or more", test, having >= least))
+            checks.append(Check(f"targets of {loss.kind}", share_text, f"in {least} or more", test, having >= least))
     return checks
 
 
@@ -119,11 +125,11 @@ def corpora(sample: Sample, whole: TokenisedCorpus) -> list[Check]:
     bounds, numbers = np.append(0, trace.ends), np.unique(trace.document[placed])
     numbers = numbers[bounds[numbers + 1] - bounds[numbers] >= PREFIX]
     every = np.asarray(sample.corpus.train.tokens)
-    segments = [every[bounds[each] : bounds[each + 1]].astype(np.int64) for each in numbers]
-    found = elsewhere(np.asarray(text.tokens[: ends[-1]]), ends, segments, np.full(len(numbers), -1))
+    segments = [every[bounds[number] : bounds[number + 1]].astype(np.int64) for number in numbers]
+    offsets = elsewhere(np.asarray(text.tokens[: ends[-1]]), ends, segments, np.full(len(numbers), -1))
     expected = f"of the first {read} corpora" if read > 1 else "of the first corpus"
 
     def name(number: int) -> str:
         return sample.name(int(np.nonzero(placed & (trace.document == numbers[number]))[0][0]))
 
-    return [always("documents of the sequences", expected, found < 0, name, of="documents")]
+    return [always("documents of the sequences", expected, offsets < 0, name, of="documents")]

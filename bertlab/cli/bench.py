@@ -30,22 +30,22 @@ def bench(options: ScaleOptions, devices: TrainingOptions, json: bool = JSON) ->
     recipe = options.chosen_scale().recipe
     if not recipe.schedule.steps:
         raise BadInput("schedule.steps is 0: there is nothing to measure, set at least 1")
-    place = writing(Path(tempfile.gettempdir()), "the temporary folder")
-    with place, tempfile.TemporaryDirectory(prefix="bertlab-bench-") as folder:
+    context = writing(Path(tempfile.gettempdir()), "the temporary folder")
+    with context, tempfile.TemporaryDirectory(prefix="bertlab-bench-") as folder:
         corpus, work = Path(folder) / "corpus", Path(folder) / "work"
         corpus.mkdir()
         work.mkdir()
-        found = throughput(recipe, sample(recipe.tokenizer, corpus), work, machine)
+        measured = throughput(recipe, sample(recipe.tokenizer, corpus), work, machine)
     numerics = machine.numerics(machine.compiles(recipe))
     if json:
-        print_json({"scale": options.scale, **dataclasses.asdict(found), "numerics": numerics})
+        print_json({"scale": options.scale, **dataclasses.asdict(measured), "numerics": numerics})
         return
     where = f"{numerics['device']}, {numerics['precision']}"
     where += "" if machine.gpus else f", {machine.num_threads} threads"
-    say(f"scale {options.scale} on {where}: {found.tokens_per_second:,.0f} tokens/s")
+    say(f"scale {options.scale} on {where}: {measured.tokens_per_second:,.0f} tokens/s")
     say(
-        f"{found.flops_per_second / 1e9:,.1f} GFLOP/s, {found.share_of_peak:.0%} of the "
-        f"{found.peak_flops_per_second / 1e9:,.1f} GFLOP/s of matrix products in {numerics['precision']}"
+        f"{measured.flops_per_second / 1e9:,.1f} GFLOP/s, {measured.share_of_peak:.0%} of the "
+        f"{measured.peak_flops_per_second / 1e9:,.1f} GFLOP/s of matrix products in {numerics['precision']}"
     )
-    step = f"{1000 * found.seconds_per_step:,.1f} ms per step of {found.sequences_per_step} sequences"
-    say(f"{step}; peak memory {megabytes(found.peak_memory_bytes)}")
+    step = f"{1000 * measured.seconds_per_step:,.1f} ms per step of {measured.sequences_per_step} sequences"
+    say(f"{step}; peak memory {megabytes(measured.peak_memory_bytes)}")

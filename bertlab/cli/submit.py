@@ -25,7 +25,7 @@ def submit(
     ),
     setup: Names = option(None, "--setup", "LINE", "Shell before the command, such as 'module load cuda'; repeatable."),
     logs: Path = option(Path("submitted"), "--logs", "DIR", "Where the jobs write what they print."),
-    place: str = option("slurm", "--on", "slurm|local", "local: as processes of this machine, to try it."),
+    cluster: str = option("slurm", "--on", "slurm|local", "local: as processes of this machine, to try it."),
     dry_run: bool = option(False, "--dry-run", None, "Print the plan and the batch script, and exit."),
     json: bool = JSON,
 ) -> int:
@@ -40,12 +40,12 @@ def submit(
 
     if command[0] not in COMMANDS:
         raise BadInput(f"`submit` runs {' or '.join(COMMANDS)}, not '{command[0]}'")
-    if place not in on_slurm.PLACES:
-        raise BadInput(f"--on is '{place}': use {' or '.join(on_slurm.PLACES)}")
+    if cluster not in on_slurm.PLACES:
+        raise BadInput(f"--on is '{cluster}': use {' or '.join(on_slurm.PLACES)}")
     asked = on_slurm.Nodes(
         number=nodes, gpus=gpus, cpus=cpus, minutes=_minutes(time), options=_options(sbatch), setup=setup or ()
     )
-    if place == "local" and (setup or sbatch or cpus):
+    if cluster == "local" and (setup or sbatch or cpus):
         raise BadInput("--setup, --sbatch and --cpus-per-node are for SLURM: leave them out with --on local")
     gpus_of_command = re.search(r"(?:^| )--gpus(?:=| )(\d+)", " ".join(command))
     if gpus_of_command and int(gpus_of_command[1]) > gpus:
@@ -57,7 +57,7 @@ def submit(
     plan = subprocess.run([sys.executable, "-m", "bertlab", *arguments, "--dry-run"], check=False, stdout=out)
     if plan.returncode or "--dry-run" in command:
         return plan.returncode
-    jobs = [] if dry_run else on_slurm.submit(arguments, asked, logs, place)
+    jobs = [] if dry_run else on_slurm.submit(arguments, asked, logs, cluster)
     for job in jobs:
         say(f"job {job.job_id}: bertlab {shlex.join(arguments)}, output in {job.paths.stdout}")
     if json:

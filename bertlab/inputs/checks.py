@@ -35,14 +35,14 @@ class Check:
 
 
 def always(
-    figure: str, expected: str, wrong: Any, where: Callable[[int], str], found: str = "always", of: str = "sequences"
+    figure: str, expected: str, wrong: Any, where: Callable[[int], str], result: str = "always", of: str = "sequences"
 ) -> Check:
     """A property of each of N things: `wrong` (N,) flags those without it, and `where` names one by its number."""
     count = int(wrong.sum())
     if count:
-        found = f"wrong in {count:,}" if found in ("always", "never") else f"{found}, wrong in {count:,}"
+        result = f"wrong in {count:,}" if result in ("always", "never") else f"{result}, wrong in {count:,}"
     first = where(int(wrong.argmax())) if count else ""
-    return Check(figure, found, expected, f"exact, {len(wrong):,} {of}", not count, first)
+    return Check(figure, result, expected, f"exact, {len(wrong):,} {of}", not count, first)
 
 
 def share(figure: str, hits: int, draws: int, expected: float, of: str = "tokens") -> Check:
@@ -56,14 +56,14 @@ def share(figure: str, hits: int, draws: int, expected: float, of: str = "tokens
 
 
 def total(
-    figure: str, found: float, expected: float, variance: float, unit: float, draws: int, of: str = "tokens"
+    figure: str, observed: float, expected: float, variance: float, unit: float, draws: int, of: str = "tokens"
 ) -> Check:
     """A sum over `draws`, against its expectation and variance; shown as shares of `unit`."""
     shown, of = f"{expected / unit:.2%}" if unit else "", f"{draws:,} {of}"
     if variance < _LEAST_VARIANCE:
         return Check(figure, "", shown, f"too few, {of}", None)
-    p = math.erfc(abs(found - expected) / math.sqrt(2 * variance))
-    return Check(figure, f"{found / unit:.2%}", shown, f"p = {p:.2g}, {of}", p >= UNLIKELY)
+    p = math.erfc(abs(observed - expected) / math.sqrt(2 * variance))
+    return Check(figure, f"{observed / unit:.2%}", shown, f"p = {p:.2g}, {of}", p >= UNLIKELY)
 
 
 def alike(figure: str, one: Array, other: Array, least: float, names: tuple[str, str], of: str = "sequences") -> Check:
@@ -79,5 +79,7 @@ def alike(figure: str, one: Array, other: Array, least: float, names: tuple[str,
     distance = float(ks_2samp(one.astype(np.float64), other.astype(np.float64), method="asymp").statistic)
     most = least + math.sqrt(-math.log(UNLIKELY / 2) / 2 * (1 / len(one) + 1 / len(other)))
     digits = ".2%" if one.dtype == np.bool_ else ".2f"
-    found = f"{one.mean():{digits}} of {names[0]}, {other.mean():{digits}} of {names[1]}"
-    return Check(figure, found, expected, f"distance {distance:.2%}, at most {most:.2%}, {draws}", distance <= most)
+    means_text = f"{one.mean():{digits}} of {names[0]}, {other.mean():{digits}} of {names[1]}"
+    return Check(
+        figure, means_text, expected, f"distance {distance:.2%}, at most {most:.2%}, {draws}", distance <= most
+    )

@@ -200,9 +200,9 @@ def trace(sample: Sample) -> Trace:
     for number, begin in enumerate(sample.batch.sequence_ids.tolist()):
         one, two = sample.ordinary[number] & ~sample.later[number], sample.later[number]
         first, second = sample.tokens[number, one], sample.tokens[number, two]
-        place = _find(text, first, begin, reach)
-        agrees[number] = place is not None
-        begin = begin if place is None else place
+        offset = _find(text, first, begin, reach)
+        agrees[number] = offset is not None
+        begin = begin if offset is None else offset
         places[number, one] = begin + np.arange(len(first))
         behind = None if sample.random[number] else _find(text, second, begin + len(first), reach)
         if behind is not None:
@@ -213,19 +213,21 @@ def trace(sample: Sample) -> Trace:
     places[places >= len(text)] = -1
     if queries:
         segments = [sample.tokens[number, sample.later[number]] for number in queries]
-        found = elsewhere(text, ends, segments, np.searchsorted(ends, sample.batch.sequence_ids[queries], side="right"))
-        agrees[queries] &= found >= 0
-        for number, place, segment in zip(queries, found.tolist(), segments, strict=True):
-            if place >= 0:
-                places[number, sample.later[number]] = place + np.arange(len(segment))
+        offsets = elsewhere(
+            text, ends, segments, np.searchsorted(ends, sample.batch.sequence_ids[queries], side="right")
+        )
+        agrees[queries] &= offsets >= 0
+        for number, start, segment in zip(queries, offsets.tolist(), segments, strict=True):
+            if start >= 0:
+                places[number, sample.later[number]] = start + np.arange(len(segment))
     return Trace(places, agrees, follows, ends)
 
 
 def _find(text: Array, segment: Int64, begin: int, reach: int) -> int | None:
     """The first offset from `begin` on, at most `reach` behind it, at which `text` has the `segment`."""
-    for place in range(begin, min(begin + reach, len(text) - len(segment)) + 1):
-        if np.array_equal(text[place : place + len(segment)], segment):
-            return place
+    for offset in range(begin, min(begin + reach, len(text) - len(segment)) + 1):
+        if np.array_equal(text[offset : offset + len(segment)], segment):
+            return offset
     return None
 
 
@@ -245,10 +247,10 @@ def elsewhere(text: Array, ends: Int64, segments: list[Int64], home: Int64) -> I
         candidates = pandas.Series(begins).groupby(words[begins]).indices
         for query in np.flatnonzero(~apart):
             segment = segments[query]
-            for place in low + begins[candidates.get(keys[query], [])]:
-                document, stop = np.searchsorted(ends, place, side="right"), place + len(segment)
-                if stop <= ends[document] and np.array_equal(text[place:stop], segment):
-                    places[query], apart[query] = place, document != home[query]
+            for offset in low + begins[candidates.get(keys[query], [])]:
+                document, stop = np.searchsorted(ends, offset, side="right"), offset + len(segment)
+                if stop <= ends[document] and np.array_equal(text[offset:stop], segment):
+                    places[query], apart[query] = offset, document != home[query]
                     if apart[query]:
                         break
     return places

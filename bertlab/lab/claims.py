@@ -18,17 +18,17 @@ def compared(study: Study, claim: Claim) -> set[tuple[str, int]]:
 
 def decidable(plan: Plan, study: Study) -> list[Claim]:
     """The claims that the setting allows to test and whose cells the plan has, on variants that differ at its scale."""
-    known: dict[tuple[str, int, str], set[str]] = defaultdict(set)
+    runs_of: dict[tuple[str, int, str], set[str]] = defaultdict(set)
     for cell in plan.cells_of[study.name]:
-        known[cell.variant, cell.milestone, cell.measurement.name].add(cell.job.id)
+        runs_of[cell.variant, cell.milestone, cell.measurement.name].add(cell.job.id)
     deviations, recipe_sizes = {difference.on for difference in differences(plan, study)}, sizes_of(plan, study)
     return [
         claim
         for claim in study.claims
         if not claim.untestable(not {"", claim.on} & deviations, recipe_sizes)
-        and all((*value, claim.on) in known for value in compared(study, claim))
+        and all((*value, claim.on) in runs_of for value in compared(study, claim))
         and not any(
-            known.get((better, claim.at, claim.on)) == known.get((worse, claim.before, claim.on))
+            runs_of.get((better, claim.at, claim.on)) == runs_of.get((worse, claim.before, claim.on))
             for better, worse in claim.opposed
         )
     ]
@@ -39,8 +39,8 @@ def make(request: Request, machine: Machine) -> Plan:
 
     Raises `BadInput` as `plan.make` does.
     """
-    given = {*request.seeds}
-    if given.issuperset(request.claim_seeds):
+    requested = {*request.seeds}
+    if requested.issuperset(request.claim_seeds):
         return planning.make(request, machine)
     seeds = tuple(sorted({*request.seeds, *request.claim_seeds}))
     whole = planning.make(dataclasses.replace(request, seeds=seeds), machine)
@@ -53,7 +53,7 @@ def make(request: Request, machine: Machine) -> Plan:
     cells = [
         cell
         for cell in whole.cells
-        if cell.pretraining.seed in given
+        if cell.pretraining.seed in requested
         or (cell.study.name, cell.variant, cell.milestone, cell.measurement.name) in needed
     ]
     jobs = planning.jobs_of(cell.job for cell in cells)

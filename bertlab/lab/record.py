@@ -233,7 +233,7 @@ def _unlike(plan: Plan, study: Study, measurement: Measurement, paper: Scale) ->
 
 def _fields(ours: Any, theirs: Any, prefix: str, ignored: Collection[str]) -> Iterator[str]:
     """The fields of a dataclass that differ, except `ignored` ones: `model.layers 4 (paper: 12)`."""
-    mine, paper = ({path: by_kind(leaf) for path, leaf in leaves(each, prefix).items()} for each in (ours, theirs))
+    mine, paper = ({path: by_kind(leaf) for path, leaf in leaves(recipe, prefix).items()} for recipe in (ours, theirs))
     for path in mine:
         if path in paper and path not in ignored and mine[path] != paper[path]:
             yield f"{path} {_shown(mine[path])} (paper: {_shown(paper[path])})"

@@ -90,23 +90,23 @@ class Scale:
                 group, name = "recipe", path
             texts.setdefault(group, {})[name] = text
         scale = self
-        for group, given in texts.items():
+        for group, assigned in texts.items():
             prefix = "" if group == "recipe" else f"{group}."
-            settings: Any = set_fields(getattr(self, group, FineTuning()), given, prefix)
+            settings: Any = set_fields(getattr(self, group, FineTuning()), assigned, prefix)
             if hasattr(self, group):
                 scale = dataclasses.replace(scale, **{group: settings})
-            if given and group not in ("recipe", "features"):
-                names = dict.fromkeys(name.partition(".")[0] for name in given)
+            if assigned and group not in ("recipe", "features"):
+                names = dict.fromkeys(name.partition(".")[0] for name in assigned)
                 scale = scale.give(group.removeprefix("tasks."), {name: getattr(settings, name) for name in names})
         paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
         return dataclasses.replace(scale, assigned=tuple(sorted(paths)))
 
     def following(self, at_paper: Mapping[str, str]) -> Self:
         """At scale paper, this scale with the settings of a study's own paper, except where a user set the field."""
-        own = [f"{path}={text}" for path, text in at_paper.items() if path not in self.assigned]
-        if self.name != "paper" or not own:
+        assignments = [f"{path}={text}" for path, text in at_paper.items() if path not in self.assigned]
+        if self.name != "paper" or not assignments:
             return self
-        scale = dataclasses.replace(self, given={}).set(own)
+        scale = dataclasses.replace(self, given={}).set(assignments)
         tasks = dict(self.tasks)
         for task in scale.given.keys() - set(SETTINGS):
             tasks[task] = {**tasks.get(task, {}), **scale.given[task]}

@@ -54,8 +54,8 @@ def make(request: Request, machine: Machine) -> Search:
     Raises `BadInput` as `plan.make` does, and for a field that is both set and searched.
     """
     grid = request.scale.grid
-    for given in request.scale.given.values():
-        for name in given.keys() & grid.keys():
+    for settings in request.scale.given.values():
+        for name in settings.keys() & grid.keys():
             raise BadInput(f"--search chooses {name}, and --set sets it: leave one of the two out")
     tries: dict[str, list[tuple[Setting, Job, str]]] = {}
     only = tuple(dict.fromkeys(study.baseline for study in request.studies))

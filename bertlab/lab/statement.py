@@ -66,7 +66,7 @@ def untested(study: Study, claim: Claim, scale: Scale) -> str:
             return f"at no scale: {never}"
         if scale.name != "paper" or scale.assigned:
             return "at scale paper alone, on its text and data sets"
-    recipes = {each.name: sizes(study.recipe(each, scale.recipe)) for each in study.variants}
+    recipes = {variant.name: sizes(study.recipe(variant, scale.recipe)) for variant in study.variants}
     return claim.untestable(True, recipes)
 
 

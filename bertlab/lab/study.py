@@ -154,7 +154,7 @@ class Average(Checked, group="average "):
     @property
     def parts(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
         """Each measurement with its metrics; without any, its own metric counts."""
-        return tuple((each, ()) if isinstance(each, str) else (each[0], each[1:]) for each in self.of)
+        return tuple((part, ()) if isinstance(part, str) else (part[0], part[1:]) for part in self.of)
 
 
 Member = TypeVar("Member", Variant, Measurement)
@@ -203,8 +203,8 @@ class Study(Checked, group="study "):
         if self.name == ALL:
             raise BadInput(f"a study is named '{ALL}', which stands for all studies: give it another name")
         where = f"study '{self.name}'"
-        columns = [each.name for each in self.measurements] + [each.name for each in self.averages]
-        for what, names in (("variant", [each.name for each in self.variants]), ("measurement", columns)):
+        columns = [measurement.name for measurement in self.measurements] + [average.name for average in self.averages]
+        for what, names in (("variant", [variant.name for variant in self.variants]), ("measurement", columns)):
             if not names:
                 raise BadInput(f"{where} has no {what}s: add at least one")
             for name in names:
@@ -229,7 +229,7 @@ class Study(Checked, group="study "):
             if not measurement.milestones:
                 raise BadInput(f"measurement '{measurement.name}' of {where} has no milestones: give (100,)")
         for variant, measurement in itertools.product(self.variants, self.measurements):
-            kinds_given = [each.adaptation.kind for each in (variant, measurement) if each.adaptation is not None]
+            kinds_given = [side.adaptation.kind for side in (variant, measurement) if side.adaptation is not None]
             if len({*kinds_given}) > 1:
                 raise BadInput(
                     f"{where}: variant '{variant.name}' has the adaptation {kinds_given[0]} and measurement "
@@ -246,7 +246,7 @@ class Study(Checked, group="study "):
             raise BadInput(f"speeds of {where} are multiples of one variant's: give it, and no other, the speed 1")
         for variant_name, measured, *at in self.published:
             self._find("variant", variant_name, self.variants, "published: ")
-            if at or measured not in [each.name for each in self.averages]:
+            if at or measured not in [average.name for average in self.averages]:
                 self._find("measurement", measured, self.measurements, "published: ")
                 self._check_milestone("published", measured, *at)
         for claim in self.claims:
@@ -298,14 +298,14 @@ class Study(Checked, group="study "):
     @property
     def differences(self) -> list[tuple[str, str]]:
         """`unlike`, each as its measurement (empty for all) and its phrase."""
-        return [("", each) if isinstance(each, str) else each for each in self.unlike]
+        return [("", difference) if isinstance(difference, str) else difference for difference in self.unlike]
 
     def metrics(self, measurement: Measurement) -> list[str]:
         """The metric of a measurement, and those of it that averages need."""
-        found = [measurement.metric]
+        chosen = [measurement.metric]
         for name, metrics in itertools.chain.from_iterable(average.parts for average in self.averages):
-            found += metrics if name == measurement.name else ()
-        return list(dict.fromkeys(found))
+            chosen += metrics if name == measurement.name else ()
+        return list(dict.fromkeys(chosen))
 
     def figure(self, variant: str, measurement: str, milestone: int = 100) -> float | None:
         """The published value of a variant and a measurement at a milestone (per cent), if there is one."""
@@ -334,30 +334,34 @@ class Study(Checked, group="study "):
             arms_given: dict[str, Any] = {loss.kind: loss for loss in variant.objective or ()}
             arms_given |= {"tokenizer": variant.tokenizer, "model": variant.model, "optimizer": variant.optimizer}
             arms_given["inputs.format"] = variant.inputs and variant.inputs.format
-            for path, each in arms_given.items():
-                if each is not None:
-                    required = [one.name for one in dataclasses.fields(each) if default_of(one) is dataclasses.MISSING]
-                    default = type(each)(**{name: getattr(each, name) for name in required})
+            for path, component in arms_given.items():
+                if component is not None:
+                    required = [
+                        one.name for one in dataclasses.fields(component) if default_of(one) is dataclasses.MISSING
+                    ]
+                    default = type(component)(**{name: getattr(component, name) for name in required})
                     usual = leaves(default, f"{path}.") | usual
-        given = [(path, leaf) for variant in self.variants for path, leaf in variant.leaves().items()]
-        return {path for path, leaf in given if path not in usual or by_kind(leaf) != by_kind(usual[path])}
+        leaves_of_variants = [(path, leaf) for variant in self.variants for path, leaf in variant.leaves().items()]
+        return {path for path, leaf in leaves_of_variants if path not in usual or by_kind(leaf) != by_kind(usual[path])}
 
     def varied_adaptation(self) -> dict[type[Adaptation], set[str]]:
         """For each adaptation the fields in which the variants of this study differ."""
-        found: dict[type[Adaptation], set[str]] = {}
+        fields_of: dict[type[Adaptation], set[str]] = {}
         for variant in self.variants:
             if variant.adaptation is not None:
-                found.setdefault(type(variant.adaptation), set()).update(science(variant.adaptation).keys() - {"kind"})
-        return found
+                fields_of.setdefault(type(variant.adaptation), set()).update(
+                    science(variant.adaptation).keys() - {"kind"}
+                )
+        return fields_of
 
     def fixed(self) -> set[str]:
         """All dotted paths that `--set` cannot set, because the variants differ in them."""
-        found = self.varied | {path for variant in self.variants for path in variant.fields}
+        paths = self.varied | {path for variant in self.variants for path in variant.fields}
         if any(variant.size.embeddings != 1 for variant in self.variants):
-            found.add("model.embedding_size")  # or a variant with embeddings as wide as the model would have others
-        for each, fields in self.varied_adaptation().items():
-            found |= {f"{each.group(kind)}.{name}" for kind in kinds.KINDS.values() for name in fields}
-        return found
+            paths.add("model.embedding_size")  # or a variant with embeddings as wide as the model would have others
+        for adaptation, fields in self.varied_adaptation().items():
+            paths |= {f"{adaptation.group(kind)}.{name}" for kind in kinds.KINDS.values() for name in fields}
+        return paths
 
     def adaptation(
         self, variant: Variant, measurement: Measurement, scale: scales.Scale, kind: str, task: str
@@ -367,13 +371,13 @@ class Study(Checked, group="study "):
         The scale's setting, with the fields of the measurement that are not at their defaults, and over these the
         fields of the variant in which the variants differ.
         """
-        shared, own = measurement.adaptation, variant.adaptation
+        shared, of_variant = measurement.adaptation, variant.adaptation
         changes: dict[str, Any] = {}
         if shared is not None:
             changes |= {name: getattr(shared, name) for name in science(shared).keys() - {"kind"}}
-        if own is not None:
-            changes |= {name: getattr(own, name) for name in self.varied_adaptation()[type(own)]}
-        arm = type(own or shared or FineTuning())
+        if of_variant is not None:
+            changes |= {name: getattr(of_variant, name) for name in self.varied_adaptation()[type(of_variant)]}
+        arm = type(of_variant or shared or FineTuning())
         return dataclasses.replace(arm.at_scale(scale.finetuning(kind, task), scale.features), **changes)
 
     def check_set(self, paths: Iterable[str]) -> None:
@@ -394,11 +398,11 @@ class Study(Checked, group="study "):
 
     def recipe(self, variant: Variant, scale: Recipe) -> Recipe:
         """The scale's recipe with a variant's values of all fields that this study varies."""
-        if same := [made for of, base, made in self._recipes if of is variant and base == scale]:
+        if same := [recipe for of, base, recipe in self._recipes if of is variant and base == scale]:
             return same[0]
-        given = {path: leaf for path, leaf in variant.leaves().items() if path in self.varied}
+        changes = {path: leaf for path, leaf in variant.leaves().items() if path in self.varied}
         try:
-            recipe = put(scale, given)
+            recipe = put(scale, changes)
             model, schedule = recipe.model.scaled(variant.size), variant.relative.of(recipe.schedule)
             entries = round(variant.size.vocabulary * recipe.tokenizer.vocabulary)
             tokenizer = dataclasses.replace(recipe.tokenizer, vocabulary=entries)

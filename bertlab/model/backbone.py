@@ -72,16 +72,16 @@ class Backbone(nn.Module, ABC):
 
         Raises `BadInput` for what a decoder reads.
         """
-        if any(isinstance(place, Decoded) for place in places.values()):
+        if any(isinstance(read_at, Decoded) for read_at in places.values()):
             raise BadInput(f"{type(self).__name__} has no decoder, which a loss of the objective reads: leave it out")
         at = cast(Mapping[str, Tensor | None], places)
-        positions = [place for place in at.values() if place is not None]
+        positions = [chosen for chosen in at.values() if chosen is not None]
         first = len(positions) < len(at)
         if first:  # [CLS] is position 0
             positions = [embedded[INPUTS].new_zeros((len(embedded[INPUTS]), 1), dtype=torch.long), *positions]
         x = self.encode(embedded[INPUTS], lengths[INPUTS], torch.cat(positions, 1))  # (B, R, D)
         vectors, end = {}, int(first)
-        for name, place in at.items():
-            begin, end = end, end + (0 if place is None else place.shape[1])
-            vectors[name] = x[:, 0] if place is None else x[:, begin:end]
+        for name, read_at in at.items():
+            begin, end = end, end + (0 if read_at is None else read_at.shape[1])
+            vectors[name] = x[:, 0] if read_at is None else x[:, begin:end]
         return vectors

@@ -98,8 +98,8 @@ class SentencePair(Loss):
         The pairs are masked as in a masked LM's fixed evaluation. They do not depend on the loss of the training.
         """
         others = [task() for task in arms(SentencePair).values() if task.kind != self.kind]
-        found = [self._accuracy(task, recipe, corpus, size) for task in (self, *others)] if final else []
-        return [each for each in found if each is not None]
+        evaluations = [self._accuracy(task, recipe, corpus, size) for task in (self, *others)] if final else []
+        return [evaluation for evaluation in evaluations if evaluation is not None]
 
     def _accuracy(self, task: SentencePair, recipe: Recipe, corpus: TokenisedCorpus, size: int) -> Evaluation | None:
         """The accuracy of its head on pairs of `task`; None if no pair has a label."""
@@ -132,6 +132,6 @@ class SentencePair(Loss):
         """Each label is the one that its pair was drawn with; pairs without a label have none."""
         drawn, labels = sample.batch.format[self.labels], sample.batch.arrays[self.kind]["labels"]
         wrong = np.where(drawn < 0, labels >= 0, labels != drawn)
-        found = f"{(labels >= 0).mean():.2%} of the pairs have one"
+        share_text = f"{(labels >= 0).mean():.2%} of the pairs have one"
         expected = "those that the pairs were drawn with"
-        return [always(f"labels of {self.kind}", expected, wrong, sample.name, found)]
+        return [always(f"labels of {self.kind}", expected, wrong, sample.name, share_text)]

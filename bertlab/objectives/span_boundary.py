@@ -175,5 +175,5 @@ class SpanBoundary(Loss):
 
     def _masked(self, arrays: Mapping[str, Arrays]) -> Arrays:
         """The arrays of the masked LM before it, of those of all losses in their order."""
-        before, known = itertools.takewhile(lambda kind: kind != self.kind, arrays), arms(Loss)
-        return [arrays[kind] for kind in before if issubclass(known[kind], MaskedLM)][-1]
+        before, losses = itertools.takewhile(lambda kind: kind != self.kind, arrays), arms(Loss)
+        return [arrays[kind] for kind in before if issubclass(losses[kind], MaskedLM)][-1]

@@ -46,7 +46,7 @@ def equal(one: Run, other: Run) -> bool:
     """Whether two runs have the same arrays, in whichever files."""
 
     def content(run: Run) -> dict[str, tuple[Any, ...]]:
-        return {name: (each.dtype, each.shape, each.tobytes()) for name, each in read(run).items()}
+        return {name: (array.dtype, array.shape, array.tobytes()) for name, array in read(run).items()}
 
     return content(one) == content(other)
 

@@ -101,9 +101,9 @@ class Run:
 
     def file(self, name: str) -> Path:
         """A file that the manifest lists: in the directory of the run, or one that it shares with others."""
-        own = self.path / name
+        path = self.path / name
         shared = name == ANSWERS and not self.has(name)
-        return self.path.parents[1] / "answers" / f"{self.manifest()[name].sha256}.npz" if shared else own
+        return self.path.parents[1] / "answers" / f"{self.manifest()[name].sha256}.npz" if shared else path
 
     def metrics(self) -> list[dict[str, float | None]]:
         """Curves: the figures at each logged step, with its number as `step`, without times."""

@@ -188,17 +188,17 @@ class _Pairs:
         fills = rest >= need
         forms = whole + np.where(fills, need, rest), whole + np.where(fills, self.whole, rest)
         span = self._spans.draw(forms, (whole + 1, whole + self.whole), document, self._key, i[at])
-        place = self.sentences[span]
+        begin = self.sentences[span]
         end = self.sentences[self.documents[base.places_of(self.documents, span, "right")]]
-        filled = self.sentences[base.places_of(self.sentences, np.minimum(place + need, end))]
-        return place, np.where(fills, filled, end) - place
+        filled = self.sentences[base.places_of(self.sentences, np.minimum(begin + need, end))]
+        return begin, np.where(fills, filled, end) - begin
 
     def _back(self, i: Int64, document: Int64, size: Int64) -> tuple[Int64, Int64]:
         """The last `size` tokens of a longer sentence that ends another document: offsets and tokens."""
         other = self._lasts.draw((size + 1, size * 0 + self.whole + 1), (1, self.whole + 1), document, self._key, i)
-        begin, end = (self.sentences[self.documents[other + each]] for each in (0, 1))
-        place = np.maximum(end - size, begin)
-        return place, end - place
+        begin, end = (self.sentences[self.documents[other + side]] for side in (0, 1))
+        first = np.maximum(end - size, begin)
+        return first, end - first
 
 
 def _heads(cut: Int64, key: int, i: Int64) -> Int64:

@@ -60,30 +60,30 @@ class LinguisticSelection(RunSelection):
         assert text.marks is not None  # the recipe has had its corpus annotated
         begins, ends = batch.sequence_ids, batch.sequence_ids + batch.lengths
         pieces = [text.marks[low:high] for low, high in zip(begins, ends, strict=True)]
-        return {f"of the sequences have {self.spans}": [bool(marks_of(self.span, each).any()) for each in pieces]}
+        return {f"of the sequences have {self.spans}": [bool(marks_of(self.span, piece).any()) for piece in pieces]}
 
     def audit(self, sample: Sample, chosen: Bool) -> list[Check]:
         """Where there are spans enough, half of the chosen tokens or more are of spans chosen whole."""
         # Spans are known where the place in the text is: not of another document's segments.
         traced, marks = sample.traced, sample.corpus.train.marks
-        known = traced.agrees & ~sample.random & ((traced.places >= 0) == sample.ordinary).all(axis=1)
-        ordinary, starts = sample.ordinary[known], sample.word_starts[known]
+        traceable = traced.agrees & ~sample.random & ((traced.places >= 0) == sample.ordinary).all(axis=1)
+        ordinary, starts = sample.ordinary[traceable], sample.word_starts[traceable]
         opens = ordinary & ~np.roll(ordinary, 1, axis=1)
         assert marks is not None  # the recipe has had its corpus annotated
-        owner, first = _spans(marks_of(self.span, marks[traced.places[known][starts]]), opens[starts])
+        owner, first = _spans(marks_of(self.span, marks[traced.places[traceable][starts]]), opens[starts])
         owner = owner[np.cumsum(starts[ordinary]) - 1]  # of each token
         size = np.bincount(owner + 1, minlength=len(first) + 1)[1:]
-        whole = size == np.bincount(owner + 1, chosen[known][ordinary], len(first) + 1)[1:]
-        sequence, counts = np.nonzero(starts)[0][first], chosen[known].sum(axis=1)
+        whole = size == np.bincount(owner + 1, chosen[traceable][ordinary], len(first) + 1)[1:]
+        sequence, counts = np.nonzero(starts)[0][first], chosen[traceable].sum(axis=1)
         short = 2 * size <= counts[sequence]
         enough = 2 * np.bincount(sequence, size * short, len(counts)) >= counts
-        found = np.bincount(sequence, size * whole, len(counts))[enough]
-        excess, drawn = found - counts[enough] / 2, f"{int(enough.sum()):,} sequences with enough"
+        covered = np.bincount(sequence, size * whole, len(counts))[enough]
+        excess, drawn = covered - counts[enough] / 2, f"{int(enough.sum()):,} sequences with enough"
         figure, expected = f"tokens of whole {self.spans}", "half of the chosen, or more"
         if len(excess) < _FEWEST:
             return [*super().audit(sample, chosen), Check(figure, "", expected, f"too few, {drawn}", None)]
         holds = bool(excess.mean() + _DEVIATIONS * excess.std() / np.sqrt(len(excess)) >= 0)
-        share = found.sum() / counts[enough].sum()
+        share = covered.sum() / counts[enough].sum()
         return [*super().audit(sample, chosen), Check(figure, f"{share:.2%}", expected, drawn, holds)]
 
 

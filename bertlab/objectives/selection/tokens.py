@@ -46,5 +46,5 @@ class Tokens(Selection):
         sizes, counts, others = sample.sizes[which], chosen.sum(axis=1), later.sum(axis=1)
         expected = counts * others / sizes
         variance = expected * (1 - others / sizes) * (sizes - counts) / np.maximum(sizes - 1, 1)
-        found, drawn = float((chosen & later).sum()), int(counts.sum())
-        return [total(figure, found, float(expected.sum()), float(variance.sum()), float(drawn), drawn)]
+        repeated, drawn = float((chosen & later).sum()), int(counts.sum())
+        return [total(figure, repeated, float(expected.sum()), float(variance.sum()), float(drawn), drawn)]

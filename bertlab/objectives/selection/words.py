@@ -147,8 +147,8 @@ class WordSelection(Selection):
         cut = same_word & chosen[:, :-1] & ~chosen[:, 1:]
         headless = same_word & ~chosen[:, :-1] & chosen[:, 1:]
         wrong = headless.any(axis=1) | (cut.sum(axis=1) > 1)
-        found = f"{cut.sum():,} words in part"
-        return [always("chosen words", "whole, but for one a sequence", wrong, sample.name, found)]
+        count_text = f"{cut.sum():,} words in part"
+        return [always("chosen words", "whole, but for one a sequence", wrong, sample.name, count_text)]
 
 
 def _until_full(sizes: Int32, budget: Int32) -> Int32:
