@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.report import export
+from bertlab.store import records
 from bertlab.store.forms import load, to_json
 from bertlab.store.record import Record
 from bertlab.store.runs import Store
@@ -68,7 +69,7 @@ def multiply(small: Store, root: Path, runs: int) -> int:
                     (target / name).write_bytes(run.content(name))
             (target / "manifest.json").write_text(json.dumps(facts))
     request = record["requests"][0] | {"seeds": [*range(seeds)]}
-    Store(root).write_record("large", load(Record, {**record, "requests": [request], "rows": rows, "cells": cells}))
+    records.write(root, "large", load(Record, {**record, "requests": [request], "rows": rows, "cells": cells}))
     return seeds * len(finished)
 
 

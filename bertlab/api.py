@@ -18,6 +18,7 @@ from bertlab.execution import environment
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus, Recipe
+from bertlab.store import lookup
 from bertlab.store.files import read_json, real
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
@@ -103,7 +104,7 @@ def open_run(store: str | Path, name: str, *, study: str | Path = "") -> Pretrai
     from bertlab.lab import own_parts
     from bertlab.training.finetuning import open_pretrained
 
-    run = Store(Path(store)).match(name, lambda candidate: candidate.holds_model)
+    run = lookup.find(Store(Path(store)), name, lambda candidate: candidate.holds_model)
     run.verify()
     own_parts.define(run, str(study), "study=")
     return open_pretrained(run.path)

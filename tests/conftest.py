@@ -193,7 +193,7 @@ def at_work():
 
     def find(runs):
         store = Store(runs)
-        claims = {run_id: store.progress(run_id) for kind, run_id, active in store.unfinished() if active}
+        claims = {run_id: store.locks.progress(run_id) for kind, run_id, active in store.unfinished() if active}
         return {run_id: at.pid for run_id, at in claims.items() if at is not None and at.stage == "pre-training"}
 
     return find

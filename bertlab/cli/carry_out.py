@@ -27,6 +27,7 @@ from bertlab.lab.statement import timed_notes
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, signals_as_flags
+from bertlab.store.lookup import addresses_of
 from bertlab.store.runs import Store
 from bertlab.wording import count, duration, flops, listed, megabytes
 
@@ -179,12 +180,12 @@ def carry_out(
         if retry:
             for job in pending:
                 store.clear_failure(job.id)
-        with signals_as_flags(), store.reserved(used), Live(eta) as live:
+        with signals_as_flags(), store.locks.reserved(used), Live(eta) as live:
 
             def begin_training() -> None:
                 tell(*texts.prepared(pending, store))
                 on_training()  # keeps records, from which the addresses follow
-                live.addresses = store.addresses()
+                live.addresses = addresses_of(store)
 
             lost = execute(jobs, store, machine, live, begin_training)
     except (BadInput, Interrupted):
@@ -194,7 +195,7 @@ def carry_out(
     if lost:
         have = "has" if len(lost) == 1 else "have"
         complain(f"{len(lost)} of {len(jobs)} jobs {have} no result (see `bertlab runs{in_store(store.root)}`):")
-        known = live.addresses or store.addresses()  # no training began if all that is left diverged before
+        known = live.addresses or addresses_of(store)  # no training began if all that is left diverged before
     for job in lost:
         complain(f"  {title(job, known)}: {reason(job, store)}")
         if debugging() and (failure := store.failure(job.id)):

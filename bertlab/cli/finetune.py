@@ -36,6 +36,7 @@ def finetune(
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.recipe.ranges import arm
     from bertlab.store.config import write_run_config
+    from bertlab.store.lookup import ids_of_studies
     from bertlab.store.runs import Store
     from bertlab.tasks import catalog, kinds
 
@@ -63,7 +64,7 @@ def finetune(
     given = {"task": task, "from": from_, "adaptation": adaptation, "scale": options.scale, "set": options.set_}
     given |= {"substitute": options.substitute, "intermediate-task": options.intermediate_task}
     seeds = {"finetune-seeds": options.finetune_seeds, "data": places.data}
-    studied = store.of_studies()  # whose commands are beside their records
+    studied = ids_of_studies(store)  # whose commands are beside their records
     for run in found:
         if run.id not in studied:
             write_run_config(run.path, "finetune", given | seeds)

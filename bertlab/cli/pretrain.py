@@ -30,6 +30,7 @@ def pretrain(
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.store import addresses
     from bertlab.store.config import write_run_config
+    from bertlab.store.lookup import addresses_of, ids_of_studies
     from bertlab.store.run import Run
     from bertlab.store.runs import Store
 
@@ -51,7 +52,7 @@ def pretrain(
     def check_name(finished: Run | None) -> None:
         """Raises `BadInput` if the run is finished under another name: the name of its directory never changes."""
         if finished is not None and name and finished.label != label:
-            known = addresses.shown(finished.label, store.addresses().get(finished.id, ()))
+            known = addresses.shown(finished.label, addresses_of(store).get(finished.id, ()))
             raise BadInput(f"--name {name}: this pre-training is finished, as {known} ({finished.id}): use that name")
 
     if taken := [run for run in store.runs() if name and run.label == label and run.id != job.id]:
@@ -70,7 +71,7 @@ def pretrain(
     assert run is not None
     check_name(run)  # another command may have finished it meanwhile
     given = {"scale": options.scale, "set": options.set_, "corpus": options.corpus, "vocab": options.vocab}
-    if run.id not in store.of_studies():  # whose commands are beside their records
+    if run.id not in ids_of_studies(store):  # whose commands are beside their records
         write_run_config(run.path, "pretrain", {**given, "data": options.data, "seed": seed, "name": name})
     if json:
         print_json({"id": run.id, "path": str(run.path), **run.read("result.json", dict)})

@@ -36,7 +36,7 @@ def runs(
 
     Example: bertlab runs --study masking
     """
-    from bertlab.store import addresses
+    from bertlab.store import addresses, lookup
     from bertlab.store.prune import prune as pruned
     from bertlab.store.runs import Store
 
@@ -46,9 +46,9 @@ def runs(
     if study and prune:
         raise BadInput("--study: --prune removes runs of no study, so leave one out")
     if remove:
-        chosen = list(dict.fromkeys(store.match(name, to_remove=True) for name in remove))
-        with store.exclusive():
-            reserved = store.reserved_ids()
+        chosen = list(dict.fromkeys(lookup.find(store, name, to_remove=True) for name in remove))
+        with store.locks.exclusive():
+            reserved = store.locks.reserved_ids()
             for run in chosen:
                 if run.id in reserved:
                     raise BadInput(f"--remove: a running command needs {run.label}: wait until it ends, or stop it")
@@ -111,7 +111,7 @@ def _unfinished(store: "Store", kind: str, run_id: str, active: bool) -> Row:
         stated = read_json(path / "recipe.json", RunFile)
     status, reason = "interrupted", "the same command resumes it"
     if active:
-        status, reason, at = "running", "", store.progress(run_id)
+        status, reason, at = "running", "", store.locks.progress(run_id)
         if at is not None and at.total:
             reason = f"{at.done:,}/{at.total:,} {at.stage}, process {at.pid} on {at.host}"
     return run_id, kind, stated.label, status, reason, str(path), stated.science

@@ -68,7 +68,7 @@ class Engine:
 
     def report(self, job: Job, progress: Progress) -> None:
         """Calls `progress` with the last figures that the process of a running job recorded."""
-        at = self.store.progress(job.id)
+        at = self.store.locks.progress(job.id)
         if at is not None and at.total:
             progress(at.done, at.total, at.stage, **at.figures)
 
@@ -93,7 +93,7 @@ def attempt(
     """
     began = time.monotonic()
     try:
-        with writing(store.root), store.locked(job.id) as lock:
+        with writing(store.root), store.locks.run(job.id) as lock:
             if lock is None:
                 return Ended("locked")
             if store.get(job.id) is not None:

@@ -54,7 +54,7 @@ def train(
         stop_if_asked()
         # In another thread, where Ray Train does not replace the signal handlers.
         with ThreadPoolExecutor(1) as thread:
-            result, failures = thread.submit(_fit, process, machine, devices, store.scratch, waits).result()
+            result, failures = thread.submit(_fit, process, machine, devices, store.locks.scratch, waits).result()
         if not failures:
             return result
         for error in failures:
@@ -133,7 +133,7 @@ def _process(
     context = get_context()
     group = ProcessGroup(context.get_world_rank(), context.get_world_size())
     strategy = RayDDPStrategy(cluster_environment=RayLightningEnvironment(), **REDUCTION)
-    holds = store.locked_by_group(job.id) if group.first else nullcontext()
+    holds = store.locks.group(job.id) if group.first else nullcontext()
     with listening(), writing(store.root), holds:
         if group.first:  # the command may run on a machine that has no GPU
             record = files.read_json(work / "environment.json", dict[str, Any])

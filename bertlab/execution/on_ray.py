@@ -172,7 +172,7 @@ def workers(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Wor
         for kind, option, needed in (("GPU", "--gpus", machine.gpus), ("CPU", "--workers", machine.workers)):
             if machine.cluster and needed > (available := there.get(kind, 0)):
                 raise BadInput(f"{option} is {needed}: the cluster at '{machine.cluster}' has {available:.0f}")
-        flag, devices = store.scratch / store.own_name("stop"), devices_per_run(machine, jobs)
+        flag, devices = store.locks.scratch / store.locks.new_name("stop"), devices_per_run(machine, jobs)
         engine = Workers(ray, store, machine, devices, flag, next((job.code for job in jobs), None))
         engine.hire(min(machine.devices, len(jobs) * devices))
         try:

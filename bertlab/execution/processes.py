@@ -157,7 +157,7 @@ def _environment(variables: Mapping[str, str]) -> Iterator[None]:
 def processes(store: Store, machine: Machine, jobs: Sequence[Job]) -> Iterator[Processes]:
     """Workers on the cores or the GPUs of this machine, for `jobs`; ends everything that it started."""
     store = Store(store.root.resolve())  # a study file may change the current directory
-    flag = store.scratch / store.own_name("stop")
+    flag = store.locks.scratch / store.locks.new_name("stop")
     engine = Processes(store, machine, flag, next((job.code for job in jobs), None))
     try:
         for _ in range(min(machine.devices, len(jobs))):

@@ -114,7 +114,7 @@ class Scheduler:
                 held = next((job for job in self.todo.values() if self._is_held(job)), None)
                 if held and held.id not in warned and time.monotonic() - busy > locks.SECONDS_OF_SILENCE:
                     warned.add(held.id)
-                    holder = self.store.holder(held.id)  # it may be stopped, or on another machine
+                    holder = self.store.locks.holder(held.id)  # it may be stopped, or on another machine
                     warn(f"waiting for {holder}, which works on run {held.id} ({label(held.label)})")
                 time.sleep(SECONDS_BETWEEN_LOOKS)  # other commands run the remaining jobs, or devices are not ready
 
@@ -123,7 +123,7 @@ class Scheduler:
         free = engine.free()
         for job in self.todo.values() if free else ():
             fits = chosen(job) and engine.devices(job) <= free
-            if fits and self._has_needs(job) and not self.store.is_locked(job.id):
+            if fits and self._has_needs(job) and not self.store.locks.has(job.id):
                 return job
         return None
 
@@ -132,7 +132,7 @@ class Scheduler:
 
     def _is_held(self, job: Job) -> bool:
         """Whether another command works on a job that could run here."""
-        return self._has_needs(job) and self.store.is_locked(job.id)
+        return self._has_needs(job) and self.store.locks.has(job.id)
 
     def _has_diverged(self, run_id: str) -> bool:
         failure = self.store.failure(run_id)

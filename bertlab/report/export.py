@@ -15,7 +15,7 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
-from bertlab.store import archive, predictions, union
+from bertlab.store import archive, lookup, predictions, union
 from bertlab.store.addenda import floor_key
 from bertlab.store.forms import to_json
 from bertlab.store.run import ANSWERS, Run
@@ -31,7 +31,7 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "", licenc
 
     `study` is the file that defines parts of it, see `own_parts`; `licence` is for the card.
     """
-    run = store.match(name, lambda run: run.holds_model)
+    run = lookup.find(store, name, lambda run: run.holds_model)
     run.verify()
     own_parts.define(run, study, own_parts.OPTION)
     from bertlab.model.interop import huggingface

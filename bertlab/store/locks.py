@@ -6,20 +6,23 @@ The lock is not its file, which may remain. It works on network file systems tha
 import fcntl
 import json
 import os
+import secrets
 import socket
 import stat
 import time
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any
 
-from bertlab.errors import BadInput
-from bertlab.progress import Progress
+from bertlab.errors import BadInput, RunFailed, warn, writing
+from bertlab.progress import Progress, stop_if_asked
 from bertlab.store.files import content
 from bertlab.store.forms import Count, Id, load, to_json
+from bertlab.store.writes import below, folder
 
+SECONDS_BETWEEN_LOOKS = 0.5
 SECONDS_BETWEEN_RECORDS = 0.4
 WIDTH = 1024
 """Of a record in characters, padded with spaces; long names make it longer."""
@@ -105,6 +108,84 @@ def holder(path: Path) -> str:
     if (lock := record(path)) is None:
         return "another process"
     return f"process {lock.pid} on {lock.host} since {time.strftime('%H:%M:%S', time.localtime(lock.since))}"
+
+
+class StoreLocks:
+    """The locks of a store: on runs that are worked on, on runs that commands need, and on the store itself."""
+
+    def __init__(self, root: Path) -> None:
+        self.root, self.scratch = root, root / ".locks"
+        """`scratch` is the directory of locks and of temporary files of commands."""
+
+    @contextmanager
+    def run(self, run_id: str) -> Iterator[Lock | None]:
+        """Holds the lock on a run; yields `None` if another process works on it."""
+        with locked(self._file(run_id)) as lock:
+            if lock is not None and is_locked(self.scratch / f"{run_id}.group"):  # it outlived its command
+                lock = None
+            yield lock
+
+    @contextmanager
+    def group(self, run_id: str) -> Iterator[None]:
+        """Holds a second lock on a run, for the process of a group that writes. Raises `RunFailed` if it is held."""
+        with locked(self.scratch / f"{run_id}.group") as lock:
+            if lock is None:
+                raise RunFailed(f"another process writes run {run_id}")
+            yield
+
+    @contextmanager
+    def exclusive(self) -> Iterator[None]:
+        """Within it no other command joins records, removes runs or reserves them; waits for such commands to end."""
+        path, began = self._file("store"), time.monotonic()
+        while True:
+            with locked(path) as lock:
+                if lock is not None:
+                    yield
+                    return
+            stop_if_asked()
+            if time.monotonic() - began > SECONDS_OF_SILENCE:
+                warn(f"waiting for {holder(path)}, which changes store '{self.root}'")
+            time.sleep(SECONDS_BETWEEN_LOOKS)
+
+    @contextmanager
+    def reserved(self, run_ids: Iterable[str]) -> Iterator[None]:
+        """Within it no other command removes these runs, finished or not yet begun."""
+        with ExitStack() as stack:
+            with self.exclusive():
+                path = self._file(self.new_name("asks"))
+                stack.callback(path.unlink, missing_ok=True)
+                stack.enter_context(locked(path, ids=sorted(run_ids)))
+            yield
+
+    def reserved_ids(self) -> set[str]:
+        """Ids of the runs that running commands need."""
+        holders = filter(None, map(record, filter(is_locked, self.scratch.glob("asks.*"))))
+        return {run_id for command in holders for run_id in command.ids}
+
+    def has(self, run_id: str) -> bool:
+        """Whether a process works on a run now."""
+        return is_locked(self.scratch / run_id)
+
+    def holder(self, run_id: str) -> str:
+        """The process that works on a run, for messages."""
+        return holder(self.scratch / run_id)
+
+    def progress(self, run_id: str) -> Holder | None:
+        """The last progress that the process working on a run recorded; None if there is none."""
+        return record(self.scratch / run_id)
+
+    @staticmethod
+    def new_name(prefix: str) -> str:
+        """A new file name that contains this machine and process."""
+        return f"{prefix}.{socket.gethostname()}.{os.getpid()}.{secrets.token_hex(4)}"
+
+    def _file(self, name: str) -> Path:
+        """The file of a lock, created if it is missing."""
+        folder(self.root, ".locks")
+        path = below(self.root, f".locks/{name}")
+        with writing(path.parent):
+            path.touch()
+        return path
 
 
 def _opened(path: Path, flags: int) -> IO[bytes]:

@@ -168,8 +168,8 @@ def merge(
     for file in (*files, *(f"studies/{name}{end}" for name in names for end in ("", ".json", ".toml"))):
         below(into, file)  # before anything is written
     target.prepare()
-    with target.reserved(run.id for run in joined.runs()):
-        held = target.ids()  # once: each copy changes the folder, whose listing takes as long as it is
+    with target.locks.reserved(run.id for run in joined.runs()):
+        held = target.listing.ids()  # once: each copy changes the folder, whose listing takes as long as it is
         for number, run in enumerate(new):
             progress(number, len(new))
             _copy(run, target, run.id in held)
@@ -186,7 +186,7 @@ def _copy(run: Run, target: Store, held: bool) -> None:
     """Copies a run, whole or not at all, in place of a copy with fewer files, which the target may have if `held`."""
     folder = target.root / run.kind
     beside, final = f"{run.kind}/.{run.id}.merged", f"{run.kind}/{run.path.name}"
-    with target.locked(run.id) as lock, writing(folder):
+    with target.locks.run(run.id) as lock, writing(folder):
         if lock is None:
             raise BadInput(f"another command works on run {run.id} in '{target.root}': merge again when it has ended")
         remove(target.root, beside)

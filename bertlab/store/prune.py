@@ -12,8 +12,8 @@ def prune(store: Store) -> tuple[int, int]:
     Returns the numbers of removed finished and unfinished runs. Waits for commands that change records or prune. Raises
     `BadInput` if a record cannot be read, because the runs that it needs are then unknown.
     """
-    with store.exclusive():
-        runs, needed = store.runs(), store.reserved_ids()
+    with store.locks.exclusive():
+        runs, needed = store.runs(), store.locks.reserved_ids()
         for record in store.records().values():
             needed |= addresses.run_ids(record)
         made_from = {run.id: {value for value in run.science().values() if is_id(value)} for run in runs}
@@ -21,23 +21,23 @@ def prune(store: Store) -> tuple[int, int]:
             needed |= more
         unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]
         store.remove(unneeded)
-        folders = [store.root / kind for kind in store.kinds()]
+        folders = [store.root / kind for kind in store.listing.kinds()]
         remains = [path for folder in folders for path in folder.glob(".*.damaged")]
         copies = [path for folder in folders for path in folder.glob(".*.merged")]  # a merge may be at work
-        remains += [path for path in copies if not store.is_locked(path.name[1:].removesuffix(".merged"))]
+        remains += [path for path in copies if not store.locks.has(path.name[1:].removesuffix(".merged"))]
         remains += [run.path / CHECKPOINT for run in store.runs() if run.has(CHECKPOINT) and not run.path.is_symlink()]
         unfinished = store.unfinished()
         if not any(active for _, _, active in unfinished):  # else a group may still use them
-            remains += store.scratch.glob("group.*")
+            remains += store.locks.scratch.glob("group.*")
         for path in remains:
             remove(store.root, path.relative_to(store.root).as_posix())
-        for path in store.scratch.glob("asks.*"):
+        for path in store.locks.scratch.glob("asks.*"):
             if not locks.is_locked(path):
                 remove(store.root, f".locks/{path.name}")
         discarded = 0
         for kind, run_id, _ in unfinished:
             if run_id not in needed:
-                with store.locked(run_id) as lock:
+                with store.locks.run(run_id) as lock:
                     if lock is not None:
                         store.discard(kind, run_id)
                         discarded += 1

@@ -20,6 +20,7 @@ from bertlab.recipe.identity import canonical
 from bertlab.store.config import write_configs
 from bertlab.store.forms import to_json
 from bertlab.store.record import AblateRequest, Definition, Record, Row, Value
+from bertlab.store.records import write as write_record
 from bertlab.store.runs import Store
 
 
@@ -28,10 +29,10 @@ def keep(store: Store, records: Iterable[Record]) -> list[Record]:
 
     Writes each record and, beside it, the files that repeat its commands, with the study file (see `store/config.py`).
     """
-    with store.exclusive():
+    with store.locks.exclusive():
         after, names = joined(store, [*records])
         for name in names:
-            store.write_record(name, after[name])
+            write_record(store.root, name, after[name])
             write_commands(store.root, name, after[name])
     return [after[name] for name in names]
 

@@ -7,7 +7,7 @@ import pytest
 
 import small_record
 from bertlab.errors import BadInput
-from bertlab.store import addresses
+from bertlab.store import addresses, lookup
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
 
@@ -64,10 +64,10 @@ def test_a_name_of_several_runs_is_answered_with_their_names(tmp_path, monkeypat
         records[scale] = record("nsp", scale, shared=run_id)
     monkeypatch.setattr(Store, "records", lambda self, needed: records)
     with pytest.raises(BadInput, match=r"may be nsp@micro/BERT/0 or nsp@tiny/BERT/0: give one of these"):
-        store.match("nsp/BERT/0")
-    assert store.match("nsp@tiny/BERT/0").id == "a2" + 14 * "0"
+        lookup.find(store, "nsp/BERT/0")
+    assert lookup.find(store, "nsp@tiny/BERT/0").id == "a2" + 14 * "0"
     with pytest.raises(BadInput, match="may be nsp@micro/BERT/0 or nsp@tiny/BERT/0"):
-        store.match("a")
+        lookup.find(store, "a")
 
 
 def test_what_is_listed_is_accepted(call, finished, capsys):
@@ -78,8 +78,8 @@ def test_what_is_listed_is_accepted(call, finished, capsys):
     store = Store(finished)
     for run in listed:
         names = [*run["addresses"], run["label"], run["id"]]
-        assert {store.match(name).id for name in names} == {run["id"]}
-        assert {store.match(name, to_remove=True).id for name in names} == {run["id"]}
+        assert {lookup.find(store, name).id for name in names} == {run["id"]}
+        assert {lookup.find(store, name, to_remove=True).id for name in names} == {run["id"]}
         assert len(run["addresses"]) == (run["kind"] != "corpus")
     assert call("runs", "--runs", finished) == 0
     table = capsys.readouterr().out
@@ -87,13 +87,13 @@ def test_what_is_listed_is_accepted(call, finished, capsys):
     assert call("runs", "--study", "markings", "--runs", finished) == 2
     assert "did you mean 'masking'?" in capsys.readouterr().err
     with pytest.raises(BadInput, match="no finished run"):
-        store.match("masking/80/10/10/1")
+        lookup.find(store, "masking/80/10/10/1")
 
 
 def test_what_a_running_command_needs_is_not_removed(call, finished, capsys):
     store = Store(finished)
-    run = store.match("masking/80/10/10/0")
-    with store.reserved([run.id]):
+    run = lookup.find(store, "masking/80/10/10/0")
+    with store.locks.reserved([run.id]):
         assert call("runs", "--runs", finished, "--remove", run.id) == 2
     assert "--remove: a running command needs masking-80-10-10-seed0: wait until it ends" in capsys.readouterr().err
     assert store.get(run.id) == run
@@ -112,7 +112,7 @@ def test_a_failed_run_is_named_by_its_address(call, smoke, finished, tmp_path, m
     from bertlab.lab import jobs
 
     store = Store(shutil.copytree(finished, tmp_path / "runs"))
-    store.remove([store.match("masking/0/0/100/0/NER feature-based")])
+    store.remove([lookup.find(store, "masking/0/0/100/0/NER feature-based")])
 
     def broken(self, *arguments):
         raise RuntimeError("a broken part")
@@ -128,7 +128,7 @@ def test_a_pre_training_has_the_name_that_it_is_given(call, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert f"`bertlab finetune --from my-model --task mnli --scale smoke --runs {tmp_path}`" in printed
     assert f"`bertlab fill-mask my-model TEXT --runs {tmp_path}`" in printed
-    run = Store(tmp_path).match("My model")
+    run = lookup.find(Store(tmp_path), "My model")
     assert (run.kind, run.label) == ("pretrain", "my-model")
     assert call("pretrain", "--config", run.path / "config.toml", "--runs", tmp_path, "--threads", "1") == 0
     assert [each.id for each in Store(tmp_path).runs() if each.kind == "pretrain"] == [run.id]
@@ -145,7 +145,7 @@ def test_a_pre_training_has_the_name_that_it_is_given(call, tmp_path, capsys):
 
 def test_the_pre_training_of_a_study_gets_no_second_name(call, tmp_path, finished, capsys):
     runs = shutil.copytree(finished, tmp_path / "runs")
-    run = Store(runs).match("masking/80/10/10/0")
+    run = lookup.find(Store(runs), "masking/80/10/10/0")
     command = ("pretrain", "--scale", "smoke", "--threads", "1", "--precision", "fp32", "--runs", runs)
     assert call(*command, "--name", "mine") == 2
     assert f"is finished, as masking/80/10/10/0 ({run.id})" in capsys.readouterr().err

@@ -18,6 +18,7 @@ from bertlab.report.statistics.effects import effect
 from bertlab.report.verdicts import Pair, Trial, verdicts
 from bertlab.rounds.budget import Budget
 from bertlab.rounds.rounds import Rounds, State, _entries, standing, still_open, unbegun
+from bertlab.store import records
 from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
 from bertlab.tasks.metrics import Mean
@@ -128,7 +129,7 @@ def test_a_dry_run_looks_and_keeps_nothing(call, command, ended, tmp_path):
     runs = shutil.copytree(ended, tmp_path / "runs")
     store = Store(runs)
     ((name, kept),) = store.records().items()
-    store.write_record(name, dataclasses.replace(kept, sequential=None))
+    records.write(store.root, name, dataclasses.replace(kept, sequential=None))
     assert call(*command, "--runs", runs, "--budget", "11runs", "--dry-run") == 0
     assert "sequential" not in record(runs)
 

@@ -17,7 +17,7 @@ from bertlab.cli.main import app
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, shipped, studies
 from bertlab.machine import Machine
-from bertlab.store.runs import Store
+from bertlab.store import records
 from small_record import record, row, value
 
 PROGRAM = "from bertlab.cli.main import main; main()"
@@ -130,7 +130,7 @@ def test_runs_are_completed_from_the_store(completed, tmp_path):
     assert completed("runs", "--runs", "store", "--remove", "b") == [measured, trained]
     assert completed("runs", "--runs", "store", "--remove", "own") == ["own-a-mnli", "own-a-seed0"]
     values = (value(trained, measured, variant="A b", measurement="MNLI"),)
-    Store(tmp_path / "store").write_record("own", record("own", rows=(row("A b", trained),), cells=values))
+    records.write(tmp_path / "store", "own", record("own", rows=(row("A b", trained),), cells=values))
     assert completed("export", "--runs", "store", "own") == ["own/A\\ b/0", "own-a-seed0"]
     found = completed("runs", "--runs", "store", "--remove", "own/")
     assert found == ["own/A\\ b/0", "own/A\\ b/0/MNLI"]

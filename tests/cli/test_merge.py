@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from bertlab.errors import RunFailed
-from bertlab.store import archive
+from bertlab.store import archive, records
 from bertlab.store.config import write_configs
 from bertlab.store.files import digest, read_json
 from bertlab.store.merge import Joined
@@ -277,7 +277,7 @@ def test_stores_that_do_not_go_together(call, halves, tmp_path, kind, capsys):
         shutil.copytree(halves[1], other)
         ((name, record),) = Store(other).records().items()
         definition = dataclasses.replace(record.definition, variants={**record.definition.variants, "b": {"name": "b"}})
-        Store(other).write_record(name, dataclasses.replace(record, definition=definition))
+        records.write(other, name, dataclasses.replace(record, definition=definition))
     elif kind != "nowhere":
         other.mkdir()
     if kind == "into":

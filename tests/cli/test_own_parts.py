@@ -12,6 +12,7 @@ import pytest
 import bertlab
 from bertlab.errors import BadInput
 from bertlab.report.gather import gather_all
+from bertlab.store import lookup
 from bertlab.store.runs import Store
 
 ROOT = Path(__file__).parents[2]
@@ -159,7 +160,7 @@ def copy_of(runs):
 def test_a_part_that_is_not_defined_is_named_with_the_copy_of_its_file(runs, call, tmp_path, capsys):
     with pytest.raises(BadInput) as raised:
         bertlab.open_run(runs, "lengths/length/0")
-    run = Store(runs).match("lengths/length/0")
+    run = lookup.find(Store(runs), "lengths/length/0")
     cause = f"unknown loss 'own_lm': run {run.id} was trained with the code of a study file: "
     assert str(raised.value) == f"{cause}read its copy and run it with study='{copy_of(runs)}'"
     for command in (("export", "lengths/length/0", tmp_path / "out"), ("fill-mask", "lengths/length/0", "a [MASK]")):

@@ -198,9 +198,9 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
     first, second = (job for job in jobs if isinstance(job, Pretraining))
     engine = Engine(store)
     carried_out(jobs[:1], store, engine)
-    with store.locked(first.id) as lock:
+    with store.locks.run(first.id) as lock:
         lock(7, 20, "pre-training", loss=2.5)
-        at = store.progress(first.id)
+        at = store.locks.progress(first.id)
         assert (at.done, at.total, at.stage, at.figures) == (7, 20, "pre-training", {"loss": 2.5})
         remaining = Scheduler(jobs, store, Watching())
         begun = []
@@ -213,7 +213,7 @@ def test_a_run_that_another_command_works_on_is_waited_for_behind_the_others(job
                 remaining._end(each, how)
         assert begun[0] is second
         assert first not in begun
-    assert store.progress(first.id) is None
+    assert store.locks.progress(first.id) is None
     remaining.carry_out(engine)
     assert remaining.lost == []
 
@@ -226,7 +226,7 @@ def test_who_is_waited_for_is_said_once(jobs, store, monkeypatch, capsys, until)
     held = threading.Event()
 
     def hold():
-        with store.locked(first.id) as lock:
+        with store.locks.run(first.id) as lock:
             lock(7, 20, "pre-training")
             held.set()
             until(lambda: errors._warned)

@@ -12,7 +12,7 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.report import export
-from bertlab.store import archive
+from bertlab.store import archive, lookup, records
 from bertlab.store.merge import merge
 from bertlab.store.runs import Store
 
@@ -51,7 +51,7 @@ def test_a_run_reads_alike_in_an_archive_and_in_folders(exported, folders, finis
         assert {name: run.content(name) for name in run.manifest()} == {
             name: plain.get(run.id).content(name) for name in run.manifest()
         }
-        assert archived.match(f"{run.id[:12]}") == archived.match(str(run.path)) == run
+        assert lookup.find(archived, f"{run.id[:12]}") == lookup.find(archived, str(run.path)) == run
         assert (run.bare, run.root) == (True, exported)
     assert archived.get("f" * 16) is None
 
@@ -94,7 +94,7 @@ def test_a_folder_counts_in_place_of_an_archived_run_and_a_file_in_place_of_a_re
     assert [item.id for item in store.runs()] == [run.id, *(item.id for item in others)]
     assert store.get(run.id).path.parents[1].name == archive.FILE
     ((name, record),) = store.records().items()
-    store.write_record(name, dataclasses.replace(record, question="newer?"))
+    records.write(store.root, name, dataclasses.replace(record, question="newer?"))
     assert [item.question for item in store.records().values()] == ["newer?"]
 
 

@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from bertlab.errors import BadInput
+from bertlab.store import records
 from bertlab.store.prune import prune
 from bertlab.store.runs import CHECKPOINT, Store
 from bertlab.store.writes import write_json
@@ -46,7 +47,7 @@ def test_only_what_no_record_asks_for_is_removed(store):
     for run_id in (A2, A3):
         store.work("pretrain", run_id)
     rows = (row("a", A0, C0), row("a", A2, C1))
-    store.write_record("own", record(tries=(B0,), rows=rows, cells=(value(A0, F0), value(A2, F2))))
+    records.write(store.root, "own", record(tries=(B0,), rows=rows, cells=(value(A0, F0), value(A2, F2))))
     assert prune(store) == (3, 1)
     assert {run.id for run in store.runs()} == {
         C0,
@@ -61,17 +62,17 @@ def test_only_what_no_record_asks_for_is_removed(store):
 
 def test_remains_of_killed_commands_are_removed_unless_one_may_use_them(store):
     run = finish(store, "pretrain", A0, corpus=C0)
-    store.write_record("own", record(rows=tuple(row("a", run_id, C0) for run_id in (A0, A1))))
+    records.write(store.root, "own", record(rows=tuple(row("a", run_id, C0) for run_id in (A0, A1))))
     store.work("pretrain", A1)
     finish(store, "corpus", C2)
     finish(store, "pretrain", A2, corpus=C2)
-    with store.reserved([A2]):  # and so its text
+    with store.locks.reserved([A2]):  # and so its text
         assert prune(store) == (0, 0)
     assert prune(store) == (2, 0)
-    group, checkpoint = store.scratch / "group.1", run.path / CHECKPOINT  # it was killed while it removed it
+    group, checkpoint = store.locks.scratch / "group.1", run.path / CHECKPOINT  # it was killed while it removed it
     group.mkdir()
     checkpoint.mkdir()
-    with store.locked(A1):
+    with store.locks.run(A1):
         prune(store)
         assert (group.exists(), checkpoint.exists()) == (True, False)
     prune(store)
@@ -103,11 +104,11 @@ def test_what_a_command_at_work_needs_stays_until_it_ends(store):
     command.join()
     assert prune(store) == (1, 1)
     assert store.runs() == []
-    assert not list(store.scratch.glob("asks.*"))
+    assert not list(store.locks.scratch.glob("asks.*"))
 
 
 def at_work(root, ready, done):
-    with Store(root).reserved([C0, A0]):
+    with Store(root).locks.reserved([C0, A0]):
         ready.set()
         done.wait(60)
 
@@ -128,16 +129,16 @@ def test_a_command_that_begins_waits_for_a_prune(store):
     began = threading.Event()
 
     def begin():
-        with store.reserved([C0]):
+        with store.locks.reserved([C0]):
             began.set()
 
-    with store.exclusive():
+    with store.locks.exclusive():
         thread = threading.Thread(target=begin)
         thread.start()
         assert not began.wait(0.7)
     assert began.wait(60)
     thread.join()
-    assert json.dumps(sorted(store.reserved_ids())) == "[]"
+    assert json.dumps(sorted(store.locks.reserved_ids())) == "[]"
 
 
 def test_a_run_that_another_command_removes_is_damaged_and_no_error(store, monkeypatch):
@@ -157,7 +158,7 @@ def test_a_run_that_another_command_removes_is_damaged_and_no_error(store, monke
 def test_what_a_killed_merge_left_is_removed_unless_one_copies_it_now(store):
     left = store.root / "corpus" / f".{C0}.merged"
     left.mkdir(parents=True)
-    with store.locked(C0):
+    with store.locks.run(C0):
         prune(store)
         assert left.exists()
     prune(store)

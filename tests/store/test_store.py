@@ -13,7 +13,7 @@ import pytest
 
 from bertlab.errors import FULL, BadInput, RunFailed, Unwritable, writing
 from bertlab.names import filename, label
-from bertlab.store import locks
+from bertlab.store import locks, lookup, records
 from bertlab.store.files import digest, read_lines
 from bertlab.store.prune import prune
 from bertlab.store.result import Failure, Result
@@ -87,8 +87,8 @@ def test_a_run_whose_small_files_are_damaged_does_not_count(store, harm, name):
     if name != "manifest.json" or harm != "remove":  # a directory without a manifest never was a run
         assert store.damaged() == [(run, file)]
         with pytest.raises(BadInput, match="is damaged"):
-            store.match(run.id)
-        assert store.match(run.id, to_remove=True) == run
+            lookup.find(store, run.id)
+        assert lookup.find(store, run.id, to_remove=True) == run
     again = finished(store)
     assert store.runs() == [again]
     again.verify()
@@ -170,15 +170,15 @@ def test_a_lock_has_the_last_record_of_each_stage(tmp_path):
 
 
 def test_a_group_that_outlives_its_command_keeps_its_lock(store):
-    with store.locked_by_group(A):
-        with store.locked(A) as lock:
+    with store.locks.group(A):
+        with store.locks.run(A) as lock:
             assert lock is None
         with (
             pytest.raises(RunFailed, match="another process writes run a"),
-            store.locked_by_group(A),
+            store.locks.group(A),
         ):
             pass
-    with store.locked(A) as lock:
+    with store.locks.run(A) as lock:
         assert lock is not None
 
 
@@ -230,9 +230,9 @@ def test_a_run_that_another_process_has_repeated_is_not_set_aside(store, monkeyp
 
 
 def test_an_empty_store_stays_while_a_command_needs_it(store):
-    with store.reserved([A]):
+    with store.locks.reserved([A]):
         store.remove_if_empty()
-        assert store.reserved_ids() == {A}
+        assert store.locks.reserved_ids() == {A}
     store.remove_if_empty()
     assert not store.root.exists()
 
@@ -264,13 +264,13 @@ def test_what_is_to_be_used_is_hashed_and_set_aside_if_it_is_damaged(store):
 def test_a_record_makes_its_folder(tmp_path):
     """Runs may have been kept without it."""
     store = Store(tmp_path / "runs")
-    store.write_record("masking", record())
+    records.write(store.root, "masking", record())
     assert [*store.records()] == ["masking"]
 
 
 def test_records_that_were_changed_are_not_read(store):
     kept = record(question="84.2?")
-    store.write_record("masking", kept)
+    records.write(store.root, "masking", kept)
     assert [*store.records(needed=()).values()] == [kept]
     file = store.root / "studies" / "masking.json"
     file.write_text(file.read_text().replace("84.2", "84.3"))
@@ -307,12 +307,12 @@ def test_a_lock_is_seen_by_others_and_freed_by_death(store):
     holder.kill()
     holder.join()
     assert store.unfinished() == [("pretrain", A, False)]
-    with store.locked(A):
+    with store.locks.run(A):
         pass
 
 
 def hold(root, ready, done):
-    with Store(root).locked(A):
+    with Store(root).locks.run(A):
         ready.set()
         done.wait(60)
 
@@ -320,14 +320,14 @@ def hold(root, ready, done):
 def test_names_match_ids_labels_and_paths(store):
     first = finished(store, "aa00000000000000", "one")
     second = finished(store, "ab00000000000000", "two")
-    assert store.match("aa") == store.match("one") == store.match(str(first.path)) == first
-    assert store.match("two") == second
+    assert lookup.find(store, "aa") == lookup.find(store, "one") == lookup.find(store, str(first.path)) == first
+    assert lookup.find(store, "two") == second
     with pytest.raises(BadInput, match="may be"):
-        store.match("a")
+        lookup.find(store, "a")
     for text, to_remove in (("zz", False), ("a", True), ("aa", True)):
         with pytest.raises(BadInput, match="no finished run"):
-            store.match(text, to_remove=to_remove)
-    assert store.match(first.id, to_remove=True) == store.match("one", to_remove=True) == first
+            lookup.find(store, text, to_remove=to_remove)
+    assert lookup.find(store, first.id, to_remove=True) == lookup.find(store, "one", to_remove=True) == first
 
 
 def test_removing_leaves_nothing(store):
@@ -374,7 +374,7 @@ def test_hostile_names_make_runs_and_records_inside_the_store(store, hostile_nam
         assert run.path.parent == store.root / "pretrain"
         assert re.fullmatch(r"[a-z0-9]([a-z0-9._-]{0,62}[a-z0-9])?", run.label)
         assert store.get(run.id) == run
-        store.write_record(filename(f"{name}--tiny--01234567"), record(study=name, source=name))
+        records.write(store.root, filename(f"{name}--tiny--01234567"), record(study=name, source=name))
     assert len(store.runs()) == len(hostile_names)
     found = [*store.records(needed=()).values()]
     assert sorted(each.study for each in found) == sorted(hostile_names)
@@ -392,7 +392,7 @@ def test_failures_and_lines_keep_any_text(store, hostile_names):
 
 def test_a_record_of_a_long_name_keeps_its_setting_apart(store):
     for mark in ("01234567", "89abcdef"):
-        store.write_record(filename(f"{'a' * 80}--tiny--{mark}"), record(setting=mark))
+        records.write(store.root, filename(f"{'a' * 80}--tiny--{mark}"), record(setting=mark))
     assert {each.setting for each in store.records(needed=()).values()} == {"01234567", "89abcdef"}
 
 

@@ -15,7 +15,7 @@ from bertlab.lab.study_file import StudyFile
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Schedule
 from bertlab.store import union
-from bertlab.store.config import kept
+from bertlab.store.config import saved_copy
 from bertlab.store.forms import load, to_json
 from bertlab.store.record import AblateRequest, Record, Sequential, StudyLook
 from bertlab.store.runs import Store
@@ -219,7 +219,7 @@ def test_each_command_has_the_study_file_as_it_was_then(store, recorded):
     for text, variants in (("as it was", (SLOW, FAST)), ("changed", (SLOW, other))):
         union.keep(store, [recorded(dataclasses.replace(own(*variants), file=StudyFile("o.py", {"o.py": text}, None)))])
     configs = sorted(store.root.glob("studies/*.toml"), key=lambda path: len(path.name))
-    assert [kept(path, "o.py").read_text() for path in configs] == ["as it was", "changed"]
+    assert [saved_copy(path, "o.py").read_text() for path in configs] == ["as it was", "changed"]
 
 
 def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorded, text_file, tmp_path):

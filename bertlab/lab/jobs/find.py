@@ -7,6 +7,7 @@ from bertlab.lab.jobs.base import KINDS, Pretrained
 from bertlab.lab.jobs.checkpoint import CheckpointImport
 from bertlab.machine import Machine
 from bertlab.model.interop.checkpoint import Checkpoint, locate
+from bertlab.store import lookup
 from bertlab.store.files import kind
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
@@ -23,8 +24,8 @@ def run_or_checkpoint(name: str, store: Store, machine: Machine, what: str) -> R
     if kind(folder, what) == "folder":
         run = str(folder.absolute()) if kind(folder / "manifest.json", what) == "file" else ""
     else:
-        run = name if store.matches(name, lambda run: True) else ""
-    return store.match(run, lambda run: run.holds_model) if run else locate(name, machine, what)
+        run = name if lookup.find_all(store, name) else ""
+    return lookup.find(store, run, lambda run: run.holds_model) if run else locate(name, machine, what)
 
 
 def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:

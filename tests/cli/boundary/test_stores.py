@@ -134,7 +134,7 @@ def test_only_whole_names_remove(store, refused, name):
 
 
 def test_a_run_that_a_running_command_needs_is_not_removed(store, refused):
-    with store.reserved([GOOD]):
+    with store.locks.reserved([GOOD]):
         refused("runs", "--remove", "run-1", "--remove", GOOD, says="a running command needs .*: wait until it ends")
     assert len(store.runs()) == 2
 
