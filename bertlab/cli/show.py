@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from bertlab.lab.scales import Scale
-    from bertlab.lab.study import Study
+    from bertlab.lab.study import Measurement, Study
 
 
 def show(options: ScaleOptions, study: list[str] = STUDIES, json: bool = JSON) -> None:
@@ -41,45 +41,13 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     from bertlab.lab.statement import untested
     from bertlab.recipe import OPTIONS
     from bertlab.recipe.identity import by_kind, leaves
-    from bertlab.tasks import catalog, kinds
 
-    places = [
-        (measurement.name, milestone)
-        for measurement in study.measurements
-        for milestone in sorted({*measurement.milestones, 100})
-    ]
+    places = [(one.name, milestone) for one in study.measurements for milestone in sorted({*one.milestones, 100})]
     places += [(average.name, 100) for average in study.averages]
     published = [
         (name, at) for name, at in places if any(study.figure(variant.name, name, at) for variant in study.variants)
     ]
-    measurements, groups = [], set()
-    of_tasks: dict[str, Any] = {}
-    for measurement in study.measurements:
-        described_measurement: dict[str, Any] = {"name": measurement.name, "metric": measurement.metric}
-        if measurement.task:
-            task = catalog.find(measurement.task)
-            kind = kinds.find(task.kind)
-            adapted = [
-                study.adaptation(variant, measurement, scale, task.kind, task.name) for variant in study.variants
-            ]
-            groups |= {adaptation.group(kind) for adaptation in adapted}
-            settings = scale.finetuning(task.kind, task.name)
-            settings_of_task = {**scale.tasks.get(task.name, {}), **scale.given.get(task.name, {})}
-            of_tasks |= {f"tasks.{task.name}.{field}": getattr(settings, field) for field in settings_of_task}
-            described_measurement |= {
-                "task": task.name,
-                "kind": task.kind,
-                "adaptation": list(dict.fromkeys(adaptation.kind for adaptation in adapted)),
-                "split": measurement.split,
-                "milestones": measurement.milestones,
-                "synthetic": task.microworld,
-            }
-        measurements.append(described_measurement)
-    baseline = study.recipe(study.variant(study.baseline), scale.recipe)
-    recipe = leaves(baseline)
-    for group in sorted(groups):
-        recipe |= leaves(getattr(scale, group), f"{group}.")
-    recipe |= of_tasks
+    recipe = leaves(study.recipe(study.variant(study.baseline), scale.recipe)) | _settings(study, scale)
     fixed = study.fixed()
     return {
         "name": study.name,
@@ -93,7 +61,7 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         "summary": study.summary,
         "variants": _differing(study, scale),
         "equal_time": [variant.name for variant in study.variants if variant.relative.equal_time],
-        "measurements": measurements,
+        "measurements": [_measurement(study, measurement, scale) for measurement in study.measurements],
         "averages": {average.name: average.parts for average in study.averages},
         "claims": [
             {
@@ -109,6 +77,46 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         "recipe": {path: by_kind(leaf) for path, leaf in recipe.items() if path not in OPTIONS},
         "set": [path for path in recipe if path not in OPTIONS and path not in fixed],
     }
+
+
+def _measurement(study: Study, measurement: Measurement, scale: Scale) -> dict[str, Any]:
+    """A measurement with its task, if it has one."""
+    from bertlab.tasks import catalog
+
+    fields: dict[str, Any] = {"name": measurement.name, "metric": measurement.metric}
+    if not measurement.task:
+        return fields
+    task = catalog.find(measurement.task)
+    adapted = [study.adaptation(variant, measurement, scale, task.kind, task.name) for variant in study.variants]
+    return fields | {
+        "task": task.name,
+        "kind": task.kind,
+        "adaptation": list(dict.fromkeys(adaptation.kind for adaptation in adapted)),
+        "split": measurement.split,
+        "milestones": measurement.milestones,
+        "synthetic": task.microworld,
+    }
+
+
+def _settings(study: Study, scale: Scale) -> dict[str, Any]:
+    """The settings of the adaptations of a study by path: of the scale's groups, then of single tasks."""
+    from bertlab.recipe.identity import leaves
+    from bertlab.tasks import catalog, kinds
+
+    groups: set[str] = set()
+    of_tasks: dict[str, Any] = {}
+    for measurement in study.measurements:
+        if measurement.task:
+            task = catalog.find(measurement.task)
+            adapted = [study.adaptation(one, measurement, scale, task.kind, task.name) for one in study.variants]
+            groups |= {adaptation.group(kinds.find(task.kind)) for adaptation in adapted}
+            settings = scale.finetuning(task.kind, task.name)
+            for name in {**scale.tasks.get(task.name, {}), **scale.given.get(task.name, {})}:
+                of_tasks[f"tasks.{task.name}.{name}"] = getattr(settings, name)
+    of_groups: dict[str, Any] = {}
+    for group in sorted(groups):
+        of_groups |= leaves(getattr(scale, group), f"{group}.")
+    return of_groups | of_tasks
 
 
 def _column(measurement: str, milestone: int) -> str:

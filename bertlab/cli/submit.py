@@ -47,10 +47,7 @@ def submit(
     )
     if cluster == "local" and (setup or sbatch or cpus):
         raise BadInput("--setup, --sbatch and --cpus-per-node are for SLURM: leave them out with --on local")
-    gpus_of_command = re.search(r"(?:^| )--gpus(?:=| )(\d+)", " ".join(command))
-    if gpus_of_command and int(gpus_of_command[1]) > gpus:
-        raise BadInput(f"the command has --gpus {gpus_of_command[1]}, and --gpus-per-node is {gpus}: ask for as many")
-    arguments = [*command, *(["--gpus", str(gpus)] if gpus and not gpus_of_command else [])]
+    arguments = [*command, *_gpus_of_node(command, gpus)]
     script = on_slurm.script(asked, logs)
     # --json leaves standard output to the document
     out = sys.stderr if json else None
@@ -66,6 +63,14 @@ def submit(
     elif dry_run:
         say(f"\n{script}")
     return 0
+
+
+def _gpus_of_node(command: list[str], gpus: int) -> list[str]:
+    """The option that lets a command use the GPUs of its node, unless it has one. Raises `BadInput` for more GPUs."""
+    match = re.search(r"(?:^| )--gpus(?:=| )(\d+)", " ".join(command))
+    if match and int(match[1]) > gpus:
+        raise BadInput(f"the command has --gpus {match[1]}, and --gpus-per-node is {gpus}: ask for as many")
+    return ["--gpus", str(gpus)] if gpus and not match else []
 
 
 def _minutes(text: str) -> int:
