@@ -60,19 +60,19 @@ def finetune(
     )
     plan = planning.make(options.request((one,), pretrained=pretrained), machine)
     complete = carry_out(plan.jobs, store, machine, retry=retry)
-    found = [run for cell in plan.cells if (run := store.get(cell.job.id)) is not None]
-    given = {"task": task, "from": from_, "adaptation": adaptation, "scale": options.scale, "set": options.set_}
-    given |= {"substitute": options.substitute, "intermediate-task": options.intermediate_task}
+    finished = [run for cell in plan.cells if (run := store.get(cell.job.id)) is not None]
+    spelled = {"task": task, "from": from_, "adaptation": adaptation, "scale": options.scale, "set": options.set_}
+    spelled |= {"substitute": options.substitute, "intermediate-task": options.intermediate_task}
     seeds = {"finetune-seeds": options.finetune_seeds, "data": places.data}
     studied = ids_of_studies(store)  # whose commands are beside their records
-    for run in found:
+    for run in finished:
         if run.id not in studied:
-            write_run_config(run.path, "finetune", given | seeds)
+            write_run_config(run.path, "finetune", spelled | seeds)
     if json:
-        print_json([{"id": run.id, "path": str(run.path), **run.read("result.json", dict)} for run in found])
+        print_json([{"id": run.id, "path": str(run.path), **run.read("result.json", dict)} for run in finished])
     counterpart = catalog.find(task).microworld
     data = f" (here {counterpart}, synthetic)" if plan.world and counterpart not in ("", task) else ""
-    for result in [run.result() for run in found]:
+    for result in [run.result() for run in finished]:
         for split in filter(None, (result, result.test)):
             points = [
                 f"{name} {split.metrics[name]:.2f} (majority guess {floor:.2f})"

@@ -52,16 +52,16 @@ def pretrain(
     def check_name(finished: Run | None) -> None:
         """Raises `BadInput` if the run is finished under another name: the name of its directory never changes."""
         if finished is not None and name and finished.label != label:
-            known = addresses.shown(finished.label, addresses_of(store).get(finished.id, ()))
-            raise BadInput(f"--name {name}: this pre-training is finished, as {known} ({finished.id}): use that name")
+            address = addresses.shown(finished.label, addresses_of(store).get(finished.id, ()))
+            raise BadInput(f"--name {name}: this pre-training is finished, as {address} ({finished.id}): use that name")
 
     if taken := [run for run in store.runs() if name and run.label == label and run.id != job.id]:
         raise BadInput(f"--name {name}: another run, {taken[0].id}, has this name: give another")
     check_name(store.get(job.id))
-    found = draw(plan, store, machine)
+    cost = draw(plan, store, machine)
     if dry_run:
         if json:
-            print_json(found.to_json() | {"text": texts.known(plan.jobs, store)})
+            print_json(cost.to_json() | {"text": texts.known(plan.jobs, store)})
         return 0
     if not carry_out(jobs, store, machine, retry=retry):
         if json:
@@ -70,9 +70,9 @@ def pretrain(
     run = store.get(job.id)
     assert run is not None
     check_name(run)  # another command may have finished it meanwhile
-    given = {"scale": options.scale, "set": options.set_, "corpus": options.corpus, "vocab": options.vocab}
+    spelled = {"scale": options.scale, "set": options.set_, "corpus": options.corpus, "vocab": options.vocab}
     if run.id not in ids_of_studies(store):  # whose commands are beside their records
-        write_run_config(run.path, "pretrain", {**given, "data": options.data, "seed": seed, "name": name})
+        write_run_config(run.path, "pretrain", {**spelled, "data": options.data, "seed": seed, "name": name})
     if json:
         print_json({"id": run.id, "path": str(run.path), **run.read("result.json", dict)})
         return 0

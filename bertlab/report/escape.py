@@ -25,7 +25,7 @@ _FORMULA = re.compile("'*[-=+@－＝＋＠]")
 
 def markdown(text: str) -> str:
     """`text` as words within a line of Markdown, or in a table's cell."""
-    line = "".join(_MARKDOWN.get(each, each) for each in plain(text))
+    line = "".join(_MARKDOWN.get(character, character) for character in plain(text))
     line = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", line)  # within a word an underscore is only that
     line = line.replace("://", "&#58;//")
     return re.sub(r"(www)\.", r"\1&#46;", line, flags=re.IGNORECASE)

@@ -41,16 +41,16 @@ class Predictions:
         """
         science = self.runs[cell.run_id].science()
         content, most = str(science.get("data", "")), int(science.get("settings", {}).get("max_eval_examples", 0))
-        place = content, cell.split, most
-        found = synthetic_texts(*place)
-        if found or self.machine is None:
-            return found
-        if place not in self._local:
-            self._local[place] = ()
+        key = content, cell.split, most
+        texts = synthetic_texts(*key)
+        if texts or self.machine is None:
+            return texts
+        if key not in self._local:
+            self._local[key] = ()
             with suppress(BadInput):
                 task = load(Task, {**science.get("task", {}), "dataset": cell.dataset})
-                self._local[place] = local_texts(task, *place, self.machine)
-        return self._local[place]
+                self._local[key] = local_texts(task, *key, self.machine)
+        return self._local[key]
 
     def effect(self, *sides: BySeed, metric: str = "") -> Effect | None:
         """The first minus the second, or the contrast of four (see `effects.effect`); None without a common seed.
@@ -59,38 +59,40 @@ class Predictions:
         examples, and for metrics of the pre-training, the values of the runs are paired by seed alone: the interval
         then holds for these examples only, and there is no likelihood.
         """
-        metric_of = self._metric_of([cell for side in sides for each in side.values() for cell in each], metric)
+        metric_of = self._metric_of([cell for side in sides for cells in side.values() for cell in cells], metric)
         if metric_of is None:
             return None
-        return effect(*({seed: [*map(metric_of, each)] for seed, each in side.items()} for side in sides))
+        return effect(*({seed: [*map(metric_of, cells)] for seed, cells in side.items()} for side in sides))
 
     def contributions(self, variants: Sequence[BySeed], metric: str = "") -> list[Contributions] | None:
         """The contribution of each example to each run of the variants; without predictions, as in `effect`."""
-        metric_of = self._metric_of([cell for each in variants for cells in each.values() for cell in cells], metric)
+        metric_of = self._metric_of([cell for side in variants for cells in side.values() for cell in cells], metric)
         if metric_of is None:
             return None
         return [
             {
                 seed: {cell.finetune_seed: metric_of(cell).contributions() for cell in cells}
-                for seed, cells in each.items()
+                for seed, cells in side.items()
             }
-            for each in variants
+            for side in variants
         ]
 
     def _metric_of(self, cells: Sequence[Cell], metric: str) -> Callable[[Cell], Metric] | None:
         """The metric of a cell's predictions, or of its value alone; None if the values are of another metric."""
         scored = {cell.run_id: self.scored(cell, metric or cell.metric) for cell in cells if cell.run_id}
-        examples = {None if each is None else each[1] for each in scored.values()}
+        examples = {None if scored_cell is None else scored_cell[1] for scored_cell in scored.values()}
         if len(examples) != 1 or None in examples:
             if metric not in ("", *(cell.metric for cell in cells)):
                 return None
             scored = {}
 
-        size = next((each[0].examples for each in scored.values() if each), 1)
+        size = next((scored_cell[0].examples for scored_cell in scored.values() if scored_cell), 1)
 
         def metric_of(cell: Cell) -> Metric:
-            known = scored.get(cell.run_id)
-            return known[0] if known else Mean(np.full(size, cell.value, np.float64))  # a floor has no predictions
+            scored_cell = scored.get(cell.run_id)
+            return (
+                scored_cell[0] if scored_cell else Mean(np.full(size, cell.value, np.float64))
+            )  # a floor has no predictions
 
         return metric_of
 
@@ -118,15 +120,17 @@ def _scored(run: Run, cell: Cell, metric: str) -> Scored | None:
     if not arrays:
         return None
     if run.result().split not in ("", cell.split):
-        arrays = {name.removeprefix("test_"): each for name, each in arrays.items() if name.startswith("test_")}
+        arrays = {name.removeprefix("test_"): array for name, array in arrays.items() if name.startswith("test_")}
     task = run.science()["task"]
-    kept = arrays.get(f"metric_{metric}")
+    contributions = arrays.get(f"metric_{metric}")
     try:
-        found = KINDS[task["kind"]].metric(metric, arrays, task["labels"]) if kept is None else Mean(kept)
+        scores = (
+            KINDS[task["kind"]].metric(metric, arrays, task["labels"]) if contributions is None else Mean(contributions)
+        )
     except (KeyError, ValueError):
         return None
     # The value differs where neither the task nor the BIO order names the tags.
-    if metric == cell.metric and not math.isclose(found.value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
+    if metric == cell.metric and not math.isclose(scores.value, cell.value or 0.0, rel_tol=1e-4, abs_tol=1e-4):
         return None
     right = [arrays[name] for name in predictions.RIGHT if name in arrays]
-    return found, (str(found.examples).encode(), *(each.astype(np.int64).tobytes() for each in right))
+    return scores, (str(scores.examples).encode(), *(array.astype(np.int64).tobytes() for array in right))

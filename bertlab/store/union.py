@@ -164,7 +164,7 @@ def _merged(old: Record, new: Record) -> Record:
             for value in sorted(values, key=by_value)
         ),
         # of looks at the same seeds, those that went on
-        sequential=max(looks, key=lambda each: (len(each.looks), canonical(to_json(each))), default=None),
+        sequential=max(looks, key=lambda looked: (len(looked.looks), canonical(to_json(looked))), default=None),
     )
 
 

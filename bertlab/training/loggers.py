@@ -40,8 +40,8 @@ class JsonLinesLogger(Logger):
     def log_metrics(self, metrics: Mapping[str, float], step: int | None = None) -> None:
         """Writes those of the training and of its evaluations."""
         for prefix, begin in self.PREFIXES.items():
-            own = {name.removeprefix(prefix): value for name, value in metrics.items() if name.startswith(prefix)}
-            line = {begin + name: value for name, value in own.items()}
+            figures = {name.removeprefix(prefix): value for name, value in metrics.items() if name.startswith(prefix)}
+            line = {begin + name: value for name, value in figures.items()}
             if line:
                 append_line(self.path.parent, self.path.name, {"step": step, **line})
 
@@ -106,5 +106,5 @@ def opened(
         folder=store.logs(study, kind, run_id, label),
         fields=plain_data({"kind": kind, "id": run_id, "label": label} | dict(fields)),
     )
-    with trackers.opened(machine.loggers, page) as found:
-        yield [CurveLogger(tracker, page.folder / f".{name}.json") for name, tracker in found.items()]
+    with trackers.opened(machine.loggers, page) as opened_trackers:
+        yield [CurveLogger(tracker, page.folder / f".{name}.json") for name, tracker in opened_trackers.items()]

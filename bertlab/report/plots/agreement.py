@@ -30,17 +30,17 @@ _LINEAR = 1.0
 _TICKS = (-50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50)
 
 
-def figures(found: Agreement) -> dict[str, tuple[bytes, str]]:
+def figures(agreement: Agreement) -> dict[str, tuple[bytes, str]]:
     """By kind, `signs` and `curve`, an SVG with a sentence that says what it shows; without what has no values."""
     with applied():
-        drawn = {"signs": _signs(found), "curve": _curve(found)}
-    return {kind: (svg(each[0], f"agreement {kind}"), each[1]) for kind, each in drawn.items() if each}
+        drawn = {"signs": _signs(agreement), "curve": _curve(agreement)}
+    return {kind: (svg(picture[0], f"agreement {kind}"), picture[1]) for kind, picture in drawn.items() if picture}
 
 
-def _signs(found: Agreement) -> tuple[Figure, str] | None:
+def _signs(agreement: Agreement) -> tuple[Figure, str] | None:
     from matplotlib.scale import SymmetricalLogScale
 
-    pairs = found.on(METRIC)
+    pairs = agreement.on(METRIC)
     pairs = pairs[pairs["in_points"].astype(bool)]
     if pairs.empty:
         return None
@@ -61,31 +61,31 @@ def _signs(found: Agreement) -> tuple[Figure, str] | None:
         axes.set(**{f"{side}ticks": ticks, f"{side}ticklabels": names})
     axes.set_xlabel("published difference (points)")
     axes.set_ylabel("measured difference (points)")
-    keys += _share(strip, found)
+    keys += _share(strip, agreement)
     legend(figure, keys)
     text = f"Measured against published differences of {count(len(pairs), 'pair')} of variants, in points; below, the"
     return figure, f"{text} share of all pairs with the published sign beside the 80 % of DataDecide."
 
 
-def _share(axes: Axes, found: Agreement) -> list[Key]:
+def _share(axes: Axes, agreement: Agreement) -> list[Key]:
     """The share of pairs with the published sign on each endpoint, with its interval, and what it is measured by."""
-    names = [each for each in ENDPOINTS if found.overall[each][0].pairs]
-    for place, name in enumerate(names):
-        share, ends = found.overall[name]
+    names = [endpoint for endpoint in ENDPOINTS if agreement.overall[endpoint][0].pairs]
+    for row, name in enumerate(names):
+        share, ends = agreement.overall[name]
         if ends:
-            axes.plot([100 * ends.low, 100 * ends.high], [place] * 2, color=COLOURS[0], linewidth=2.2, zorder=2)
-        axes.plot(100 * (share.value or 0.0), place, **_AGREES, zorder=3)
+            axes.plot([100 * ends.low, 100 * ends.high], [row] * 2, color=COLOURS[0], linewidth=2.2, zorder=2)
+        axes.plot(100 * (share.value or 0.0), row, **_AGREES, zorder=3)
     axes.axvline(50, color=PALE, linewidth=1.2, zorder=1)
     axes.axvline(80, **_REFERENCE, zorder=1)
     axes.set(xlim=(0, 100), ylim=(len(names) - 0.4, -0.6), xlabel="signs that agree (%); a coin: 50")
-    axes.set_yticks(range(len(names)), [ENDPOINTS[each] for each in names])
+    axes.set_yticks(range(len(names)), [ENDPOINTS[endpoint] for endpoint in names])
     return [(_REFERENCE, _DATADECIDE)]
 
 
-def _curve(found: Agreement) -> tuple[Figure, str] | None:
+def _curve(agreement: Agreement) -> tuple[Figure, str] | None:
     figure = blank(3.0)
     axes = figure.subplots()
-    sections = [[*steps] for _, steps in itertools.groupby(found.curve, operator.itemgetter(*SECTION))]
+    sections = [[*steps] for _, steps in itertools.groupby(agreement.curve, operator.itemgetter(*SECTION))]
     sections = [steps for steps in sections if sum(bool(step["flops"]) for step in steps) > 1]
     if not sections:
         return None  # one budget is no curve
@@ -124,7 +124,7 @@ def _powers() -> Formatter:
         def __call__(self, x: float, pos: int | None = None) -> str:
             formula = super().__call__(x, pos).replace(r"\times", "\N{MULTIPLICATION SIGN}")
             raised = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
-            formula = re.sub(r"\^\{(.*?)\}", lambda found: found[1].translate(raised), formula)
+            formula = re.sub(r"\^\{(.*?)\}", lambda match: match[1].translate(raised), formula)
             return re.sub(r"\$|\\mathdefault|[{}]", "", formula)
 
     return Powers()
