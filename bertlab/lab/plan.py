@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from operator import itemgetter
 from pathlib import Path
+from typing import NamedTuple
 
 from bertlab.errors import BadInput, unknown, warn
 from bertlab.lab import scales
@@ -103,8 +104,7 @@ class Request:
         return [each for each in study.measurements if not self.measure or each.name in self.measure]
 
 
-@dataclass(frozen=True)
-class Cell:
+class Cell(NamedTuple):
     """One value of a study: a variant, a measurement, and the job that computes it."""
 
     study: Study
@@ -218,7 +218,7 @@ def make(request: Request, machine: Machine) -> Plan:
         raise BadInput("--set corpus.annotator has no effect: no variant reads linguistic spans, leave it out")
     jobs = jobs_of(cell.job for cell in cells)
     if not request.held_back:  # a trial of settings measures only the baseline
-        _check_used(planner, machine, jobs)
+        _check_used(planner, machine)
     return Plan(
         request=request,
         corpora=tuple(each.source.name for each in planner.located),
@@ -253,7 +253,7 @@ class _Planner:
             raise BadInput(f"study file '{files[0].argument}' defines code, which may change any run: run it alone")
         self.code = files[0].code if files else None
         self._pretrainings: dict[tuple[object, ...], list[Pretrained]] = {}
-        self._evaluations: dict[tuple[object, ...], list[Job]] = {}
+        self.series: dict[tuple[object, ...], list[Job]] = {}
         vocabulary = request.vocabulary
         if vocabulary is not None and kind(vocabulary, "--vocab") != "file":
             raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
@@ -343,9 +343,9 @@ class _Planner:
     def on_each(self, first: Job, pretrainings: Sequence[Pretrained]) -> Sequence[Job]:
         """The job of a value on each of these pre-trainings; studies with the same one share it."""
         key = (first.group, first)
-        if key not in self._evaluations:
-            self._evaluations[key] = [first, *map(first.on, pretrainings[1:])]
-        return self._evaluations[key]
+        if key not in self.series:
+            self.series[key] = [first, *map(first.on, pretrainings[1:])]
+        return self.series[key]
 
     def recipes(self, study: Study, base: Recipe) -> list[tuple[Variant, Recipe]]:
         """The chosen variants of a study. Raises `BadInput` for options that do not go with them."""
@@ -440,8 +440,9 @@ class _Planner:
                 yield first.with_seed(seed) if seed else first
 
 
-def _check_used(planner: _Planner, machine: Machine, jobs: Sequence[Job]) -> None:
+def _check_used(planner: _Planner, machine: Machine) -> None:
     """Raises `BadInput` if no job uses `--data` or a setting of `--set`. `BERTLAB_DATA` may be set without effect."""
+    jobs = [first for first, *_ in planner.series.values()]
     tasks = {id(task): task for job in jobs for task in job.tasks}.values()
     if machine.data is not None and os.environ.get("BERTLAB_DATA") != str(machine.data):
         folders = [task.folder for task in tasks if task.folder]
@@ -452,8 +453,7 @@ def _check_used(planner: _Planner, machine: Machine, jobs: Sequence[Job]) -> Non
                 f"--data {machine.data} has no effect: neither text nor tasks come from there; name a corpus with "
                 "--corpus, or leave it out"
             )
-    adapted = {(id(job.settings), id(job.tasks[0])): job for job in jobs if job.settings and job.tasks}.values()
-    used = {job.settings.group(kinds.find(job.tasks[0].task.kind)) for job in adapted if job.settings}
+    used = {job.settings.group(kinds.find(job.tasks[0].task.kind)) for job in jobs if job.settings}
     for path in planner.request.scale.assigned:
         if path.partition(".")[0] in set(scales.GROUPS) - used:
             raise BadInput(f"--set {path} has no effect: no measurement uses it, leave it out")
@@ -498,16 +498,23 @@ def jobs_of(jobs: Iterable[Job]) -> tuple[Job, ...]:
 
     A finished run, such as one that `--from` names, is not among them, nor is what it needed.
     """
-    ranked: dict[str, tuple[int, Job]] = {}
+    ranks: dict[str, int] = {}
+    ordered: list[tuple[int, Job]] = []
 
     def add(job: Job, number: int) -> int:
-        """Adds a job that is the first one with its pre-training at `number`; its rank."""
-        if job.id not in ranked:
-            after = [number] if job.finished else [add(need, number) for need in job.needs]
-            rank = -1 if job.preparation else max((of for of in after if of >= 0), default=number)
-            ranked[job.id] = rank, job
-        return ranked[job.id][0]
+        """Adds a job and what it needs; its rank, which is the `number` of the first job on its pre-training."""
+        if (rank := ranks.get(job.id)) is None:
+            rank = -1
+            for need in () if job.finished else job.needs:
+                rank = max(rank, add(need, number))
+            if rank < 0 and not job.preparation:
+                rank = number
+            ranks[job.id] = rank
+            if not job.finished:
+                ordered.append((rank, job))
+        return rank
 
     for number, job in enumerate(jobs):
-        add(job, number)
-    return tuple(job for _, job in sorted(ranked.values(), key=itemgetter(0)) if not job.finished)
+        if job.id not in ranks:
+            add(job, number)
+    return tuple(job for _, job in sorted(ordered, key=itemgetter(0)))

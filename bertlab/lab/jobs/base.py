@@ -291,11 +291,11 @@ class Pretrained(Job):
         return {"content": "", "task": text, "dataset": text, "split": "held-out", "method": "pretraining"}
 
 
-def copied(job: Any, shared: Mapping[str, object], **changes: Any) -> Any:
-    """A copy of a job with other seeds, which has what is `shared` too and checks nothing again."""
+def copied(job: Any, **changes: Any) -> Any:
+    """A copy of a job with other seeds, which has all else that is cached and checks nothing again."""
     copy = object.__new__(type(job))
     fields = vars(copy)
-    fields.update(vars(job), **shared, **changes)
+    fields.update(vars(job), **changes)
     fields.pop("id", None)
     return copy
 

@@ -79,13 +79,12 @@ class Evaluation(Job, kinds=("finetune", "features")):
 
     def on(self, pretrained: Pretrained) -> Evaluation:
         """The same measurement of another pre-training, which differs in its seed alone."""
-        copy: Evaluation = copied(self, {"template": self.template, "group": self.group}, pretrained=pretrained)
+        copy: Evaluation = copied(self, pretrained=pretrained, group=self.group)
         return copy
 
     def with_seed(self, finetune_seed: int) -> Evaluation:
         """The same measurement with another fine-tuning seed."""
-        shared = {"template": self.template, "group": self.group}
-        copy: Evaluation = copied(self, shared, finetune_seed=finetune_seed)
+        copy: Evaluation = copied(self, finetune_seed=finetune_seed, group=self.group)
         return copy
 
     def labelled(self, label: str) -> Evaluation:

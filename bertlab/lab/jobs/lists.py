@@ -35,6 +35,8 @@ def to_run(jobs: Sequence[Job], done: Collection[str]) -> list[Job]:
     Exported results have no corpora.
     """
     left = [job for job in jobs if job.id not in done]
+    if len(left) == len(jobs):
+        return left
     needed, still = ({need.id for job in some for need in job.needs} for some in (jobs, left))
     return [job for job in left if not job.preparation or job.id in still or job.id not in needed]
 

@@ -73,7 +73,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
     def with_seed(self, seed: int) -> Pretraining:
         """The same pre-training with another seed."""
-        copy: Pretraining = copied(self, {"template": self.template}, recipe=self.recipe.with_seed(seed))
+        copy: Pretraining = copied(self, recipe=self.recipe.with_seed(seed), template=self.template)
         return copy
 
     @property

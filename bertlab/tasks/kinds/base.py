@@ -240,7 +240,7 @@ class TaskKind(Scoring):
         return 1.0, min(length, sum(float(token_counts(column).mean()) for column in raw.text) + 3)
 
 
-SAMPLED = 2_000
+SAMPLED = 500
 """The texts at the beginning of a column by which its tokens are estimated."""
 
 
