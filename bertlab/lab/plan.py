@@ -92,16 +92,18 @@ class Request:
             raise BadInput(f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000, or 0 for the scale's")
         if self.pretrained is not None and (self.corpora or self.vocabulary or tuple(self.seeds) != (0,)):
             raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
-        variants = [*(each.name for study in self.studies for each in study.variants), RANDOM_INIT]
-        measurements = [each.name for study in self.studies for each in study.measurements]
-        for what, given, names in (("variant", self.only, variants), ("measurement", self.measure, measurements)):
-            for name in given:
+        variants = [*(variant.name for study in self.studies for variant in study.variants), RANDOM_INIT]
+        measurements = [measurement.name for study in self.studies for measurement in study.measurements]
+        for what, requested, names in (("variant", self.only, variants), ("measurement", self.measure, measurements)):
+            for name in requested:
                 if name not in names:
                     raise unknown(what, name, names)
 
     def measurements(self, study: Study) -> list[Measurement]:
         """The measurements of a study that are asked for."""
-        return [each for each in study.measurements if not self.measure or each.name in self.measure]
+        return [
+            measurement for measurement in study.measurements if not self.measure or measurement.name in self.measure
+        ]
 
 
 class Cell(NamedTuple):
@@ -144,21 +146,21 @@ class Plan:
     @cached_property
     def cells_of(self) -> Mapping[str, list[Cell]]:
         """The cells of each study by its name, in their order."""
-        found = defaultdict[str, list[Cell]](list)
+        cells = defaultdict[str, list[Cell]](list)
         for cell in self.cells:
-            found[cell.study.name].append(cell)
-        return found
+            cells[cell.study.name].append(cell)
+        return cells
 
     @cached_property
     def first_of(self) -> Mapping[str, list[Cell]]:
         """The cells of each study without those that differ from an earlier one in their seeds alone."""
-        found: dict[str, list[Cell]] = {}
+        first_cells: dict[str, list[Cell]] = {}
         for name, cells in self.cells_of.items():
             first: dict[tuple[str, str, int], Cell] = {}
             for cell in cells:
                 first.setdefault((cell.variant, cell.measurement.name, cell.milestone), cell)
-            found[name] = [*first.values()]
-        return found
+            first_cells[name] = [*first.values()]
+        return first_cells
 
     def pending(self, store: Store) -> list[Job]:
         """The jobs of this plan that are left to run."""
@@ -198,18 +200,18 @@ def make(request: Request, machine: Machine) -> Plan:
         groups = ", ".join(f"{group}." for group in (*scales.GROUPS, "tasks"))
         raise BadInput(f"--from: the pre-training is finished, so --set cannot change it: set only {groups}")
     planner = _Planner(request, machine)
-    asked = [each for study in request.studies for each in request.measurements(study)]
-    measured = {catalog.find(each.task).name for each in asked if each.task}
+    asked = [measurement for study in request.studies for measurement in request.measurements(study)]
+    measured = {catalog.find(measurement.task).name for measurement in asked if measurement.task}
     options = {
         "substitute": request.substitutes,
         "intermediate-task": request.intermediate_task,
         "set tasks.": request.scale.given.keys() - set(SETTINGS),
     }
-    known = ", ".join(sorted(measured))
+    tasks = ", ".join(sorted(measured))
     for option, names in options.items():
         for name in names:
             if name not in measured and name in catalog.TASKS:
-                raise BadInput(f"--{option} '{name}': nothing measures this task; choose from {known}")
+                raise BadInput(f"--{option} '{name}': nothing measures this task; choose from {tasks}")
             if name not in measured:
                 raise unknown(f"task in --{option}", name, sorted(measured))
     cells = [cell for study in request.studies for cell in planner.cells(study)]
@@ -221,7 +223,7 @@ def make(request: Request, machine: Machine) -> Plan:
         _check_used(planner, machine)
     return Plan(
         request=request,
-        corpora=tuple(each.source.name for each in planner.located),
+        corpora=tuple(corpus.source.name for corpus in planner.located),
         text=planner.prepare(planner.base(request.scale)).id,
         world=planner.world,
         cells=tuple(cells),
@@ -238,10 +240,10 @@ class _Planner:
         if request.pretrained is None:
             names = request.corpora or request.scale.corpus
             self.located = tuple(sources.resolve(name, machine=machine) for name in names)
-            contents = [each.source.content for each in self.located]
-            if twice := next((each for each in self.located if contents.count(each.source.content) > 1), None):
+            contents = [corpus.source.content for corpus in self.located]
+            if twice := next((corpus for corpus in self.located if contents.count(corpus.source.content) > 1), None):
                 raise BadInput(f"--corpus '{twice.source.name}' is given twice: give each corpus once")
-            self.world = all(each.origin == "microworld" for each in self.located)  # whether tasks are synthetic
+            self.world = all(corpus.origin == "microworld" for corpus in self.located)  # whether tasks are synthetic
         else:
             read = request.pretrained.recipe.corpus.sources if request.pretrained.recipe else ()
             self.world = bool(read) and all(source.content.startswith("microworld:") for source in read)
@@ -263,7 +265,7 @@ class _Planner:
     def base(self, scale: Scale) -> Recipe:
         """The recipe of a scale on the text of the request."""
         recipe, text = scale.recipe, self.request.scale.recipe.corpus
-        read = tuple(each.source for each in self.located)
+        read = tuple(corpus.source for corpus in self.located)
         corpus = Corpus(sources=read, heldout=text.heldout, documents=text.documents)
         tokenizer = dataclasses.replace(recipe.tokenizer, given=self.given)
         return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
@@ -291,15 +293,15 @@ class _Planner:
         measurements, base = request.measurements(study), self.base(scale)
         recipes = self.recipes(study, base)
         if request.measured:  # last: it looks tasks up, perhaps on the Hub
-            made = set()
+            distinct = set()
             for variant in study.variants:
                 adapted = []
                 for measurement in measurements:
                     if measurement.task:
                         data = self.data(study, measurement)
                         adapted.append(study.adaptation(variant, measurement, scale, data.task.kind, data.name))
-                made.add(canonical([study.recipe(variant, base), adapted]))
-            if len(made) < min(2, len(study.variants)):
+                distinct.add(canonical([study.recipe(variant, base), adapted]))
+            if len(distinct) < min(2, len(study.variants)):
                 if not base.schedule.steps:
                     raise BadInput("schedule.steps is 0: without pre-training, variants do not differ; set 1 or more")
                 raise BadInput(
@@ -313,8 +315,10 @@ class _Planner:
             )
         for variant, recipe in recipes:
             # of the held-out values, those that the losses of the recipe evaluate
-            known = {name for loss in recipe.declared.objective for name in loss.measured}
-            measurable = [each for each in measurements if each.task or each.metric in known]
+            figures = {name for loss in recipe.declared.objective for name in loss.measured}
+            measurable = [
+                measurement for measurement in measurements if measurement.task or measurement.metric in figures
+            ]
             first = _given_to(variant, request.pretrained) or Pretraining(
                 dataclasses.replace(recipe, seed=request.seeds[0]),
                 self.prepare(recipe),
@@ -360,13 +364,17 @@ class _Planner:
             recipes.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
         if request.pretrained:  # all variants measure it, so they must not differ before
             usual = study.recipe(study.variant(study.baseline), base)
-            other = [f"'{each.name}'" for each, recipe in recipes if recipe != usual and each.name != RANDOM_INIT]
+            other = [
+                f"'{variant.name}'" for variant, recipe in recipes if recipe != usual and variant.name != RANDOM_INIT
+            ]
             if other:
                 raise BadInput(
                     f"--from: study {study.name} pre-trains {', '.join(other)} differently: choose other variants with "
                     "--only"
                 )
-            if held_out := next((each.name for each in request.measurements(study) if not each.task), None):
+            if held_out := next(
+                (measurement.name for measurement in request.measurements(study) if not measurement.task), None
+            ):
                 lacking = f"measurement '{held_out}' of study {study.name} needs a pre-training"
                 raise BadInput(f"--from: {lacking}: name others with --measure")
             return recipes
@@ -404,8 +412,8 @@ class _Planner:
                 raise BadInput(f"variant '{reading[0]}' of study {study.name}: {error}") from None
             warn(f"study {study.name} leaves out {' and '.join(map(repr, reading))}: {error}")
             return [(variant, recipe) for variant, recipe in recipes if not recipe.annotated]
-        given = {"corpus.annotator": annotator}
-        return [(variant, put(recipe, given) if recipe.annotated else recipe) for variant, recipe in recipes]
+        fields = {"corpus.annotator": annotator}
+        return [(variant, put(recipe, fields) if recipe.annotated else recipe) for variant, recipe in recipes]
 
     def jobs(
         self, pretrain: Pretrained, study: Study, scale: Scale, variant: Variant, measurement: Measurement
@@ -418,15 +426,15 @@ class _Planner:
         data = self.data(study, measurement)
         _check_metrics(data, study, measurement, data.task.labels)
         if measurement.split == "test" and not data.task.test:
-            place = data.folder or f"{data.task.dataset} ({data.origin})"
+            where = data.folder or f"{data.task.dataset} ({data.origin})"
             raise BadInput(
                 f"measurement '{measurement.name}' reports a test split, which task '{data.name}' does not have with "
-                f"public labels in {place}: report the evaluation split, or use data that have one"
+                f"public labels in {where}: report the evaluation split, or use data that have one"
             )
         measured = study.adaptation(variant, measurement, scale, data.task.kind, data.name)
         if problem := measured.problem(kinds.find(data.task.kind)):
-            own = f"variant '{variant.name}', " if variant.adaptation is not None else ""
-            raise BadInput(f"{own}measurement '{measurement.name}': {problem}")
+            whose = f"variant '{variant.name}', " if variant.adaptation is not None else ""
+            raise BadInput(f"{whose}measurement '{measurement.name}': {problem}")
         try:
             measured = pretrain.fitted(measured)
         except BadInput as error:
@@ -485,12 +493,12 @@ def check_data(plan: Plan, store: Store, machine: Machine) -> None:
 
 def _check_metrics(data: LocatedTask, study: Study, measurement: Measurement, labels: tuple[str, ...]) -> None:
     """Raises `BadInput` for a metric that does not fit a task with these labels; without labels, its kind."""
-    found = kinds.find(data.task.kind).metrics_of(data.task, labels)
+    metrics = kinds.find(data.task.kind).metrics_of(data.task, labels)
     for metric in study.metrics(measurement):
-        if metric not in found:
+        if metric not in metrics:
             task = f"measurement '{measurement.name}': a {data.task.kind} task{' with these labels' if labels else ''}"
             named = f"'{metric}'{', which is the default' if metric == DEFAULT_METRIC else ''}"
-            raise BadInput(f"{task} has no metric {named}: choose metric= from {', '.join(found)}")
+            raise BadInput(f"{task} has no metric {named}: choose metric= from {', '.join(metrics)}")
 
 
 def jobs_of(jobs: Iterable[Job]) -> tuple[Job, ...]:
