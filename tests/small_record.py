@@ -1,6 +1,6 @@
 """A record of a study as small as its form allows."""
 
-from bertlab.store.record import Definition, Record, Row, Value
+from bertlab.store.record import AblateRequest, Definition, Record, Row, Value
 
 TEXTS = ("scale", "setting", "question", "source", "baseline", "command", "summary", "pretrained")
 LISTS = ("requests", "sources", "notes", "claims", "corpus", "differences", "tries", "rows", "cells")
@@ -24,3 +24,9 @@ def value(pretrain_id, run_id, **changes):
     texts = dict.fromkeys(("variant", "measurement", "metric", "task", "dataset", "split", "method", "content"), "")
     numbers = {"milestone": 100, "finetune_seed": 0, "pretrain_seed": 0}
     return Value(**{**texts, **numbers, "pretrain_id": pretrain_id, "run_id": run_id, "published": None, **changes})
+
+
+def request(study, **changes):
+    """A request of one seed of everything."""
+    usual = {"options": "", "seeds": (0,), "finetune_seeds": 0, "only": (), "random_init": False}
+    return AblateRequest(**{"study": study, **usual, **changes})

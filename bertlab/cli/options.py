@@ -296,12 +296,10 @@ class StudyOptions(TaskOptions, AuditOptions):
 
     def spelled(self) -> str:
         """The options that define the setting of a study, quoted for a shell."""
-        words = []
-        for name in ("scale", "corpus", "vocab", "data", "substitute", "intermediate_task", "from_", "set_"):
-            value, option = getattr(self, name), f"--{name.strip('_').replace('_', '-')}"
-            values = value if isinstance(value, list) else [value]
-            words += [f"{option} {shlex.quote(str(value))}" for value in values if value is not None]
-        return " ".join(words)
+        from bertlab.store import commands
+
+        values = {name.strip("_").replace("_", "-"): value for name, value in vars(self).items()}
+        return commands.worded({name: values[name] for name in commands.SETTING if values.get(name) is not None})
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -16,8 +16,8 @@ from bertlab.lab.scales import Scale
 from bertlab.lab.statement import definition, statement, unlike
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.recipe.identity import by_kind, identity, leaves
-from bertlab.store import union
-from bertlab.store.record import AblateRequest, Difference, Record, Row, Speeds, Value
+from bertlab.store import commands, union
+from bertlab.store.record import AblateRequest, Difference, Record, Row, Speeds, Value, mark
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.kinds.base import SETTINGS
@@ -92,7 +92,7 @@ def _record(plan: Plan, study: Study, options: str) -> Record:
         scale=request.scale.name,
         differences=tuple(differences(plan, study)),
         name=request.name,
-        command=union.command([asked], request.name),
+        command=commands.line([asked], request.name),
         corpus=tuple(plan.corpora),
         pretrained=request.pretrained.label if request.pretrained else "",
         world=plan.world,
@@ -126,7 +126,7 @@ def _asked(plan: Plan, study: Study, options: str) -> AblateRequest:
         only=tuple(request.only),
         random_init=request.random_init,
         claim_seeds=tuple(request.claim_seeds) if of_claims else None,
-        file=union.mark(file.sources) if file else "",
+        file=mark(file.sources) if file else "",
         measure=tuple(request.measure),
     )
 

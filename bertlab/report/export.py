@@ -15,8 +15,9 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
-from bertlab.store import archive, lookup, predictions, union
+from bertlab.store import archive, lookup, predictions
 from bertlab.store.addenda import floor_key
+from bertlab.store.config import write_configs
 from bertlab.store.forms import to_json
 from bertlab.store.run import ANSWERS, Run
 from bertlab.store.runs import Store
@@ -64,7 +65,7 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
     wanted, floors, files = set(), set(), dict[str, bytes]()
     for name, record in chosen.items():
         files[f"studies/{filename(name)}.json"] = _line(sealed(to_json(record)))
-        union.write_commands(directory, filename(name), record)
+        write_configs(directory, filename(name), record)
         wanted |= {run_id for value in record.cells for run_id in (value.run_id, value.pretrain_id)}
     copied = 0
     for run in store.runs():

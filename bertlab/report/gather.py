@@ -24,7 +24,7 @@ from bertlab.report.looks import Looks, hypothesis
 from bertlab.report.numerics import NUMERICS
 from bertlab.report.predictions import Predictions
 from bertlab.report.units import is_loss, is_share
-from bertlab.store import union
+from bertlab.store import commands, union
 from bertlab.store.addenda import floor_key
 from bertlab.store.record import Record, Row, Speeds, StatedAverage, Value
 from bertlab.store.result import Environment, Evaluated, Metrics, Result, Rows, Tested
@@ -101,7 +101,7 @@ class _Reader:
             notes=record.notes,
             intermediate_task=record.intermediate_task,
             searched=record.searched,
-            command=union.command(record.requests, record.name),
+            command=commands.line(record.requests, record.name),
             defined={
                 "variants": list(record.definition.variants),
                 "measurements": list(record.definition.measurements),

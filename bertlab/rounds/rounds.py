@@ -32,7 +32,7 @@ from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.report.verdicts import Trial, endpoints
 from bertlab.rounds.budget import Budget
-from bertlab.store import union
+from bertlab.store import commands, union
 from bertlab.store.record import ClaimLook, Record, Sequential, StudyLook, Value
 from bertlab.store.runs import Store
 
@@ -163,7 +163,7 @@ class Rounds:
             requests = tuple(
                 dataclasses.replace(request, seeds=seeds, rounds=self.command) for request in record.requests
             )
-            command = union.command(requests, record.name)
+            command = commands.line(requests, record.name)
             of_round.append(dataclasses.replace(_reduced(record, places), requests=requests, command=command))
         return [record for record in of_round if record.cells]
 

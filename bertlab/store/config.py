@@ -3,41 +3,39 @@
 import glob
 import json
 import re
-import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bertlab.store.commands import options
 from bertlab.store.forms import is_name
+from bertlab.store.record import Record, mark
 from bertlab.store.writes import below, folder, remove, write
 
-LISTS = ("study", "corpus", "set", "substitute", "intermediate-task", "only", "measure")
-"""Options with several values."""
-NUMBERS = ("finetune-seeds",)
-FLAGS = ("search", "until-decided", "random-init")
 HEAD = "# `bertlab ablate --config FILE` requests these runs again. Devices and the store are not part of it."
 
 
-def write_configs(root: Path, stem: str, commands: Sequence[tuple[str, Mapping[str, str]]]) -> None:
-    """Writes each command to a file of the folder `studies` of the store `root`, and removes other ones.
+def write_configs(root: Path, stem: str, record: Record) -> None:
+    """Writes the command of each request of a record to a file of the folder `studies` of the store `root`.
 
-    The files are `STEM.toml`, `STEM-2.toml`, ..., each whole or not there.
-
-    Each has the sources of its study file in a directory of its name (see `saved_copy`). A command that is none, as a
-    record from elsewhere may have, and one with bytes that are no text, as a file name may have, have no file.
+    The files are `STEM.toml`, `STEM-2.toml`, ..., each whole or not there; removes other ones. Each has the sources of
+    its study file, as it was then, in a directory of its name (see `saved_copy`). A command that is none, as a record
+    from elsewhere may have, and one with bytes that are no text, as a file name may have, have no file.
     """
+    by_mark = {mark(files): files for files in record.sources}
+    newest = {path: text for files in record.sources for path, text in files.items()}  # older requests name no file
     studies, written = root / "studies", set()
-    for number, (command, sources) in enumerate(commands, start=1):
+    for number, request in enumerate(record.requests, start=1):
         path = studies / f"{stem}{f'-{number}' if number > 1 else ''}.toml"
         try:
-            content = config(command).encode()
+            content = _toml_file(HEAD, options(request, record.name))
         except (StopIteration, ValueError):
             continue
         written.add(path)
         if not path.is_file() or path.read_bytes() != content:
             write(root, f"studies/{path.name}", content)
-        _write_sources(root, f"studies/{path.stem}", sources)
+        _write_sources(root, f"studies/{path.stem}", by_mark.get(request.file, newest))
     for path in {*studies.glob(f"{glob.escape(stem)}.toml"), *studies.glob(f"{glob.escape(stem)}-*.toml")} - written:
         remove(root, f"studies/{path.name}")
         remove(root, f"studies/{path.stem}")
@@ -75,26 +73,13 @@ def write_run_config(directory: Path, command: str, options: Mapping[str, Any]) 
     """
     set_options = {name: value for name, value in options.items() if value not in (None, "", [])}
     head = f"# `bertlab {command} --config FILE` requests this run again. Devices and the store are not part of it."
-    lines = [head, *(f"{name} = {toml(value)}" for name, value in set_options.items()), ""]
     if not (directory / "config.toml").is_file():
         with suppress(UnicodeEncodeError):
-            write(directory, "config.toml", "\n".join(lines).encode())
+            write(directory, "config.toml", _toml_file(head, set_options))
 
 
-def config(command: str) -> str:
-    """The options of a `bertlab ablate STUDY ...` as TOML, by their long names."""
-    _, _, study, *rest = shlex.split(command)
-    words, values = iter(rest), {"study": [study]}
-    for word in words:
-        name = word.removeprefix("--")
-        values.setdefault(name, []).extend([] if name in FLAGS else [next(words)])
-    return "\n".join([HEAD, *(f"{name} = {toml(_typed(name, texts))}" for name, texts in values.items()), ""])
-
-
-def _typed(name: str, texts: list[str]) -> Any:
-    if name in LISTS:
-        return texts
-    return name in FLAGS or (int(texts[-1]) if name in NUMBERS else texts[-1])
+def _toml_file(head: str, values: Mapping[str, Any]) -> bytes:
+    return "\n".join([head, *(f"{name} = {toml(value)}" for name, value in values.items()), ""]).encode()
 
 
 def toml(value: Any) -> str:

@@ -3,9 +3,17 @@ of its paper. `store/union.py` joins the records of one study and setting."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from hashlib import sha256
 from typing import Annotated, Any
 
+from bertlab.recipe.identity import canonical
 from bertlab.store.forms import OPTIONAL, CorpusId, Count, Figure, Id, Percent, Positive, SeedCount, Share, Texts
+
+
+def mark(value: Any) -> str:
+    """Eight digits that stand for a value: of its SHA-256."""
+    return sha256(canonical(value).encode(errors="surrogatepass")).hexdigest()[:8]
+
 
 Column = tuple[str, str, int]
 """A variant, a measurement, and a milestone (per cent of the pre-training's steps)."""
@@ -37,7 +45,7 @@ class AblateRequest:
     claim_seeds: Annotated[tuple[Count, ...] | None, OPTIONAL] = None
     """None where the setting has no seeds for claims alone."""
     file: Annotated[str, OPTIONAL] = ""
-    """The `union.mark` of the study file, which may change and keep its name."""
+    """The `mark` of the study file, which may change and keep its name."""
     measure: Annotated[Texts, OPTIONAL] = ()
     rounds: Annotated[str, OPTIONAL] = ""
     """The options that ask for rounds of seeds."""

@@ -6,20 +6,17 @@ name or another store. Results on other text, on other examples of a task, or wi
 a record of their own.
 """
 
-import hashlib
-import itertools
-import shlex
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput
 from bertlab.names import filename
 from bertlab.recipe.identity import canonical
+from bertlab.store.commands import line
 from bertlab.store.config import write_configs
 from bertlab.store.forms import to_json
-from bertlab.store.record import AblateRequest, Definition, Record, Row, Value
+from bertlab.store.record import AblateRequest, Definition, Record, Row, Value, mark
 from bertlab.store.records import write as write_record
 from bertlab.store.runs import Store
 
@@ -33,16 +30,8 @@ def keep(store: Store, records: Iterable[Record]) -> list[Record]:
         after, names = joined(store, [*records])
         for name in names:
             write_record(store.root, name, after[name])
-            write_commands(store.root, name, after[name])
+            write_configs(store.root, name, after[name])
     return [after[name] for name in names]
-
-
-def write_commands(root: Path, name: str, record: Record) -> None:
-    """Writes the files of the store `root` that repeat the commands of a record, each with its study file as it was."""
-    by_mark = {mark(files): files for files in record.sources}
-    newest = {path: text for files in record.sources for path, text in files.items()}  # older requests name no file
-    commands = [(command([request], record.name), by_mark.get(request.file, newest)) for request in record.requests]
-    write_configs(root, name, commands)
 
 
 def joined(store: Store, records: Collection[Record]) -> tuple[dict[str, Record], list[str]]:
@@ -61,7 +50,7 @@ def join(stored: dict[str, Record], record: Record, where: str) -> str:
     """
     for other in stored.values():
         if other.study == record.study and (difference := _difference(other, record)):
-            there = f"{where} (`{command(other.requests)}`)"
+            there = f"{where} (`{line(other.requests)}`)"
             raise BadInput(
                 f"study '{record.study}' is not the study with that name in {there}: {difference}; "
                 "give it another name, or name another store with --runs"
@@ -80,11 +69,6 @@ def name_of(record: Record) -> str:
     setting: list[Any] = [record.setting, _contents(record)]
     digits = mark(setting if record.timed is None else [*setting, record.timed])
     return filename(f"{record.study}--{record.scale}--{digits}")
-
-
-def mark(value: Any) -> str:
-    """Eight digits that stand for a value: of its SHA-256."""
-    return hashlib.sha256(canonical(value).encode(errors="surrogatepass")).hexdigest()[:8]
 
 
 def _contents(record: Record) -> dict[str, str]:
@@ -154,7 +138,7 @@ def _merged(old: Record, new: Record) -> Record:
         sources=(*old.sources, *(files for files in new.sources if files not in old.sources)),
         differences=tuple(sorted(differences, key=lambda difference: column.get(difference.on, -1))),
         name=name,
-        command=command(requests, name),
+        command=line(requests, name),
         intermediate_task={**old.intermediate_task, **new.intermediate_task},
         tries=tuple(sorted({*old.tries, *new.tries})),
         speeds=next((record.speeds for record in (new, old) if record.speeds and record.speeds.measured), new.speeds),
@@ -179,40 +163,3 @@ def _requests(old: Record, new: Record) -> tuple[AblateRequest, ...]:
     for request in (*old.requests, *new.requests):
         seeds.setdefault(replace(request, seeds=()), set()).update(request.seeds)
     return tuple(replace(request, seeds=tuple(sorted(numbers))) for request, numbers in seeds.items())
-
-
-def command(requests: Iterable[AblateRequest], name: str = "") -> str:
-    """The command line that requests a record, or several that each request a part, with the name of its setting."""
-    commands = []
-    for request in requests:
-        words = ["bertlab ablate", shlex.quote(request.study), _quoted(request.options), _quoted(request.rounds)]
-        if not request.rounds:
-            if request.seeds != (0,) or request.claim_seeds == ():
-                words.append(f"--seeds {spelled(request.seeds)}")
-            if request.claim_seeds:
-                words.append(f"--claim-seeds {spelled(request.claim_seeds)}")
-        if request.finetune_seeds:
-            words.append(f"--finetune-seeds {request.finetune_seeds}")
-        words += [f"--only {shlex.quote(variant)}" for variant in request.only]
-        words += [f"--measure {shlex.quote(measurement)}" for measurement in request.measure]
-        words += ["--random-init"] * request.random_init
-        words += [f"--name {shlex.quote(name)}"] * bool(name)
-        commands.append(" ".join(filter(None, words)))
-    return " && ".join(commands)
-
-
-def _quoted(options: str) -> str:
-    """Options as words for a shell, whatever a record from elsewhere has in their place."""
-    try:
-        return shlex.join(shlex.split(options))
-    except ValueError:  # an open quote
-        return shlex.quote(options)
-
-
-def spelled(seeds: Sequence[int]) -> str:
-    """Ascending seeds in the form of `--seeds`: `3` for 0 to 2, else ranges such as `3-5,7`."""
-    if list(seeds) == list(range(len(seeds))):
-        return str(len(seeds))
-    runs = [[*group] for _, group in itertools.groupby(enumerate(seeds), key=lambda pair: pair[1] - pair[0])]
-    parts = [f"{run[0][1]}-{run[-1][1]}" if len(run) > 1 or len(runs) == 1 else f"{run[0][1]}" for run in runs]
-    return ",".join(parts)

@@ -16,6 +16,7 @@ from bertlab.store.files import digest, read_json
 from bertlab.store.merge import Joined
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
+from small_record import record, request
 
 STUDY = """
 from bertlab import Claim, Corruption, MaskedLM, Measurement, NextSentence, Study, Variant
@@ -144,7 +145,8 @@ def test_the_command_of_results_takes_their_copy_of_the_study_file(call, whole, 
 def test_sources_are_written_below_their_directory_only(tmp_path):
     outside = {"../out.py": "", "/tmp/out.py": "", "a/../../out.py": "", "notes.txt": "", "bad.py": "\udc80"}
     (tmp_path / "studies").mkdir()
-    write_configs(tmp_path, "own", [("bertlab ablate own.py", {"own.py": "", "part/beside.py": "x = 1", **outside})])
+    sources = {"own.py": "", "part/beside.py": "x = 1", **outside}
+    write_configs(tmp_path, "own", record("own", requests=(request("own.py"),), sources=(sources,)))
     written = {path.relative_to(tmp_path).as_posix(): path.read_text() for path in tmp_path.rglob("*.py")}
     assert written == {"studies/own/own.py": "", "studies/own/part/beside.py": "x = 1"}
 

@@ -10,7 +10,7 @@ from bertlab.cli.options import StudyOptions
 from bertlab.lab import claims, plan, scales, studies
 from bertlab.lab.jobs import Pretraining
 from bertlab.lab.record import records
-from bertlab.store import union
+from bertlab.store import commands
 
 MASKING = studies.find("masking")
 MNLI, FEATURES = "MNLI fine-tuned", "NER feature-based"
@@ -112,7 +112,7 @@ def test_the_options_and_the_command_in_the_record_ask_for_the_same(machine, giv
     made = asked(**given)
     assert (tuple(made.seeds), tuple(made.claim_seeds)) == (seeds, of_claims)
     (record,) = records(claims.make(made, machine), f"--scale {made.scale.name}").values()
-    words = union.command(record.requests).split()
+    words = commands.line(record.requests).split()
     names = {"--scale": "scale", "--seeds": "seeds", "--claim-seeds": "claim_seeds"}
     again = asked(**{names[name]: value for name, value in zip(words[3::2], words[4::2], strict=True)})
     assert (tuple(again.seeds), tuple(again.claim_seeds)) == (seeds, of_claims)

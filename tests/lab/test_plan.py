@@ -19,7 +19,7 @@ from bertlab.lab.study_file import Code
 from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Inputs, Schedule, cost
-from bertlab.store import union
+from bertlab.store import commands
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, locate
 from bertlab.text import tokens
@@ -652,7 +652,7 @@ def test_any_seeds_are_planned(machine, text, seeds):
     made = plan.make(request(seeds=options.seeds(text)), machine)
     assert {job.seed for job in made.jobs if isinstance(job, Pretraining)} == set(seeds)
     (record,) = records(made).values()
-    assert options.seeds(union.spelled(record.requests[0].seeds)) == seeds
+    assert options.seeds(commands.spelled(record.requests[0].seeds)) == seeds
     whole = plan.make(request(seeds=range(8)), machine)
     assert {job.id for job in made.jobs} < {job.id for job in whole.jobs}
 

@@ -1,19 +1,24 @@
 """Records as types: read and written back equal, and refused with the place of what does not fit."""
 
+import ast
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from pathlib import Path
 from typing import Annotated
 
 import pytest
 
 from bertlab.store import archive
+from bertlab.store import record as record_types
+from bertlab.store import result as result_types
 from bertlab.store.files import read_sealed
 from bertlab.store.forms import OPTIONAL, Count, Misfit, load, to_json
 from bertlab.store.record import Record
 from small_record import record, row, value
 
-REPORTS = Path(__file__).parents[2] / "reports"
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "bertlab"
+REPORTS = ROOT / "reports"
 STORES = sorted(path.parent for path in REPORTS.glob("*/studies"))
 
 
@@ -76,3 +81,24 @@ def test_defaults_are_written_but_for_optional_fields():
     assert made == Outer("a", Inner((1,), 1))
     assert to_json(made) == {"text": "a", "inner": {"ids": [1], "share": 1}, "numbers": []}
     assert to_json(Outer("a", name="b"))["name"] == "b"
+
+
+def accesses(path):
+    """How often a file reads a field of a record or a result by a text: `x["rows"]`, `x.get("rows")`."""
+    types = [kind for module in (record_types, result_types) for kind in vars(module).values() if is_dataclass(kind)]
+    names = {field.name for kind in types for field in fields(kind)}
+    keys = []
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Load):
+            keys.append(node.slice)
+        elif isinstance(node, ast.Call) and getattr(node.func, "attr", "") == "get":
+            keys += node.args[:1]
+    return sum(isinstance(key, ast.Constant) and key.value in names for key in keys)
+
+
+def test_records_and_results_are_read_by_attributes():
+    """Columns of tables and definitions of runs, which stay plain data, have names in common with them."""
+    folders = [path for name in ("store", "report", "rounds") for path in (PACKAGE / name).rglob("*.py")]
+    counts = {path.name: accesses(path) for path in (*folders, *(PACKAGE / "lab").glob("*.py"))}
+    assert sum(counts.values()) < 80, counts
+    assert counts["union.py"] == counts["record.py"] == counts["rounds.py"] == 0

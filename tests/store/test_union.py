@@ -14,12 +14,13 @@ from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.lab.study_file import StudyFile
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Schedule
-from bertlab.store import union
+from bertlab.store import commands, union
 from bertlab.store.config import saved_copy
 from bertlab.store.forms import load, to_json
-from bertlab.store.record import AblateRequest, Record, Sequential, StudyLook
+from bertlab.store.record import Record, Sequential, StudyLook
 from bertlab.store.runs import Store
 from bertlab.tasks.task import Task
+from small_record import request
 
 MASKING = studies.find("masking")
 
@@ -125,7 +126,7 @@ def test_the_command_of_a_record_asks_for_all_of_it(store, recorded):
     ("seeds", "text"), [([0], "1"), ((0, 1, 2), "3"), ([3, 4, 5], "3-5"), ([4], "4-4"), ([0, 1, 2, 7], "0-2,7")]
 )
 def test_seeds_are_spelled_as_they_are_read(seeds, text):
-    assert union.spelled(seeds) == text
+    assert commands.spelled(seeds) == text
 
 
 def test_a_name_is_kept_changes_no_id_and_is_asked_for_again(store, recorded):
@@ -302,7 +303,6 @@ def test_a_damaged_record_is_written_anew_by_the_command_that_wrote_it(store, re
 
 @pytest.mark.parametrize("options", ["--scale smoke; touch x", "$(touch x)", "a | b", "--set 'a=1", "`x`\nrm y"])
 def test_options_of_a_record_from_elsewhere_are_words_for_a_shell(options):
-    request = AblateRequest(study="nsp", options=options, seeds=(0,), finetune_seeds=0, only=(), random_init=False)
-    line = union.command([request])
+    line = commands.line([request("nsp", options=options)])
     assert line == shlex.join(shlex.split(line))
     assert line.startswith("bertlab ablate nsp ")
