@@ -57,6 +57,8 @@ from .recipe.schedules import Cosine as Cosine
 from .recipe.schedules import Curve as Curve
 from .recipe.schedules import InverseSquareRoot as InverseSquareRoot
 from .recipe.schedules import LinearDecay as LinearDecay
+from .recipe.schedules import Ramp as Ramp
+from .recipe.schedules import Stages as Stages
 from .recipe.schedules import WarmupStableDecay as WarmupStableDecay
 from .report.ablation import Ablation as Ablation
 from .tasks.task import Task as Task

@@ -171,8 +171,8 @@ class Machine:
         return "cuda" if self.gpus else "cpu"
 
     def compiles(self, recipe: Recipe) -> bool:
-        """Whether pre-training `recipe` is compiled; not if its batch size varies, as each size needs its own graph."""
-        if self.compile == "no" or recipe.inputs.format.token_matched_to:
+        """Whether pre-training `recipe` is compiled; not if batches vary in size, as each needs its own graph."""
+        if self.compile == "no" or recipe.inputs.format.token_matched_to or recipe.schedule.over_steps:
             return False
         if self.compile != "auto":
             return True

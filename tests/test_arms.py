@@ -25,12 +25,22 @@ COMPONENTS = {
     for arm in arms(axis).values()
     if arm.__module__.startswith("bertlab.")
 }
-PROOFS = {"BitFit", "LoRA", "GradualUnfreezing", "Constant", "Cosine", "InverseSquareRoot", "WarmupStableDecay"}
+PROOFS = {
+    "BitFit",
+    "LoRA",
+    "GradualUnfreezing",
+    "Constant",
+    "Cosine",
+    "InverseSquareRoot",
+    "WarmupStableDecay",
+    "Ramp",
+    "Stages",
+}
 
 
-def identifiers(path):
+def words(path):
     """The names that the code of a file uses, and its texts, but not what comments and docstrings say."""
-    names = set()
+    names, texts = set(), set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Name):
             names.add(node.id)
@@ -39,11 +49,11 @@ def identifiers(path):
         elif isinstance(node, ast.alias):
             names.add(node.name)
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            names.add(node.value)
-    return names
+            texts.add(node.value)
+    return names, texts
 
 
-NAMED = {path.relative_to(ROOT).as_posix(): identifiers(path) for path in [*ROOT.rglob("*.py"), *ROOT.rglob("*.pyi")]}
+WORDS = {path.relative_to(ROOT).as_posix(): words(path) for path in [*ROOT.rglob("*.py"), *ROOT.rglob("*.pyi")]}
 
 
 @pytest.mark.parametrize("name", sorted(COMPONENTS.keys() - DEFAULTS - BASES - SETTINGS))
@@ -51,10 +61,10 @@ def test_a_component_is_named_in_its_own_file_and_in_two_lists(name):
     arm, axis = COMPONENTS[name]
     own = Path(sys.modules[arm.__module__].__file__).relative_to(ROOT).as_posix()
     package = Path(sys.modules[axis._home].__file__).relative_to(ROOT).as_posix()
-    others = {path: names for path, names in NAMED.items() if Path(path).stem != Path(own).stem}  # an optimiser has two
-    assert {path for path, names in others.items() if name in names} == {package, "__init__.pyi"}
+    others = {path: both for path, both in WORDS.items() if Path(path).stem != Path(own).stem}
+    assert {path for path, (names, _) in others.items() if name in names} == {package, "__init__.pyi"}
     if name in PROOFS - {"Cosine"}:  # rotary positions have a cosine, too
-        assert not [path for path, names in others.items() if arm.kind in names]
+        assert not [path for path, (_, texts) in others.items() if arm.kind in texts]
 
 
 def test_the_proofs_are_components():

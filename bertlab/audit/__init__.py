@@ -12,7 +12,6 @@ from bertlab.inputs.batches import Batches, training_text
 from bertlab.inputs.checks import Check
 from bertlab.inputs.sample import Source, draw
 from bertlab.recipe import Recipe
-from bertlab.recipe.cost import phases
 from bertlab.recipe.objective import text_length
 from bertlab.text.tokens import TokenisedCorpus
 
@@ -38,15 +37,13 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
     """
     source = source or Batches(recipe, corpus).batch
     whole, corpus = corpus, dataclasses.replace(corpus, train=training_text(recipe, corpus.train))
-    lengths = phases(recipe)
-    first_of_last = lengths[0][1] if len(lengths) > 1 else sys.maxsize
     copies = recipe.inputs.copies
     later = sorted({copies, *(loss.period(copies) for loss in recipe.objective)})
     audited = []
-    for (length, _), steps in zip(lengths, (range(first_of_last), range(first_of_last, sys.maxsize)), strict=False):
-        of_text = text_length(recipe.objective, length)
-        drawn = [draw(recipe, corpus, source, of_text, 0, steps, most)]
-        drawn += [draw(recipe, corpus, source, of_text, epoch, steps, most // 8) for epoch in later]
+    for stage, steps in _readings(recipe):
+        of_text = text_length(stage.objective, stage.inputs.length)
+        drawn = [draw(stage, corpus, source, of_text, 0, steps, most)]
+        drawn += [draw(stage, corpus, source, of_text, epoch, steps, most // 8) for epoch in later]
         every = [sample for sample in drawn if sample is not None]
         first = every[0]
         checks = [
@@ -56,23 +53,40 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
             *sequences.coverage(first),
             sequences.unknown(first),
             *sequences.corpora(first, whole),
-            *recipe.inputs.format.audit(first),
-            *(check for loss in recipe.objective for check in loss.audit(first)),
+            *stage.inputs.format.audit(first),
+            *(check for loss in stage.objective for check in loss.audit(first)),
         ]
         checks += sequences.targets(first)
         for other in every[1:]:
-            checks += [check for loss in recipe.objective for check in loss.audit_again(first, other)]
+            checks += [check for loss in stage.objective for check in loss.audit_again(first, other)]
         sizes = np.concatenate([sample.batch.lengths for sample in every])
         epochs = ", ".join(str(sample.epoch) for sample in every)
         shown = f"{len(sizes):,} sequences, {sizes.sum():,} tokens of epochs {epochs}"
-        audited.append(Audited(length, f"{shown}; {'all' if first.whole else 'part'} of epoch 0", tuple(checks)))
+        sampled = f"{shown}; {'all' if first.whole else 'part'} of epoch 0"
+        audited.append(Audited(stage.inputs.length, sampled, tuple(checks)))
     return audited
+
+
+def _readings(recipe: Recipe) -> list[tuple[Recipe, range]]:
+    """The stages that begin to read the text anew, in sequences of another length, and their steps."""
+    readings: list[tuple[Recipe, range]] = []
+    begin = 0
+    for stage, steps in recipe.stages:
+        if all(stage.inputs != other.inputs for other, _ in readings):
+            readings.append((stage, range(begin, begin + steps)))
+        begin += steps
+    if len(recipe.stages) == len(readings):  # a larger sample tests the last one better
+        last, within = readings.pop()
+        readings.append((last, range(within.start, sys.maxsize)))
+    return readings
 
 
 def same_batches(recipe: Recipe) -> tuple[object, ...]:
     """What the batches of a recipe depend on: recipes with equal values have the same batches."""
     masks = tuple(loss for loss in recipe.objective if not loss.labels_only)
-    whole = recipe.inputs.epochs or recipe.inputs.phase2_length
+    changing = tuple(recipe.schedule.over_steps.items())
+    whole = recipe.inputs.epochs or recipe.inputs.phase2_length or changing
     steps = recipe.schedule.steps if whole else 1
     pairs = recipe.pairing if recipe.inputs.format.pairs else None
-    return masks, recipe.corpus, recipe.tokenizer, recipe.inputs, pairs, recipe.schedule.batch_size, steps, recipe.seed
+    text = recipe.corpus, recipe.tokenizer, recipe.inputs
+    return masks, *text, pairs, recipe.schedule.batch_size, steps, changing, recipe.seed

@@ -95,7 +95,8 @@ def _of_one_length(recipe: Recipe, length: int) -> Recipe:
     """The recipe with the same model and sequences of `length` tokens in all steps, of any text."""
     model = recipe.model.for_length(recipe.inputs.longest)
     inputs = dataclasses.replace(recipe.inputs, length=length, phase2_length=0, phase2_share=0.0, epochs=0, corpora=0)
-    return dataclasses.replace(recipe, model=model, inputs=inputs)
+    schedule = dataclasses.replace(recipe.schedule, over_steps={})
+    return dataclasses.replace(recipe, model=model, inputs=inputs, schedule=schedule)
 
 
 def can_be_tried(recipe: Recipe, peak_flops: float) -> bool:
@@ -112,7 +113,7 @@ def flops_per_second(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machin
         short = _of_one_length(recipe, length)
         possible = STEP_SECONDS * TYPICAL_MFU * peak_flops / (length * cost.flops_per_token(short))
         batch = min(size, max(FEWEST_SEQUENCES, int(possible)))
-        short = dataclasses.replace(short, schedule=dataclasses.replace(recipe.schedule, batch_size=batch))
+        short = dataclasses.replace(short, schedule=dataclasses.replace(short.schedule, batch_size=batch))
         folder = work / f"length-{length}"
         folder.mkdir()
         seconds += steps * step_seconds(short, corpus, folder, machine, MAX_STEPS) * size / batch

@@ -1,8 +1,10 @@
 """Batch number s of a recipe: a pure function of the recipe, the corpus and s. Sequences, their pairs and their order
 depend on the corpus, the inputs and the seed alone, and not on masking, objective, model or optimiser."""
 
+import bisect
 import functools
 import itertools
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,8 +19,8 @@ from bertlab.inputs.formats import Layout, segment_pairs, single_segments
 from bertlab.inputs.formats.base import Endless
 from bertlab.inputs.streams import Batch, joined
 from bertlab.names import shown
-from bertlab.recipe import Format, Loss, Recipe
-from bertlab.recipe.cost import phases, tokens
+from bertlab.recipe import Format, Inputs, Loss, Recipe
+from bertlab.recipe.cost import tokens
 from bertlab.recipe.objective import pairing, text_length
 from bertlab.text.tokens import Part, TokenisedCorpus, by_hash, first_corpora, share_of
 
@@ -37,27 +39,45 @@ class Batches:
 
     def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, *, trimmed: bool = True) -> None:
         """Without `trimmed`, batches keep the columns and slots that all their sequences leave empty: one shape."""
-        lengths = phases(recipe)
         text = training_text(recipe, corpus.train)
-        self._main = _Phase(recipe, corpus, text, lengths[0][0], trimmed)
-        self._final = _Phase(recipe, corpus, text, lengths[1][0], trimmed) if lengths[1:] else None
-        self._final_from = lengths[0][1]
+        self._begins: list[int] = []
+        self._stages: list[_Stage] = []
+        readings: list[tuple[Inputs, _Reading]] = []
+        step = 0
+        for stage, steps in recipe.stages:
+            reading = next((reading for inputs, reading in readings if inputs == stage.inputs), None)
+            if reading is None:
+                reading = _Reading(stage, text)
+                readings.append((stage.inputs, reading))
+            self._begins.append(step)
+            self._stages.append(_Stage(stage, corpus, text, reading, trimmed))
+            reading.weight += steps * self._stages[-1].weight
+            step += steps
+
+    def _stage(self, step: int) -> tuple["_Stage", int]:
+        """The stage of batch number `step`, and its number within; the last stage has those after the last step."""
+        number = bisect.bisect(self._begins, step) - 1
+        return self._stages[number], step - self._begins[number]
 
     def batch(self, step: int) -> Batch:
-        """Batch number `step` (from 0) for all devices together; the last steps may have another length."""
-        if self._final and step >= self._final_from:
-            return self._final.batch(step - self._final_from)
-        return self._main.batch(step)
+        """Batch number `step` (from 0) for all devices together; numbers of the recipe may change over the steps."""
+        stage, number = self._stage(step)
+        return stage.batch(number)
 
     def sequences_in(self, epoch: int) -> int:
-        """The number of sequences in an epoch."""
-        return len(self._main.layout(epoch))
+        """The number of sequences in an epoch of the first steps."""
+        return len(self._stages[0].reading.layout(epoch))
 
     def tokens(self, steps: int) -> int:
         """Tokens in the first `steps` batches, specials included, padding not."""
-        if self._final and steps > self._final_from:
-            return self._main.tokens(self._final_from) + self._final.tokens(steps - self._final_from)
-        return self._main.tokens(steps)
+        last, within = self._stage(steps)
+        ends = [*self._begins[1:], sys.maxsize]
+        whole = [
+            stage.tokens(end - begin)
+            for stage, begin, end in zip(self._stages, self._begins, ends, strict=True)
+            if stage is not last and begin < steps
+        ]
+        return sum(whole) + last.tokens(within)
 
 
 def training_text(recipe: Recipe, text: Part) -> Part:
@@ -84,11 +104,11 @@ def training_text(recipe: Recipe, text: Part) -> Part:
 def _passes(recipe: Recipe, text: Part) -> float:
     """How often the steps of a recipe pass over a text."""
     passes, form = 0.0, recipe.inputs.format
-    for inputs, steps in phases(recipe):
-        length = text_length(recipe.objective, inputs)
-        layout = _laid_out(form, text, recipe, length, copy=0)
+    for stage, steps in recipe.stages:
+        length = text_length(stage.objective, stage.inputs.length)
+        layout = _laid_out(form, text, stage, length, copy=0)
         size = layout.lengths.sum() if form.token_matched_to else len(layout)
-        passes += steps * _weight(recipe, text, length) / size
+        passes += steps * _weight(stage, text, length) / size
     return passes
 
 
@@ -118,73 +138,43 @@ def _weight(recipe: Recipe, text: Part, length: int) -> int:
     return max(length, round(size * mean))  # no batch is empty
 
 
-class _Phase:
-    """Batches of sequences of one length, out of endless epochs over the training text. A sequence weighs 1, or its
-    tokens if batches are counted by tokens; a batch has those that begin within its share of the weight."""
+class _Reading:
+    """Endless epochs over the training text in sequences of one length. A sequence weighs 1, or its tokens if batches
+    are counted by tokens."""
 
-    def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, text: Part, length: int, trimmed: bool) -> None:
-        form, of_text = recipe.inputs.format, text_length(recipe.objective, length)
-        self._recipe = recipe
-        self._trimmed = trimmed and form.trimmed
-        self._copies = recipe.inputs.copies
-        self._collator = Collator(recipe.objective, corpus.tokenizer, text, length, recipe.seed)
+    def __init__(self, recipe: Recipe, text: Part) -> None:
+        form, of_text = recipe.inputs.format, text_length(recipe.objective, recipe.inputs.length)
+        self.weight = 0
+        """The weight of what stages before have read."""
+        self.seed, self.copies, self.matched = recipe.seed, recipe.inputs.copies, form.token_matched_to
         make: Callable[[int], Layout] = functools.partial(_laid_out, form, text, recipe, of_text)
         self._layout = functools.lru_cache(max(1, _KEPT // len(text.tokens)))(make)
-        self._sizes = functools.cache(self._measure)
+        self.sizes = functools.cache(self._measure)
         self._order = functools.lru_cache(2)(self._draw_order)
-        self._made: dict[int, Batch] = {}
-        self._until, self._run = -1, 1
-        self._weight = _weight(recipe, text, of_text)
-        self._together = max(1, _TOGETHER // (recipe.schedule.batch_size * of_text))
-        self._matched = form.token_matched_to
 
     def layout(self, epoch: int) -> Layout:
         """The sequences of an epoch, in the order of the text."""
-        return self._layout(epoch % self._copies)
+        return self._layout(epoch % self.copies)
 
-    def tokens(self, steps: int) -> int:
-        """Tokens in the first `steps` batches, specials included, padding not."""
-        epoch, within = self._locate(steps * self._weight)
-        whole = sum(self._sizes(number % self._copies)[0] for number in range(epoch))
-        chosen, _ = self._between(epoch, 0, within)
+    def tokens(self, weight: int) -> int:
+        """Tokens in the sequences that begin within this weight, specials included."""
+        epoch, within = self.locate(weight)
+        whole = sum(self.sizes(number % self.copies)[0] for number in range(epoch))
+        chosen, _ = self.between(epoch, 0, within)
         return whole + int(self.layout(epoch).lengths.take(chosen).sum())
 
-    def batch(self, step: int) -> Batch:
-        """The sequences that begin within [step, step + 1) times the weight of a batch, over all epochs."""
-        if step not in self._made:
-            # Twice as many each time that the next one follows, so that the first one comes soon.
-            self._run = min(2 * self._run, self._together) if step == self._until else 1
-            self._until = step + self._run
-            low, high = step * self._weight, self._until * self._weight
-            found: list[Batch] = []
-            begins: list[Int64] = []
-            while low < high:
-                epoch, within = self._locate(low)
-                copy = epoch % self._copies
-                until = min(within + high - low, self._sizes(copy)[1])
-                chosen, places = self._between(epoch, within, until)
-                if len(chosen):
-                    found.append(self._collator.collate(self._layout(copy), chosen, copy, epoch))
-                    begins.append(places + (low - within))
-                low += until - within
-            sequences = found[0] if len(found) == 1 else joined(found)
-            cuts = np.searchsorted(np.concatenate(begins), np.arange(step, self._until + 1) * self._weight)
-            parts = [sequences.take(low, high) for low, high in itertools.pairwise(cuts)]
-            self._made = dict(enumerate([part.trimmed() for part in parts] if self._trimmed else parts, start=step))
-        return self._made.pop(step)  # the caller may change it; a second call makes it anew
-
-    def _locate(self, weight: int) -> tuple[int, int]:
+    def locate(self, weight: int) -> tuple[int, int]:
         """The epoch that holds the `weight` counted over all epochs, and the weight before it in that epoch."""
         epoch = 0
-        while weight >= (size := self._sizes(epoch % self._copies)[1]):
+        while weight >= (size := self.sizes(epoch % self.copies)[1]):
             weight -= size
             epoch += 1
-            if epoch == self._copies:  # every size is known: skip whole rounds
-                rounds, weight = divmod(weight, sum(self._sizes(copy)[1] for copy in range(self._copies)))
-                epoch += rounds * self._copies
+            if epoch == self.copies:  # every size is known: skip whole rounds
+                rounds, weight = divmod(weight, sum(self.sizes(copy)[1] for copy in range(self.copies)))
+                epoch += rounds * self.copies
         return epoch, weight
 
-    def _between(self, epoch: int, low: int, high: int) -> tuple[Int64, Int64]:
+    def between(self, epoch: int, low: int, high: int) -> tuple[Int64, Int64]:
         """The sequences that begin within [low, high) of the weight of an epoch, and where they begin."""
         numbers, begins = self._order(epoch)
         first, last = np.searchsorted(begins, [low, high])
@@ -194,16 +184,63 @@ class _Phase:
         """Tokens and weight of an epoch with this copy of the pairs."""
         layout = self._layout(copy)
         tokens = int(layout.lengths.sum())
-        return tokens, tokens if self._matched else len(layout)
+        return tokens, tokens if self.matched else len(layout)
 
     def _draw_order(self, epoch: int) -> tuple[Int64, Int64]:
         """The sequences of an epoch in the order of training, and the weight before each, (N,)."""
         layout = self.layout(epoch)
-        numbers = keyed.permutation(keyed.key(self._recipe.seed, "order", epoch), len(layout))
-        if not self._matched:
+        numbers = keyed.permutation(keyed.key(self.seed, "order", epoch), len(layout))
+        if not self.matched:
             return numbers, np.arange(len(layout))
         lengths = layout.lengths.take(numbers)
         return numbers, np.cumsum(lengths, dtype=np.int64) - lengths
+
+
+class _Stage:
+    """The batches of one stage: a batch has the sequences that begin within its share of the weight."""
+
+    def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, text: Part, reading: _Reading, trimmed: bool) -> None:
+        of_text = text_length(recipe.objective, recipe.inputs.length)
+        self.reading, self._begin = reading, reading.weight
+        self.weight = _weight(recipe, text, of_text)
+        self._trimmed = trimmed and recipe.inputs.format.trimmed
+        parts = recipe.objective, corpus.tokenizer, text, recipe.inputs.length, recipe.seed
+        self._collator = functools.cache(lambda: Collator(*parts))
+        self._made: dict[int, Batch] = {}
+        self._until, self._run = -1, 1
+        self._together = max(1, _TOGETHER // (recipe.schedule.batch_size * of_text))
+
+    def tokens(self, steps: int) -> int:
+        """Tokens in its first `steps` batches, specials included, padding not."""
+        return self.reading.tokens(self._begin + steps * self.weight) - self.reading.tokens(self._begin)
+
+    def batch(self, step: int) -> Batch:
+        """The sequences that begin within [step, step + 1) times the weight of a batch, over all epochs."""
+        if step not in self._made:
+            # Twice as many each time that the next one follows, so that the first one comes soon.
+            self._run = min(2 * self._run, self._together) if step == self._until else 1
+            self._until = step + self._run
+            sequences, begins = self._between(self._begin + step * self.weight, self._begin + self._until * self.weight)
+            limits = self._begin + np.arange(step, self._until + 1) * self.weight
+            parts = [sequences.take(low, high) for low, high in itertools.pairwise(np.searchsorted(begins, limits))]
+            self._made = dict(enumerate([part.trimmed() for part in parts] if self._trimmed else parts, start=step))
+        return self._made.pop(step)  # the caller may change it; a second call makes it anew
+
+    def _between(self, low: int, high: int) -> tuple[Batch, Int64]:
+        """The sequences that begin within [low, high) of the weight over all epochs, and where they begin."""
+        reading = self.reading
+        batches: list[Batch] = []
+        begins: list[Int64] = []
+        while low < high:
+            epoch, within = reading.locate(low)
+            copy = epoch % reading.copies
+            until = min(within + high - low, reading.sizes(copy)[1])
+            chosen, places = reading.between(epoch, within, until)
+            if len(chosen):
+                batches.append(self._collator().collate(reading.layout(epoch), chosen, copy, epoch))
+                begins.append(places + (low - within))
+            low += until - within
+        return batches[0] if len(batches) == 1 else joined(batches), np.concatenate(begins)
 
 
 @dataclass(frozen=True)

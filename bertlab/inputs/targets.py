@@ -57,7 +57,7 @@ def targets(recipe: Recipe, corpus: TokenisedCorpus) -> list[Targets]:
     share = min(1.0, _TOKENS / len(text.tokens))
     part = share_of(text, share, FEWEST, keyed.permutation(keyed.key("targets"), documents))
     inputs = dataclasses.replace(recipe.inputs, corpora=0, document_share=1.0, epochs=0)
-    schedule = dataclasses.replace(recipe.schedule, batch_size=SEQUENCES)
+    schedule = dataclasses.replace(recipe.schedule, batch_size=SEQUENCES, over_steps={})
     sampled = dataclasses.replace(recipe, inputs=inputs, schedule=schedule)
     batch = Batches(sampled, dataclasses.replace(corpus, train=part)).batch(0)
     first = batch.epochs == 0  # a short text is there several times

@@ -4,6 +4,7 @@ A multiply-add counts as two operations and training as three times the forward 
 attention and unused logits do not count, so that shares of a machine's peak stay comparable.
 """
 
+import itertools
 from collections.abc import Sequence
 
 from bertlab.recipe import BackboneConfig, Loss, Recipe
@@ -20,15 +21,13 @@ def parameters(model: BackboneConfig, vocabulary: int, max_length: int, objectiv
 
 def phases(recipe: Recipe) -> list[tuple[int, int]]:
     """The lengths of sequences in training (tokens), in order, each with its number of steps."""
-    steps, inputs = recipe.schedule.steps, recipe.inputs
-    last = round(inputs.phase2_share * steps) if inputs.phase2_length else 0
-    every = [(inputs.length, steps - last), (inputs.phase2_length, last)]
-    return [each for each in every if each[1]] or every[:1]
+    of_length = itertools.groupby(recipe.stages, lambda stage: stage[0].inputs.length)
+    return [(length, sum(steps for _, steps in stages)) for length, stages in of_length]
 
 
 def tokens(recipe: Recipe) -> int:
     """Tokens of training if every sequence has the full length; `inputs.batches.Batches.tokens` counts a corpus's."""
-    return sum(steps * recipe.schedule.batch_size * length for length, steps in phases(recipe))
+    return sum(steps * stage.schedule.batch_size * stage.inputs.length for stage, steps in recipe.stages)
 
 
 def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> float:
@@ -50,8 +49,8 @@ def encoder_flops_per_token(model: BackboneConfig, length: int, *, causal: bool 
 def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:
     """Operations of the whole pre-training."""
     return sum(
-        steps * recipe.schedule.batch_size * length * flops_per_token(recipe, length=length, vocabulary=vocabulary)
-        for length, steps in phases(recipe)
+        steps * stage.schedule.batch_size * stage.inputs.length * flops_per_token(stage, vocabulary=vocabulary)
+        for stage, steps in recipe.stages
     )
 
 

@@ -135,17 +135,22 @@ def leaves(parts: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def by_kind(leaf: Any) -> Any:
-    """A leaf with the kinds of its arms instead of the arms."""
+    """A leaf with the kinds of its arms instead of the arms, and with JSON for arms by name."""
+    if isinstance(leaf, Mapping):
+        return science(leaf, whole=True)
     if isinstance(leaf, tuple):
         return tuple(map(by_kind, leaf))
     return leaf.kind if isinstance(leaf, Arm) else leaf
 
 
 def leaves_of(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The `leaves` of a recipe or another value from its JSON, with the kinds of arms instead of the arms."""
+    """The `leaves` of a recipe or another value from its JSON, with the kinds of arms instead of the arms, and arms by
+    dotted paths as one text."""
     by_path: dict[str, Any] = {}
     for name, item in data.items():
-        if isinstance(item, Mapping):
+        if isinstance(item, Mapping) and (not item or any("." in path for path in item)):
+            by_path[prefix + name] = "; ".join(f"{path}: {_in_words(part)}" for path, part in item.items())
+        elif isinstance(item, Mapping):
             by_path |= {prefix + name: item["kind"]} if "kind" in item else {}
             by_path |= leaves_of(item, f"{prefix}{name}.")
         elif isinstance(item, list):
@@ -158,6 +163,12 @@ def leaves_of(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
         elif name != "kind":
             by_path[prefix + name] = item
     return by_path
+
+
+def _in_words(arm: Any) -> str:
+    """The kind of an arm and its fields, from its JSON: `ramp, start 2.0, end 1.0`."""
+    fields = arm.items() if isinstance(arm, Mapping) else [("kind", arm)]
+    return ", ".join(str(value) if name == "kind" else f"{name} {value}" for name, value in fields)
 
 
 def set_fields(value: T, texts: Mapping[str, str], prefix: str = "") -> T:

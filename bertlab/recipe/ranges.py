@@ -135,7 +135,7 @@ class Arm(Checked):
 
 def own_arms(value: Any) -> list[type[Arm]]:
     """The classes of the arms of study files in a value, a dataclass or a tuple, each once."""
-    inner: tuple[Any, ...] = value if isinstance(value, tuple) else ()
+    inner = tuple(value.values()) if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
     if dataclasses.is_dataclass(value):
         inner = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
     classes = [type(value)] if isinstance(value, Arm) and value._own else []

@@ -4,6 +4,7 @@ All fields default to BERT's own values (Devlin et al. 2019, appendix A.2).
 """
 
 import dataclasses
+import itertools
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,12 +15,15 @@ from typing import Annotated, Any, ClassVar, Literal
 from bertlab.errors import BadInput, unknown
 from bertlab.names import shown
 from bertlab.recipe.backbones import BackboneConfig, Model
+from bertlab.recipe.identity import leaves, put
 from bertlab.recipe.objective import Loss, Pairing, bert, pairing
 from bertlab.recipe.ranges import CLIP, SHARE, Arm, Checked, FieldError, Range, arm, arms
 from bertlab.recipe.schedules import Curve, LinearDecay
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
 """Fields of a recipe that have their own options."""
+PARTS = 100
+"""Equal parts of the steps, in each of which the numbers that change hold still."""
 SEED = Range(0, 2**63 - 1)
 """Seeds, which random generators take as 64 bits."""
 Length = Annotated[int, Range(8, 8192, "tokens")]
@@ -215,7 +219,7 @@ class Inputs(Checked, group="inputs"):
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule(Checked, group="schedule"):
-    """The batch size, the steps and the learning rate."""
+    """The batch size, the steps and the learning rate, and what else changes over the steps."""
 
     batch_size: Annotated[int, Range(1, 1_000_000, "sequences")] = 256
     """Sequences per update, over all devices; more if `inputs.format` has shorter ones."""
@@ -227,6 +231,13 @@ class Schedule(Checked, group="schedule"):
     """Share of the steps in which the rate rises linearly."""
     curve: Curve = field(default_factory=LinearDecay)
     """How the rate goes on after that; in BERT it falls linearly to 0."""
+    over_steps: Mapping[str, Curve] = field(default_factory=dict)
+    """Other numbers that change, by their dotted paths: `schedule.batch_size`, `inputs.length`, and the numbers of the
+    losses, such as `masked_lm.mask_prob`. A curve gives multiples, each for a hundredth of the steps; whole numbers are
+    rounded."""
+
+    def __hash__(self) -> int:
+        return hash((self.batch_size, self.steps, self.peak_lr, self.warmup))
 
     def milestone(self, percent: int) -> int:
         """Updates after `percent` per cent of the steps, rounded."""
@@ -294,6 +305,51 @@ class Recipe(Checked):
             loss.check(self)
         if self.pairing.exchanged and not self.inputs.format.exchanges:
             raise BadInput(f"inputs.format {self.inputs.format.kind} exchanges no segments: set it to segment-pair")
+        if self.schedule.over_steps:
+            self._check_numbers()
+
+    def _check_numbers(self) -> None:
+        """Raises `BadInput` for a number that cannot change over the steps, or not as its curve has it."""
+        losses = tuple(f"{loss.kind}." for loss in self.objective)
+        numbers = [path for path, leaf in leaves(self).items() if type(leaf) in (int, float)]
+        known = [path for path in numbers if path.startswith(losses)] + ["schedule.batch_size", "inputs.length"]
+        for path in self.schedule.over_steps:
+            if path not in known:
+                raise unknown("number of schedule.over_steps", path, known)
+        if max(stage.inputs.longest for stage, _ in self.stages) > self.inputs.longest:
+            raise BadInput("schedule.over_steps: inputs.length is the longest: let its curve give 1 at most")
+
+    def numbers(self, step: int) -> dict[str, float]:
+        """The numbers that change over the steps, as they are at update number `step`, by their paths."""
+        schedule, usual = self.schedule, leaves(self)
+        part = step * PARTS // max(1, schedule.steps)
+        begin = -(-part * schedule.steps // PARTS)
+        numbers = {}
+        for path, curve in schedule.over_steps.items():
+            number = usual[path] * curve.share(begin, 0, schedule.steps)
+            numbers[path] = max(1, round(number)) if type(usual[path]) is int else number
+        return numbers
+
+    @property
+    def stages(self) -> list[tuple["Recipe", int]]:
+        """The recipe as it is in each stretch of the steps in which no number of it changes, and the steps of each."""
+        schedule, inputs = self.schedule, self.inputs
+        last = round(inputs.phase2_share * schedule.steps) if inputs.phase2_length else 0
+        begins = {0, schedule.steps - last}
+        plain, second = self, dataclasses.replace(inputs, phase2_length=0, phase2_share=0.0)
+        if schedule.over_steps:
+            plain = dataclasses.replace(self, schedule=dataclasses.replace(schedule, over_steps={}))
+            begins |= {-(-part * schedule.steps // PARTS) for part in range(PARTS)}
+        stages: list[tuple[Recipe, int]] = []
+        for begin, end in itertools.pairwise(sorted(begins | {schedule.steps})):
+            stage = put(plain, self.numbers(begin)) if schedule.over_steps else plain
+            if begin >= schedule.steps - last:
+                stage = dataclasses.replace(stage, inputs=dataclasses.replace(second, length=inputs.phase2_length))
+            steps = end - begin
+            if stages and stages[-1][0] == stage:
+                steps += stages.pop()[1]
+            stages.append((stage, steps))
+        return stages or [(plain, 0)]
 
     def with_seed(self, seed: int) -> "Recipe":
         """The recipe with another seed, which alone is checked."""

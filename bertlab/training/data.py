@@ -61,7 +61,7 @@ class PretrainingDataModule(LightningDataModule):
 
     def micro_batches(self, world_size: int = 1) -> int:
         """The micro-batches of each process in a step."""
-        own = -(-self.recipe.schedule.batch_size // world_size)
+        own = -(-max(stage.schedule.batch_size for stage, _ in self.recipe.stages) // world_size)
         return -(-own // self.micro_batch) if self.micro_batch else 1
 
     def setup(self, stage: str) -> None:

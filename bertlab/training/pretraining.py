@@ -139,6 +139,7 @@ class PretrainingModule(TrainingModule):
             for loss, total in zip(self.recipe.objective, losses, strict=True):
                 line[f"{loss.kind}_loss"] = total / count
             line["learning_rate"] = self.schedule.learning_rate(step - 1)
+            line |= self.recipe.numbers(step - 1)
             speed = {"throughput/tokens_per_second": self.throughput(self.tokens)}
             self.log_at(step, {f"train/{name}": value for name, value in line.items()} | speed)
 

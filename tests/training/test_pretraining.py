@@ -25,6 +25,7 @@ from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Model
+from bertlab.recipe.schedules import Cosine, Ramp, Stages
 from bertlab.training import checkpoints
 from bertlab.training import module as optimization
 from bertlab.training.callbacks import RunDirectory
@@ -43,6 +44,18 @@ OTHERS = [
     ),
     dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, sharing="all", embedding_size=8)),
     dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, norm="power", norm_position="pre")),
+    dataclasses.replace(
+        SMOKE,
+        schedule=dataclasses.replace(
+            SMOKE.schedule,
+            curve=Cosine(floor=0.1),
+            over_steps={
+                "masked_lm.mask_prob": Ramp(start=2.0, end=1.0),
+                "schedule.batch_size": Stages(multiples=(0.5, 1.0), begins=(0.3,)),
+                "inputs.length": Stages(multiples=(0.5, 1.0), begins=(0.25,)),
+            },
+        ),
+    ),
 ]
 
 
@@ -271,13 +284,23 @@ def test_other_objectives_and_formats_resume_to_the_bit(corpus, machine, tmp_pat
     same_bits(*works)
 
 
+def test_numbers_that_change_are_on_the_curve(corpus, machine, tmp_path):
+    changing = OTHERS[-1]
+    result = pretrain(changing, corpus, tmp_path, machine, (100,), silent)
+    points = [line for line in lines(tmp_path) if "learning_rate" in line]
+    assert [line["schedule.batch_size"] for line in points] == [4] * 6 + [8] * 14
+    assert [line["masked_lm.mask_prob"] for line in points] == pytest.approx([0.3 - 0.0075 * n for n in range(20)])
+    assert [line["learning_rate"] for line in points] == [changing.schedule.learning_rate(step) for step in range(20)]
+    assert result["tokens"] == 5 * 4 * 16 + 4 * 32 + 14 * 8 * 32
+
+
 @pytest.mark.parametrize("changed", [SMOKE, *OTHERS])
 def test_micro_batches_change_nothing(corpus, machine, tmp_path, changed):
     """The loss is a sum over the global batch, so that its parts add up, dropout aside."""
     recipe = dataclasses.replace(
         changed,
         model=dataclasses.replace(changed.model, dropout=0.0),
-        schedule=dataclasses.replace(SMOKE.schedule, steps=6),
+        schedule=dataclasses.replace(changed.schedule, steps=6),
     )
     losses = []
     for size in (0, 3):

@@ -209,7 +209,9 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         batch += " or as many tokens" if recipe.inputs.format.token_matched_to else ""
         lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
         size = f"{short(cost.trained_parameters(recipe))} parameters"
-        return f"{recipe.model.shape}: {size}; {batch}, {lengths} tokens"
+        last = recipe.numbers(self.steps - 1)
+        changing = [f"{path} from {number:g} to {last[path]:g}" for path, number in recipe.numbers(0).items()]
+        return ", ".join([f"{recipe.model.shape}: {size}; {batch}", f"{lengths} tokens", *changing])
 
     def work(self) -> Work:
         """The tokens of all steps."""
@@ -235,7 +237,8 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         """The steps of one model on batches of one size; linguistic spans take no time."""
         if recipe is None:
             return super().similarity(definition, recipe, compiled)
-        schedule = Schedule(batch_size=recipe.schedule.batch_size, steps=min(1, recipe.schedule.steps))
+        size = {name: getattr(recipe.schedule, name) for name in ("batch_size", "over_steps")}
+        schedule = Schedule(steps=min(1, recipe.schedule.steps), **size)
         same = dataclasses.replace(without_spans(recipe), seed=0, schedule=schedule)
         return canonical([same, compiled])
 

@@ -1,4 +1,4 @@
-"""The protocol of a learning-rate curve: one file a curve in this package."""
+"""The protocol of a curve: one file each in this package."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
@@ -10,7 +10,7 @@ from bertlab.recipe.ranges import Arm, Range
 
 @dataclass(frozen=True, kw_only=True)
 class Curve(Arm, ABC, home="bertlab.recipe.schedules"):
-    """The learning rate after the warm-up, as a share of its peak."""
+    """A number over the steps, in multiples of its value: the learning rate after the warm-up, or `over_steps`."""
 
     plain: ClassVar[bool] = True
     _returns: ClassVar[Mapping[str, Any]] = {"share": Annotated[float, Range(0, 1000)]}
@@ -21,4 +21,4 @@ class Curve(Arm, ABC, home="bertlab.recipe.schedules"):
 
     @abstractmethod
     def share(self, step: int, warm: int, steps: int) -> float:
-        """The share of the peak rate at update number `step` of `steps`, from 0; the first `warm` are the warm-up."""
+        """The multiple at update number `step` of `steps`, from 0; the first `warm` are the warm-up of the rate."""
