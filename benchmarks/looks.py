@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertlab.report.looks import Look, Looked, chance, final_level
+from bertlab.report.looks import LookHistory, chance, final_level
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.variance import Typical, measured
 from bertlab.report.verdicts import holm
+from bertlab.store.record import ClaimLook
 
 ROWS, MEASURES = 6, (0.35, 0.2, 0.15)
 """Variants, the first one the baseline; and what a measurement costs on each task."""
@@ -68,7 +69,7 @@ class Outcome:
 def in_rounds(data: Mapping[Pair, np.ndarray], most: int, *, futility: bool = True) -> Outcome:
     """A study in rounds of one seed, with a look after each: as `bertlab ablate --until-decided`."""
     seeds = dict.fromkeys(CLAIMS, VERDICT_MIN_SEEDS)
-    looked = dict.fromkeys(CLAIMS, Looked(most))
+    looked = dict.fromkeys(CLAIMS, LookHistory(most))
     while True:
         undecided = sum(not each for each in _decided(looked))
         for claim, effect in evaluated(data, seeds).items():
@@ -76,7 +77,7 @@ def in_rounds(data: Mapping[Pair, np.ndarray], most: int, *, futility: bool = Tr
             if not before or before[-1].n < effect.n:
                 power = chance(effect, None, most, final_level(looked[claim], effect.n, 0.05 / max(1, undecided)))
                 p = 1.0 if effect.p is None else effect.p
-                looked[claim] = Looked(most, (*before, Look(effect.n, p, effect.mean > 0, power)))
+                looked[claim] = LookHistory(most, (*before, _look(effect.n, p, effect.mean > 0, power)))
         decided = _decided(looked)
         ended = [each.exhausted or (futility and each.futile) for each in looked.values()]
         left = [claim for claim, *why in zip(CLAIMS, decided, ended, strict=True) if not any(why)]
@@ -86,7 +87,11 @@ def in_rounds(data: Mapping[Pair, np.ndarray], most: int, *, futility: bool = Tr
             seeds[claim] += 1
 
 
-def _decided(looked: Mapping[Pair, Looked]) -> list[bool]:
+def _look(n: int, p: float, as_claimed: bool, power: float) -> ClaimLook:
+    return ClaimLook(claim="", hypothesis="", on="", metric="", n=n, p=p, as_claimed=as_claimed, power=power)
+
+
+def _decided(looked: Mapping[Pair, LookHistory]) -> list[bool]:
     return [p <= 0.05 for p in holm([1.0 if each.p is None else each.p for each in looked.values()])]
 
 

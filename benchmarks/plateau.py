@@ -40,12 +40,12 @@ def main() -> None:
     request = planning.Request(studies=(chosen,), scale=scales.find(options.scale), seeds=tuple(range(options.seeds)))
     plan = planning.make(request, machine)
     carry_out([job for job in plan.jobs if not job.tasks], store, machine)
-    (evidence,) = gather(store, records(plan).values())
-    plateau = next(run.plateau for run in evidence.pretrainings if run.plateau is not None)
+    (study,) = gather(store, records(plan).values())
+    plateau = next(run.plateau for run in study.pretrainings if run.plateau is not None)
     print(f"Unigram entropy of the held-out text: {plateau:.2f} nats\n")
     print("| variant | mean held-out loss | lowest | highest | seeds on the plateau |\n|---|---:|---:|---:|---:|")
-    for variant in evidence.variants:
-        print(line(variant, evidence.of(variant)))
+    for variant in study.variants:
+        print(line(variant, study.of(variant)))
 
 
 if __name__ == "__main__":

@@ -19,7 +19,7 @@ from scipy.special import stdtr, stdtrit
 from bertlab.lab.study import Claim
 from bertlab.report.statistics.effects import Effect, effect
 from bertlab.report.statistics.variance import Typical
-from bertlab.report.verdicts import Pair, Trial, holm, verdicts
+from bertlab.report.verdicts import ClaimTest, Pair, holm, verdicts
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.metrics import Grouped, Mean, Metric
 
@@ -179,7 +179,7 @@ def collapsing(chance: float, gain: float, n: int, studies: int, key: int = 0) -
         differences = (gain + noise[0] - noise[1] - 20 * lost)[:, None] + ease
         whole, rest = _over(differences), _over(differences[~lost])
         pair = Pair("one", "other", whole, None, collapses=bool(lost.any()), without=rest if lost.any() else None)
-        decided = verdicts([Trial(claim, (pair,))])[0].outcome != "undecided"
+        decided = verdicts([ClaimTest(claim, (pair,))])[0].outcome != "undecided"
         assert whole is not None
         counts += [decided, student(whole)[0] <= 0.05, decided and lost.any(), not lost.any()]
     decided, before, after, unseen = counts / studies

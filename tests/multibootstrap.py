@@ -9,9 +9,12 @@ import numpy as np
 from scipy.special import ndtr, stdtrit
 from scipy.stats import spearmanr
 
-from bertlab.report.statistics.effects import Effect, Seed
+from bertlab.report.statistics.effects import Effect
 from bertlab.tasks.kinds.regression import Spearman
 from bertlab.tasks.metrics import Grouped, Mean, Metric, MetricOfMeans
+
+Seed = Sequence[Sequence[Metric]]
+"""The fine-tuning seeds of two variants at one pre-training seed."""
 
 
 @singledispatch

@@ -73,9 +73,9 @@ def reported(request, call, tmp_path_factory):
 def test_the_results_of_the_repository_give_its_tables(store, tmp_path):
     for run in Store(store).runs():
         run.verify()
-    evidences = gathered(store)
+    studies = gathered(store)
     for name, table in (("values", tidy.values), ("summary", tidy.summary), ("claims", tidy.claims)):
-        write_parquet(tmp_path / f"{name}.parquet", table(evidences))
+        write_parquet(tmp_path / f"{name}.parquet", table(studies))
         kept, again = (pandas.read_parquet(place / f"{name}.parquet") for place in (store, tmp_path))
         assert len(kept) > 0
         pandas.testing.assert_frame_equal(again, kept, rtol=1e-6)
@@ -88,9 +88,9 @@ def test_the_readme_pivots_a_store_into_the_means_of_its_report(store):
     names = {"table": tidy.typed(tidy.values(gathered(store)))}  # what `results` returns
     exec(lines[0], names)
     summaries = {
-        (evidence.study, evidence.scale, evidence.full_setting, variant, 100, name): evidence.summary(variant, name)
-        for evidence in gathered(store)
-        for variant, name in itertools.product(evidence.variants, evidence.measurements)
+        (study.name, study.scale, study.full_setting, variant, 100, name): study.summary(variant, name)
+        for study in gathered(store)
+        for variant, name in itertools.product(study.variants, study.measurements)
     }
     reported = {key: summary.mean for key, summary in summaries.items() if summary}
     assert len(reported) > 5
@@ -100,11 +100,11 @@ def test_the_readme_pivots_a_store_into_the_means_of_its_report(store):
 
 @pytest.mark.parametrize("store", STORES, ids=NAME)
 def test_no_two_sections_of_a_table_look_alike(store):
-    evidences = gathered(store)
-    for table in (tidy.values(evidences), tidy.summary(evidences), tidy.claims(evidences)):
+    studies = gathered(store)
+    for table in (tidy.values(studies), tidy.summary(studies), tidy.claims(studies)):
         sections = table[["study", "scale", "setting", "key"]].drop_duplicates()
         assert len(sections) == len(sections.drop_duplicates(["study", "scale", "setting"]))
-        assert len(sections) == len(sections.drop_duplicates("key")) <= len(evidences)
+        assert len(sections) == len(sections.drop_duplicates("key")) <= len(studies)
 
 
 def test_a_page_of_seven_studies_is_below_900_kilobytes(reported):

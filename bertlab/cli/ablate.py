@@ -13,7 +13,7 @@ from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
     from bertlab.estimates.cost import Estimate
-    from bertlab.report.evidence import Evidence
+    from bertlab.report.study_results import StudyResults
 
 
 def ablate(
@@ -73,7 +73,7 @@ def ablate(
 class Measured:
     """What `ablate` has run."""
 
-    results: list[Evidence] = field(default_factory=list)
+    results: list[StudyResults] = field(default_factory=list)
     complete: bool = True
     """Whether all runs have a result."""
     unfinished: list[dict[str, Any]] = field(default_factory=list)
@@ -158,6 +158,6 @@ def measured(
         if complete:
             after = f"bertlab report{in_store(store.root)}"
             say(f"All runs are finished, in {store.root}. Next: `{after}` writes tables and plots.")
-    for evidence in results:
-        track(evidence, store, machine)
+    for study in results:
+        track(study, store, machine)
     return Measured(results=results, complete=complete, unfinished=[] if complete else unfinished(jobs, store))

@@ -8,16 +8,16 @@ from bertlab.estimates.cost import Estimate, estimate
 from bertlab.lab import plan as planning
 from bertlab.lab.jobs import Job
 from bertlab.lab.plan import Plan
-from bertlab.report.evidence import Evidence
+from bertlab.report.study_results import StudyResults
 from bertlab.rounds.rounds import Place, Rounds, State, standing, still_open, unbegun
 from bertlab.store import union
 from bertlab.wording import count
 
 
-def in_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[Evidence], list[Job]]:
+def in_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[StudyResults], list[Job]]:
     """Runs rounds until no claim needs more seeds or the budget pays for none.
 
-    Returns whether all runs have a result, the evidence of each study, and the jobs of these rounds. Failed runs of
+    Returns whether all runs have a result, the results of each study, and the jobs of these rounds. Failed runs of
     earlier commands are repeated with `retry`.
     """
     store, last, jobs = rounds.store, set[Place](), list[Job]()
@@ -32,10 +32,10 @@ def in_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[Eviden
         union.keep(store, made)
         retry, last = False, places
         jobs += plan.jobs
-    evidences = [state.evidence for state in states.values() if state.evidence is not None]
-    print_results(evidences)
+    studies = [state.results for state in states.values() if state.results is not None]
+    print_results(studies)
     _say_end(rounds, states)
-    return not rounds.unfinished(states, failed=True), evidences, jobs
+    return not rounds.unfinished(states, failed=True), studies, jobs
 
 
 def next_round(rounds: Rounds, *, retry: bool = False) -> Estimate | None:

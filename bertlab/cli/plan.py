@@ -78,9 +78,9 @@ def plan(
             say(f"Times are not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")
     else:
         say("All runs are finished: nothing is left to do.")
-    for evidence in gather(store, records(made).values()) if peak_tflops is None else ():  # times of this store
-        for text in noise.sentences(evidence, noise.spreads(evidence)):
-            say(f"{evidence.study}: {text}")
+    for study in gather(store, records(made).values()) if peak_tflops is None else ():  # times of this store
+        for text in noise.sentences(study, noise.spreads(study)):
+            say(f"{study.name}: {text}")
     largest_gb = max((job.storage().memory for job, _ in grouped(made.pending(store))), default=0) / 1e9
     if device_memory_gb is not None and largest_gb > device_memory_gb:
         say(f"The largest model does not fit: weights, gradients and moments take {largest_gb:.0f} GB.")

@@ -50,9 +50,9 @@ def report(
     if json:
         agreed = {"agreement": written.agreement.figures(), "pages": [str(path) for path in written.pages]}
         agreed["tables"] = [str(path) for path in written.tables]
-        print_json(agreed | results_data(written.evidence))
-        return 1 if failing(written.evidence, fail_on) else 0
-    print_results(written.evidence, differences=True)
+        print_json(agreed | results_data(written.studies))
+        return 1 if failing(written.studies, fail_on) else 0
+    print_results(written.studies, differences=True)
     for line in notes("agreement_summary", written.agreement):
         say(line)
     if written.changes:
@@ -60,4 +60,4 @@ def report(
     first, *rest = written.pages
     more = [count(len(rest), "more page")] if rest else []
     say(f"wrote {first}, {' and '.join([*more, count(len(written.tables), 'CSV file')])}")
-    return 1 if failing(written.evidence, fail_on) else 0
+    return 1 if failing(written.studies, fail_on) else 0

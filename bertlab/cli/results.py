@@ -14,10 +14,10 @@ from bertlab.errors import unknown
 from bertlab.wording import count
 
 if TYPE_CHECKING:
-    from bertlab.report.evidence import Evidence
+    from bertlab.report.study_results import StudyResults
 
-OUTCOMES = ("reproduced", "contradicted", "undecided", "not measured")
-DECIDED = OUTCOMES[:2]
+UNDECIDED = ("contradicted", "undecided", "not measured")
+"""The verdicts of `--fail-on`."""
 MOST_CLAIMS = 6
 """Claims whose verdicts a terminal shows, decided or not."""
 FAIL_ON = option(
@@ -25,33 +25,31 @@ FAIL_ON = option(
     "--fail-on",
     "contradicted|undecided|not measured",
     "Exit with 1 if a claim has this verdict by the paper's metric; repeatable.",
-    autocompletion=complete.choices("contradicted", "undecided", "not measured"),
+    autocompletion=complete.choices(*UNDECIDED),
 )
 
 
 def check_fail_on(outcomes: Collection[str] | None) -> None:
     """Raises `BadInput` for a verdict that `--fail-on` does not know."""
     for name in outcomes or ():
-        if name not in OUTCOMES[1:]:
-            raise unknown("verdict in --fail-on", name, OUTCOMES[1:])
+        if name not in UNDECIDED:
+            raise unknown("verdict in --fail-on", name, UNDECIDED)
 
 
-def failing(evidences: Sequence[Evidence], outcomes: Collection[str] | None) -> bool:
+def failing(studies: Sequence[StudyResults], outcomes: Collection[str] | None) -> bool:
     """Whether a claim has one of these verdicts; names each such claim on standard error."""
     from bertlab.report import findings
 
-    found = False
-    for evidence in evidences if outcomes else ():
-        for each in findings.findings(evidence):
-            if outcomes and each.outcome in outcomes:
-                found = True
-                measured = f": {each.pair} {each.measured}" if each.effect else ""
-                where = f"{evidence.study}, scale {evidence.place}"
-                complain(f"{each.outcome}: {each.claim} ({where}; on {each.on}){measured}")
-    return found
+    shown = [(study, finding) for study in (studies if outcomes else ()) for finding in findings.findings(study)]
+    shown = [(study, finding) for study, finding in shown if finding.outcome in (outcomes or ())]
+    for study, finding in shown:
+        measured = f": {finding.pair} {finding.measured}" if finding.effect else ""
+        where = f"{study.name}, scale {study.place}"
+        complain(f"{finding.outcome}: {finding.claim} ({where}; on {finding.on}){measured}")
+    return bool(shown)
 
 
-def results_data(evidences: Sequence[Evidence]) -> dict[str, Any]:
+def results_data(studies: Sequence[StudyResults]) -> dict[str, Any]:
     """The results as JSON: a line for each variant and measurement and for each claim, as in the CSV files.
 
     `text` has the facts of the texts (`text.facts`).
@@ -59,13 +57,13 @@ def results_data(evidences: Sequence[Evidence]) -> dict[str, Any]:
     from bertlab.report import tidy
     from bertlab.text import facts
 
-    tables = {"results": tidy.summary(evidences), "findings": tidy.claims(evidences)}
-    texts = [each.result.text for evidence in evidences for each in evidence.pretrainings]
-    found = {name: each.where(each.notna(), None).to_dict("records") for name, each in tables.items()}
-    return {**found, "text": facts.merged(filter(None, texts))}
+    tables = {"results": tidy.summary(studies), "findings": tidy.claims(studies)}
+    texts = [run.result.text for study in studies for run in study.pretrainings]
+    lines = {name: table.where(table.notna(), None).to_dict("records") for name, table in tables.items()}
+    return {**lines, "text": facts.merged(filter(None, texts))}
 
 
-def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -> None:
+def print_results(studies: Sequence[StudyResults], *, differences: bool = False) -> None:
     """Prints the tables of one study, with `differences` that of differences to the baseline too.
 
     Of several studies, prints the number of claims with each verdict; of studies at scale smoke, what shows that they
@@ -74,49 +72,49 @@ def print_results(evidences: Sequence[Evidence], *, differences: bool = False) -
     from bertlab.report import findings, validity
     from bertlab.report.pages import notes
 
-    if validity.tests_the_program(evidences):
-        for evidence in evidences:
-            print_trial(evidence)
+    if validity.tests_the_program(studies):
+        for study in studies:
+            print_trial(study)
         say("Scale smoke tests the program: its models learn nothing in pre-training, and nothing is compared.")
         return
-    for line in notes("banner", evidences):
+    for line in notes("banner", studies):
         say(f"Warning: {line}")
-    if len({each.study for each in evidences}) <= 1:
-        for evidence in evidences:
-            print_result(evidence, differences=differences)
+    if len({study.name for study in studies}) <= 1:
+        for study in studies:
+            print_result(study, differences=differences)
         return
     rows = []
-    for evidence in evidences:
-        counts = Counter(each.outcome for each in findings.findings(evidence))
-        rows.append((evidence.study, evidence.place, *(str(counts[name] or "") for name in OUTCOMES)))
-    print_table(("study", "scale", *OUTCOMES), rows, "Claims by verdict", left=2)
+    for study in studies:
+        counts = findings.counts(findings.findings(study))
+        rows.append((study.name, study.place, *(str(counts.get(name, "")) for name in findings.OUTCOMES)))
+    print_table(("study", "scale", *findings.OUTCOMES), rows, "Claims by verdict", left=2)
 
 
-def print_trial(evidence: Evidence) -> None:
+def print_trial(study: StudyResults) -> None:
     """Prints how many runs of a study at scale smoke finished, and the values of each task beside its floors.
 
     A task whose data were read wrong has its floors, and models that learn it, at the level of a guess.
     """
     from bertlab.report.cells import FLOORS, LEXICAL
 
-    runs = {each.id: each.finished for each in evidence.pretrainings}
-    runs |= {each.run_id: each.value is not None for each in evidence.cells if not each.of_pretraining}
+    runs = {run.id: run.finished for run in study.pretrainings}
+    runs |= {cell.run_id: cell.value is not None for cell in study.cells if not cell.of_pretraining}
     works = " works" if all(runs.values()) else ""
-    say(f"{evidence.study}{works}: {sum(runs.values())} of {count(len(runs), 'run')} finished, scale {evidence.place}")
-    tasks = [name for name in evidence.measurements if evidence.floors(name)]
-    floors = [floor for floor in FLOORS if any(floor in evidence.floors(name) for name in tasks)]
+    say(f"{study.name}{works}: {sum(runs.values())} of {count(len(runs), 'run')} finished, scale {study.place}")
+    points = {name: floors for name in study.measurements if (floors := study.floors(name))}
+    kinds = [kind for kind in FLOORS if any(kind in floors for floors in points.values())]
     rows = []
-    for name in tasks:
-        summaries = [evidence.summary(variant, name) for variant in evidence.variants]
+    for name, floors in points.items():
+        summaries = [study.summary(variant, name) for variant in study.variants]
         means = sorted(summary.mean for summary in summaries if summary)
         values = dict.fromkeys(f"{mean:.1f}" for mean in (*means[:1], *means[-1:]))
-        points = evidence.floors(name)
-        rows.append((name, " to ".join(values), *(f"{points[at]:.1f}" if at in points else "" for at in floors)))
+        rows.append((name, " to ".join(values), *(f"{floors[kind]:.1f}" if kind in floors else "" for kind in kinds)))
     if rows:
-        print_table(("task", "models", *("linear model of words" if at == LEXICAL else at for at in floors)), rows)
+        names = ("linear model of words" if kind == LEXICAL else kind for kind in kinds)
+        print_table(("task", "models", *names), rows)
 
 
-def print_result(evidence: Evidence, *, differences: bool = False) -> None:
+def print_result(study: StudyResults, *, differences: bool = False) -> None:
     """Prints the means of a study beside the published values, the verdicts on its claims, and what the numbers are.
 
     With `differences`, and for a study without claims, prints the differences to the baseline too. On a terminal, where
@@ -126,40 +124,25 @@ def print_result(evidence: Evidence, *, differences: bool = False) -> None:
     from bertlab.report import findings, tables
     from bertlab.report.pages import notes
 
-    title = f"{evidence.study}: scale {evidence.place}"
-    results = tables.results(evidence, short=True)
-    print_table(results.columns, results.rows, title, beside=("paper",))
-    terminal, found = console().is_terminal, findings.findings(evidence)
-    wanted = not found or (differences and not terminal)
-    if wanted and (compared := tables.differences(evidence, short=True)).rows:
-        say("")
-        print_table(compared.columns, compared.rows, beside=("paper",))
-    brief = terminal and len(found) > MOST_CLAIMS
-    shown = [each for each in found if not brief or each.outcome in DECIDED]
-    if found:
+    results = tables.results(study, short=True)
+    print_table(results.columns, results.rows, f"{study.name}: scale {study.place}", beside=("paper",))
+    terminal, every = console().is_terminal, findings.findings(study)
+    if not every or (differences and not terminal):
+        compared = tables.differences(study, short=True)
+        if compared.rows:
+            say("")
+            print_table(compared.columns, compared.rows, beside=("paper",))
+    brief = terminal and len(every) > MOST_CLAIMS
+    shown = [finding for finding in every if not brief or not finding.open]
+    if every:
         say("")
     if shown:
         claims = findings.brief(shown, details=not (differences and terminal))
         print_table(claims.columns, claims.rows, left=2)
-    if left_out := Counter(each.outcome for each in found if brief and each.outcome not in DECIDED):
+    if left_out := Counter(finding.outcome for finding in every if brief and finding.open):
         named = " and ".join(f"{count(number, 'claim')} {outcome}" for outcome, number in left_out.items())
         say(f"{named}: the page that `bertlab report` writes says what would decide them.")
-    measured = [cell for cell in evidence.cells if cell.value is not None]
-    what = "Points" if all(cell.in_points for cell in evidence.cells) else "Values"
-    what += " on one checkpoint" if evidence.pretrained else ""
-    centre = "median" if evidence.medians else "mean"
-    if evidence.spread_of_seeds:
-        pairs = ", of a claim's pair above 0 as claimed" if any(each.effect for each in found) else ""
-        say(f"{what}: {centre} (sd), {tables.seeds(evidence)}; differences ± half of a 95 % CI{pairs}.")
-    else:
-        tuned = len({cell.finetune_seed for cell in measured}) > 1
-        once = "" if all(cell.of_pretraining for cell in measured) else ", each of one fine-tuning seed"
-        of = f": {centre} (sd over fine-tuning seeds)" if tuned else once
-        numbers = f"{what}{of}. " if what + of != "Values" else ""
-        say(f"{numbers}One {evidence.unit} has no interval and decides nothing.")
-    if direction := tables.direction(evidence):
-        say(direction)
-    if any(cell.status == "collapsed" and cell.value is not None for cell in evidence.cells):
-        say("Collapsed runs predict one answer for all examples.")
-    for warning in notes("alarm", evidence):
+    for line in notes("printed", study, any(finding.effect for finding in every)):
+        say(line)
+    for warning in notes("alarm", study):
         say(f"Warning: {warning}")

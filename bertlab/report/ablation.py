@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     import pandas
 
-    from bertlab.report.evidence import Evidence
+    from bertlab.report.study_results import StudyResults
 
 
 @dataclass(frozen=True, repr=False)
 class Ablation:
     """The results of studies, as `bertlab ablate` prints them. A notebook shows the table and the verdicts."""
 
-    evidence: list[Evidence]
+    studies: list[StudyResults]
     """A study at its scale and on its corpus each; empty after a dry run."""
     complete: bool
     """Whether all runs have a result. The others have a failure, which `bertlab runs` lists."""
@@ -25,7 +25,7 @@ class Ablation:
         """A line for each planned value, in its unit, with the columns of a report's `<study>.csv`."""
         from bertlab.report import tidy
 
-        return tidy.typed(tidy.values(self.evidence))
+        return tidy.typed(tidy.values(self.studies))
 
     @property
     def summary(self) -> pandas.DataFrame:
@@ -35,7 +35,7 @@ class Ablation:
         """
         from bertlab.report import tidy
 
-        return tidy.typed(tidy.summary(self.evidence))
+        return tidy.typed(tidy.summary(self.studies))
 
     @property
     def table(self) -> pandas.DataFrame:
@@ -46,24 +46,23 @@ class Ablation:
         import pandas
 
         lines = {
-            (each.study, variant): {
-                name: found.mean for name in each.measurements if (found := each.summary(variant, name))
+            (study.name, variant): {
+                name: summary.mean for name in study.measurements if (summary := study.summary(variant, name))
             }
-            for each in self.evidence
-            for variant in each.variants
+            for study in self.studies
+            for variant in study.variants
         }
-        levels = [[study for study, _ in lines], [variant for _, variant in lines]]
-        index = pandas.MultiIndex.from_arrays(levels, names=("study", "variant"))
-        columns = dict.fromkeys(name for each in self.evidence for name in each.measurements)
+        index = pandas.MultiIndex.from_tuples(lines, names=("study", "variant"))
+        columns = dict.fromkeys(name for study in self.studies for name in study.measurements)
         means = pandas.DataFrame(list(lines.values()), index=index, columns=list(columns), dtype=float)
-        return means.droplevel("study") if len({*levels[0]}) < 2 else means
+        return means.droplevel("study") if len({study for study, _ in lines}) < 2 else means
 
     @property
     def verdicts(self) -> pandas.DataFrame:
         """A line for each claim: effect, 95 % interval, published effect and verdict, as in `<study>-claims.csv`."""
         from bertlab.report import tidy
 
-        return tidy.typed(tidy.claims(self.evidence))
+        return tidy.typed(tidy.claims(self.studies))
 
     def _shown(self) -> list[pandas.DataFrame]:
         """The table and, if there are claims, the main columns of the verdicts."""
@@ -72,7 +71,7 @@ class Ablation:
         return [self.table, verdicts.where(verdicts.notna(), "")] if len(verdicts) else [self.table]
 
     def __repr__(self) -> str:
-        return "\n\n".join(each.to_string(na_rep="", float_format="{:.2f}".format) for each in self._shown())
+        return "\n\n".join(table.to_string(na_rep="", float_format="{:.2f}".format) for table in self._shown())
 
     def _repr_html_(self) -> str:
-        return "".join(each.to_html(na_rep="", float_format="{:.2f}".format) for each in self._shown())
+        return "".join(table.to_html(na_rep="", float_format="{:.2f}".format) for table in self._shown())

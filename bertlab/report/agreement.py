@@ -12,18 +12,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
 from statistics import fmean
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas
 
 from bertlab import keyed
 from bertlab.arrays import Float, Int64
-from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Interval
+from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
+from bertlab.report.statistics.variance import Interval
+from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table
 from bertlab.wording import flops
+
+if TYPE_CHECKING:
+    import pandas
 
 METRIC = "metric"
 ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "likelihood"}
@@ -50,7 +53,7 @@ COLUMNS = [*SECTION, "place", *PAIR, "endpoint", "milestone", "flops", "in_point
 COLUMNS += ["by_seed", "runs"]
 """The facts of a comparison: two variants on one measurement and endpoint.
 
-`place` is `Evidence.place`. Differences are `variant` minus `other`: `published`, never zero, of the end of the
+`place` is `Section.place`. Differences are `variant` minus `other`: `published`, never zero, of the end of the
 pre-training, and `by_seed`, measured after `milestone` per cent of its steps at each seed that both variants have, of
 the runs with the ids `runs`. On the likelihood, where higher is better, the sign of the published difference is turned
 if lower is better in the paper's metric. `flops` are the operations of the baseline's pre-training until then, None if
@@ -64,6 +67,8 @@ def compared(lines: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
 
     A measured difference of zero is `tied`: it has no sign, and does not agree.
     """
+    import pandas
+
     table = pandas.DataFrame([*lines], columns=COLUMNS).astype({"published": float})
     measured = table["by_seed"].map(lambda by_seed: fmean(by_seed.values())).astype(float)
     tied = measured.abs() < _ROUNDING
@@ -158,11 +163,10 @@ class Agreement:
                 once += [] if any(repeated) else [index]
         return ends.loc[sorted(once)]
 
-    def of(self, evidence: Evidence) -> Share:
+    def of(self, study: StudyResults) -> Share:
         """The pairs of a section, on the paper's metric."""
         ends = self.comparisons[(self.comparisons["milestone"] == 100) & (self.comparisons["endpoint"] == METRIC)]
-        section = [evidence.study, evidence.scale, evidence.full_setting, evidence.key]
-        return Share.of(ends[(ends[SECTION] == section).all(axis=1)])
+        return Share.of(ends[(ends[SECTION] == [*study.columns.values()]).all(axis=1)])
 
     def on(self, endpoint: str) -> pandas.DataFrame:
         """The final comparisons on an endpoint."""
@@ -255,50 +259,44 @@ def _shares(comparisons: pandas.DataFrame) -> dict[str, Share]:
     return {name: Share.of(comparisons[comparisons["endpoint"] == name]) for name in ENDPOINTS}
 
 
-def agreement(evidences: Sequence[Evidence]) -> Agreement:
+def agreement(studies: Sequence[StudyResults]) -> Agreement:
     """Compares every pair of pre-trained variants, on every measurement with published values of both that differ."""
-    return Agreement(compared(itertools.chain.from_iterable(map(_comparisons, evidences))))
+    return Agreement(compared(itertools.chain.from_iterable(map(_comparisons, studies))))
 
 
-def _comparisons(evidence: Evidence) -> Iterator[dict[str, Any]]:
+def _comparisons(study: StudyResults) -> Iterator[dict[str, Any]]:
     """Each pair in the order of the study, the later variant minus the earlier one; the baseline is the first.
 
     Measurements that repeat another one are left out: the paper's values may differ, ours are the same.
     """
-    whole = next((run.flops for run in evidence.of(evidence.baseline) if run.flops is not None), None)
-    section = dict(zip(SECTION, (evidence.study, evidence.scale, evidence.full_setting, evidence.key), strict=True))
-    for name in evidence.distinct:
-        milestones = sorted({cell.milestone for cell in evidence.cells if cell.measurement == name})
-        originals = evidence.originals(name)
-        of_measurement = {"measurement": name, "in_points": evidence.column(name)[0].in_points}
-        of_measurement["floors"] = _FLOORS[evidence.above_floors(name)]
-        for other, variant in itertools.combinations([evidence.baseline, *evidence.others], 2):
-            published = evidence.published_difference(variant, name, other)
+    whole = next((run.flops for run in study.of(study.baseline) if run.flops is not None), None)
+    for name in study.distinct:
+        milestones, originals = study.milestones(name), study.originals(name)
+        of_measurement = {"measurement": name, "in_points": study.column(name)[0].in_points}
+        of_measurement["floors"] = _FLOORS[study.above_floors(name)]
+        for other, variant in itertools.combinations([study.baseline, *study.others], 2):
+            published = study.published_difference(variant, name, other)
             if not published or originals[variant] == originals[other]:
                 continue
             for endpoint, milestone in itertools.product(ENDPOINTS, milestones):
                 metric = LIKELIHOOD if endpoint == LIKELIHOOD else ""
-                effect = evidence.effect(variant, other, name, metric=metric, at=(milestone, milestone))
+                effect = study.effect(variant, other, name, metric=metric, at=(milestone, milestone))
                 if effect is None:
                     continue
-                cells = [evidence.by_seed(side, name, milestone) for side in (variant, other)]
-                yield (
-                    section
-                    | of_measurement
-                    | {
-                        "place": evidence.place,
-                        "endpoint": endpoint,
-                        "variant": variant,
-                        "other": other,
-                        "milestone": milestone,
-                        "flops": None if whole is None else whole * milestone / 100,
-                        "published": float(-published if metric and evidence.less_is_more(name) else published),
-                        "by_seed": effect.by_seed,
-                        "runs": frozenset(
-                            cell.run_id for side in cells for seed in effect.by_seed for cell in side[seed]
-                        ),
-                    }
-                )
+                cells = [study.by_seed(side, name, milestone) for side in (variant, other)]
+                yield {
+                    **study.columns,
+                    **of_measurement,
+                    "place": study.place,
+                    "endpoint": endpoint,
+                    "variant": variant,
+                    "other": other,
+                    "milestone": milestone,
+                    "flops": None if whole is None else whole * milestone / 100,
+                    "published": float(-published if metric and study.less_is_more(name) else published),
+                    "by_seed": effect.by_seed,
+                    "runs": frozenset(cell.run_id for side in cells for seed in effect.by_seed for cell in side[seed]),
+                }
 
 
 def interval(comparisons: pandas.DataFrame, resamples: int = RESAMPLES) -> Interval | None:

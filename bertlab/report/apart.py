@@ -6,17 +6,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bertlab.names import plain
-from bertlab.report.evidence import Evidence
+from bertlab.report.study_results import StudyResults
 from bertlab.store.record import Record
 
 
-def told_apart(sections: Sequence[tuple[Evidence, Record]]) -> list[Evidence]:
-    """The evidence of records, those without a name with the options that each alone has of those with its study, scale
+def told_apart(sections: Sequence[tuple[StudyResults, Record]]) -> list[StudyResults]:
+    """The results of records, those without a name with the options that each alone has of those with its study, scale
     and corpus.
 
     Where names or options are the same too, because the code or the examples differ, it is the key of the section.
     """
-    settings = [(evidence.study, evidence.scale, evidence.setting) for evidence, _ in sections]
+    settings = [(study.name, study.scale, study.setting) for study, _ in sections]
     options = [_options(record) for _, record in sections]
     names = [plain(record.name) for _, record in sections]
     alone: list[tuple[str, ...]] = []
@@ -25,11 +25,11 @@ def told_apart(sections: Sequence[tuple[Evidence, Record]]) -> list[Evidence]:
         alone.append(() if name else tuple(word for word in words if not all(word in other for other in others)))
     labels = list(zip(settings, names, alone, strict=True))
     number, distinct = Counter(labels), []
-    for (evidence, _), words, label in zip(sections, options, labels, strict=True):
+    for (study, _), words, label in zip(sections, options, labels, strict=True):
         _, name, options_apart = label
-        key = () if number[label] == 1 else (f"key {evidence.key}",)
+        key = () if number[label] == 1 else (f"key {study.key}",)
         overrides = [word for word in words if not word.startswith(("--scale ", "--corpus ", "--from "))]
-        named = replace(evidence, setting_name=name, own_options=(*options_apart, *key))
+        named = replace(study, setting_name=name, own_options=(*options_apart, *key))
         distinct.append(replace(named, overrides=(*overrides, *key)))
     return distinct
 

@@ -14,10 +14,10 @@ from bertlab.hub import Reference
 from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import canonical, science
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import render
-from bertlab.report.tables import Table, digits, with_details
+from bertlab.report.study_results import StudyResults
+from bertlab.report.tables import Table, center, with_details
 from bertlab.store.result import Metrics, Result
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
@@ -28,11 +28,8 @@ from bertlab.text.sources import WIKITEXT
 if TYPE_CHECKING:
     from huggingface_hub import EvalResult
 
-STUDIES = ("study", "scale", "variant", "measurement", "metric", "this run", "all seeds", "published")
-"""The columns of the table of a run in its studies."""
 
-
-def results(evidences: Sequence[Evidence], tables: Sequence[str], licence: str = "") -> str:
+def results(studies: Sequence[StudyResults], tables: Sequence[str], licence: str = "") -> str:
     """The card of exported results: a data set of tables, each in a file of its name, the first one by default.
 
     `licence` is the Hub's identifier; empty for none.
@@ -41,10 +38,10 @@ def results(evidences: Sequence[Evidence], tables: Sequence[str], licence: str =
 
     configs: list[dict[str, Any]] = [{"config_name": name, "data_files": f"{name}.parquet"} for name in tables]
     configs[0]["default"] = True
-    names = ", ".join(dict.fromkeys(each.study for each in evidences))
+    names = ", ".join(dict.fromkeys(study.name for study in studies))
     pretty_name = f"Results of {names}"
     data = DatasetCardData(license=licence or None, pretty_name=pretty_name, tags=["bertlab"], configs=configs)
-    return render("dataset_card.md.j2", metadata=data.to_yaml(), names=names, evidences=evidences, tables_of=tables)
+    return render("dataset_card.md.j2", metadata=data.to_yaml(), names=names, studies=studies, tables_of=tables)
 
 
 def model(run: Run, recipe: Recipe, store: Store, licence: str = "") -> str:
@@ -69,12 +66,12 @@ def model(run: Run, recipe: Recipe, store: Store, licence: str = "") -> str:
     columns = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
     measured = {each: found for each in store.runs() if (found := each.result()).pretrain_id == run.id and found.whole}
     measurements = sorted(line for found in measured.values() for line in _measurements(found))
-    evidences = [each for each in gather_all(store) if any(cell.pretrain_id == run.id for cell in each.cells)]
+    studies = [study for study in gather_all(store) if run.id in set(study.frame["pretrain_id"])]
     return render(
         "model_card.md.j2",
         metadata=_metadata(run, recipe, measured, architecture, licence),
-        evidences=evidences,
-        studies=Table(STUDIES, tuple(_in_studies(evidences, run.id)), STUDIES[1:5]),
+        studies=studies,
+        in_studies=Table.of([*_in_studies(studies, run.id)], "scale", "variant", "measurement", "metric"),
         synthetic=any(map(_is_synthetic, measured)),
         run=run,
         recipe=recipe,
@@ -212,20 +209,24 @@ def _is_synthetic(measured: Run) -> bool:
     return str(measured.science().get("data", "")).startswith("microworld:")
 
 
-def _in_studies(evidences: Sequence[Evidence], pretrain_id: str) -> Iterator[tuple[str, ...]]:
+def _in_studies(studies: Sequence[StudyResults], pretrain_id: str) -> Iterator[dict[str, str]]:
     """A line for each measurement of a pre-training in a study: its value, and what the report has of its variant."""
-    for evidence in evidences:
-        for name, variant in itertools.product(evidence.measurements, evidence.variants):
-            cells = [cell for cell in evidence.at(variant, name) if cell.pretrain_id == pretrain_id]
-            own = [cell.value for cell in cells if cell.value is not None]
-            if own and (found := evidence.summary(variant, name)):
-                decimals = digits(evidence, name)
-                every = f"{found.median if evidence.medians else found.mean:.{decimals}f}"
-                sd = "" if found.sd is None else f"{found.sd:.{decimals}f}"
-                published = evidence.published(variant, name)
-                place = (evidence.study, evidence.scale, variant, name, cells[0].metric)
-                shown = (f"{fmean(own):.{decimals}f}", with_details(every, sd, f"n = {found.seeds}"))
-                yield (*place, *shown, "" if published is None else str(published))
+    for study in studies:
+        for name, variant in itertools.product(study.measurements, study.variants):
+            cells = [cell for cell in study.at(variant, name) if cell.pretrain_id == pretrain_id]
+            values = [cell.value for cell in cells if cell.value is not None]
+            if values and (summary := study.summary(variant, name)):
+                published = study.published(variant, name)
+                yield {
+                    "study": study.name,
+                    "scale": study.scale,
+                    "variant": variant,
+                    "measurement": name,
+                    "metric": cells[0].metric,
+                    "this run": f"{fmean(values):.{study.digits(name)}f}",
+                    "all seeds": with_details(*center(study, variant, name), f"n = {summary.seeds}"),
+                    "published": "" if published is None else str(published),
+                }
 
 
 def _architecture(run: Run, recipe: Recipe) -> str:

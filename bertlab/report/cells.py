@@ -1,18 +1,14 @@
 """The values and the pre-trainings that a study plans, finished or not."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
-from decimal import Decimal
-from functools import cached_property
 from typing import Any
 
 from bertlab.adaptation import Adaptation
 from bertlab.recipe import BackboneConfig, Recipe, Tokenizer, cost
-from bertlab.recipe.identity import leaves_of, science
-from bertlab.recipe.objective import Premise
 from bertlab.report.units import is_loss, is_share
 from bertlab.store.record import Value
-from bertlab.store.result import Result
+from bertlab.store.result import Defined, Result
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
@@ -51,7 +47,7 @@ class Planned:
     commit: str
 
     @property
-    def fate(self) -> str:
+    def status_text(self) -> str:
         """The status; a diverged run adds the step: `diverged at step 7`."""
         beginning = self.reason.partition(":")[0]
         return beginning if beginning.startswith(f"{self.status} at step") else self.status
@@ -81,24 +77,14 @@ class Cell(Planned, Value):
     """The maximum length in tokens; 0 if unknown."""
     adaptation: Adaptation | None
     """At its defaults until it is measured; None for an arm that this package does not define."""
-    written: Mapping[str, Any]
-    """All fields of an adaptation that a study file defines, as JSON; empty if they are not known."""
-    described: str
-    """What an adaptation that a study file defines trains, in words; empty if it is not known."""
+    fields: Mapping[str, Any]
+    """The fields of its adaptation by dotted path; empty if they are not known."""
+    description: str
+    """What its adaptation trains, in words; empty if that is not known."""
     threshold: float | None
     """The score above which a question is answered, where questions may have no answer."""
     curve: tuple[tuple[int, float], ...]
     """Steps of the fine-tuning, each with the mean training loss (nats) since the step before."""
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The fields of its adaptation by dotted path; empty if they are not known."""
-        return leaves_of(science(self.adaptation, whole=True) if self.adaptation else self.written)
-
-    @property
-    def description(self) -> str:
-        """What its adaptation trains, in words; empty if that is not known."""
-        return self.adaptation.description if self.adaptation else self.described
 
     @property
     def limited(self) -> bool:
@@ -158,10 +144,11 @@ class Pretraining(Planned):
     """At its defaults if it is not finished."""
     recipe: Recipe | None
     """None if it is not finished, or has an arm that this package does not define."""
-    parts: Mapping[str, Any]
-    """Its model and its tokenizer by these names; None for one that this package does not define."""
-    written: Mapping[str, Any]
-    """All fields of a recipe with parts that a study file defines, as JSON; empty if they are not known."""
+    model: BackboneConfig | None
+    """The shape of its model, if it is known."""
+    tokenizer: Tokenizer | None
+    defined: Defined
+    """What is known of its recipe, whether or not a study file defines parts of it."""
     curve: tuple[Point, ...]
     host: Mapping[str, str]
     """The machine: its processor, cores, system, and the versions of the libraries."""
@@ -182,6 +169,11 @@ class Pretraining(Planned):
         return self.finished and not self.steps and not self.imported
 
     @property
+    def trained(self) -> bool:
+        """Whether it was trained here, and is finished."""
+        return self.finished and self.steps > 0 and not self.imported
+
+    @property
     def flops(self) -> float | None:
         """Operations of all its steps; None if it was not trained here, or its recipe is not known."""
         if self.recipe is None or self.imported:
@@ -192,47 +184,6 @@ class Pretraining(Planned):
     def judged_by(self) -> str:
         """The held-out metric by which its objective evaluates the variant."""
         return self.result.judged_by
-
-    @property
-    def model(self) -> BackboneConfig | None:
-        """The shape of its model, if it is known."""
-        return self.recipe.model if self.recipe else self.parts.get("model")
-
-    @property
-    def tokenizer(self) -> Tokenizer | None:
-        """Its tokenizer, if it is known."""
-        return self.recipe.tokenizer if self.recipe else self.parts.get("tokenizer")
-
-    @property
-    def fields(self) -> dict[str, Any]:
-        """The fields of its recipe by dotted path; empty if they are not known."""
-        return leaves_of(science(self.recipe, whole=True) if self.recipe else self.written)
-
-    @property
-    def labels(self) -> Mapping[str, str]:
-        """The label of each figure of its held-out evaluations."""
-        if self.recipe is None:
-            return self.result.defined.figures
-        return {name: label for loss in self.recipe.objective for name, label in loss.measured.items()}
-
-    @property
-    def meanings(self) -> Sequence[str]:
-        """How to read these figures, a text for each loss."""
-        return [loss.meaning for loss in self.recipe.objective] if self.recipe else self.result.defined.meanings
-
-    @property
-    def unseen(self) -> frozenset[str]:
-        """Held-out metrics of inputs unlike those of its training."""
-        if self.recipe is None:
-            return frozenset(self.result.defined.unseen)
-        return frozenset(name for loss in self.recipe.objective for name in loss.unseen)
-
-    @cached_property
-    def premises(self) -> Sequence[Premise]:
-        """What has to hold before it is compared with another objective."""
-        if self.recipe is None:
-            return self.result.defined.premises
-        return [premise for loss in self.recipe.objective for premise in loss.premises(self.recipe)]
 
     @property
     def loss(self) -> float | None:
@@ -268,8 +219,3 @@ class Pretraining(Planned):
 def number(value: float | None) -> float | None:
     """`value`, if it is a number that a figure can show."""
     return None if value is None or abs(value) > LARGEST else float(value)
-
-
-def printed_difference(ours: float | None, theirs: float | None) -> Decimal | None:
-    """The difference of two published values as decimals, so that 84.3 - 84.2 is 0.1; None if one is missing."""
-    return None if ours is None or theirs is None else Decimal(str(ours)) - Decimal(str(theirs))

@@ -5,13 +5,13 @@ another recipe, code or data version. Where a store has several recipes in one s
 """
 
 from collections import Counter
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pandas
 
 from bertlab.report import tidy
-from bertlab.report.evidence import Evidence
+from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table
 from bertlab.wording import count
 
@@ -34,37 +34,35 @@ class Changes:
     summary: str
 
 
-def compare(old: Sequence[Evidence], new: Sequence[Evidence], since: str) -> Changes:
+def compare(old: Sequence[StudyResults], new: Sequence[StudyResults], since: str) -> Changes:
     """The values, means and verdicts of `new` that differ from those of `old`, a store named `since`."""
-    several = {place for store in (old, new) for place, number in Counter(map(_place, store)).items() if number > 1}
-    before, after = (_values(store, several) for store in (old, new))
+
+    def settings(store: Sequence[StudyResults]) -> Counter[tuple[str, str, str]]:
+        return Counter((study.name, study.scale, study.setting) for study in store)
+
+    several = settings(old) | settings(new)  # the larger number of each
+
+    def key(study: StudyResults) -> str:
+        return study.key if several[study.name, study.scale, study.setting] > 1 else ""
+
+    before, after = (_tables(tidy.values, store, key) for store in (old, new))
     values = _differing(before, after, [*COLUMN, "pretrain_seed", "finetune_seed"], ["run_id", "status", "value"])
     means = _table(_differing(_means(before), _means(after), COLUMN, ["value"]), "variant", "value")
-    verdicts = _table(_differing(_claims(old), _claims(new), CLAIM, ["verdict"]), "claim", "verdict")
+    claims = _differing(_tables(tidy.claims, old, key), _tables(tidy.claims, new, key), CLAIM, ["verdict"])
+    verdicts = _table(claims, "claim", "verdict")
     summary = f"{count(len(values), 'value')} changed" if len(values) else "No value changed: the same runs"
     summary += f"; {count(len(means.rows), 'mean')} moved, {count(len(verdicts.rows), 'verdict')} changed."
     return Changes(since, values, means, verdicts, summary)
 
 
-def _place(evidence: Evidence) -> tuple[str, str, str]:
-    return evidence.study, evidence.scale, evidence.setting
-
-
-def _values(store: Sequence[Evidence], several: Container[tuple[str, str, str]]) -> pandas.DataFrame:
-    """The values of a store, with the key of their section in the settings that have several."""
-    tables = [
-        tidy.values([evidence]).assign(
-            setting=evidence.setting, key=evidence.key if _place(evidence) in several else ""
-        )
-        for evidence in store
-    ]
-    return pandas.concat(tables or [tidy.values([])], ignore_index=True)
-
-
-def _claims(store: Sequence[Evidence]) -> pandas.DataFrame:
-    """The claims of a store; overrides are left out of the setting, so that a changed one is a change."""
-    tables = [tidy.claims([evidence]).assign(setting=evidence.setting) for evidence in store]
-    return pandas.concat(tables or [tidy.claims([])], ignore_index=True)
+def _tables(
+    of: Callable[[Sequence[StudyResults]], pandas.DataFrame],
+    store: Sequence[StudyResults],
+    key: Callable[[StudyResults], str],
+) -> pandas.DataFrame:
+    """The tables of a store; overrides are left out of the setting, so that a changed one is a change."""
+    tables = [of([study]).assign(setting=study.setting, key=key(study)) for study in store]
+    return pandas.concat([of([]), *tables], ignore_index=True)
 
 
 def _differing(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], values: list[str]) -> pandas.DataFrame:
@@ -72,14 +70,14 @@ def _differing(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], val
 
     Where several lines share a key, they are joined in their order.
     """
-    numbered = [each.assign(place=each.groupby(key, dropna=False).cumcount()) for each in (old, new)]
-    older, newer = (each[[*key, "place", *values]] for each in numbered)
     on = [*key, "place"]
+    older, newer = (
+        table.assign(place=table.groupby(key, dropna=False).cumcount())[[*on, *values]] for table in (old, new)
+    )
     joined = pandas.concat([newer[on], older[on]]).drop_duplicates().merge(older, how="left", on=on)
     joined = joined.merge(newer, how="left", on=on, suffixes=("_old", "_new"))
     joined = joined.astype(object).where(joined.notna(), None)
-    lines = joined.to_dict("records")
-    differs = [any(line[f"{each}_old"] != line[f"{each}_new"] for each in values) for line in lines]
+    differs = [any(line[f"{name}_old"] != line[f"{name}_new"] for name in values) for line in joined.to_dict("records")]
     return joined.loc[differs].drop(columns="place").reset_index(drop=True)
 
 
@@ -96,7 +94,7 @@ def _table(differing: pandas.DataFrame, name: str, value: str) -> Table:
     for line in differing.to_dict("records"):
         at = "" if line.get("milestone", 100) == 100 else f" at {line['milestone']} %"
         both = (line[f"{value}_old"], line[f"{value}_new"])
-        shown = (f"{each:.2f}" if isinstance(each, float) else each or "" for each in both)
+        shown = (f"{number:.2f}" if isinstance(number, float) else number or "" for number in both)
         rows.append((f"{line['study']}, {line['scale']}: {line[name]}", line["measurement"] + at, *shown))
     words = ("on",) if value == "value" else ("on", "old", "new")
     return Table((name, "on", "old", "new"), tuple(rows), words)

@@ -7,8 +7,8 @@ import numpy as np
 
 from bertlab.arrays import Float
 from bertlab.report.cells import Cell
-from bertlab.report.evidence import Evidence
 from bertlab.report.predictions import LIKELIHOOD
+from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table, signed
 
 EACH = 3
@@ -17,7 +17,7 @@ LONGEST = 160
 """Characters of a text."""
 
 
-def table(evidence: Evidence) -> Table:
+def table(study: StudyResults) -> Table:
     """On each measurement the variant that disagrees most with the baseline, and the examples where it does so most.
 
     Values are probabilities of the right answer in points, means over the seeds that both variants have; examples are
@@ -25,40 +25,40 @@ def table(evidence: Evidence) -> Table:
     predictions are left out.
     """
     rows = []
-    for name in evidence.measurements:
-        found = {variant: sides for variant in evidence.others if (sides := _sides(evidence, variant, name))}
+    for name in study.measurements:
+        found = {variant: sides for variant in study.others if (sides := _sides(study, variant, name))}
         if not found:
             continue
         variant = max(found, key=lambda each: float(np.abs(found[each][0] - found[each][1]).mean()))
         ours, theirs = found[variant]
         order = np.argsort(ours - theirs, kind="stable")
         chosen = dict.fromkeys([*order[:EACH].tolist(), *order[-EACH:].tolist()])
-        cell = next(cell for cells in evidence.by_seed(evidence.baseline, name).values() for cell in cells)
-        texts = evidence.predictions.texts(cell)
+        cell = next(cell for cells in study.by_seed(study.baseline, name).values() for cell in cells)
+        texts = study.predictions.texts(cell)
         for place in chosen:
             if abs(ours[place] - theirs[place]) >= 0.05:  # what rounds to 0 is no disagreement
                 points = (round(side[place], 1) + 0.0 for side in (theirs, ours))  # no minus before a zero
                 values = (*(f"{each:.1f}" for each in points), signed(ours[place] - theirs[place]))
                 text = textwrap.shorten(texts[place], LONGEST, placeholder=" ...") if place < len(texts) else ""
-                rows.append((evidence.head(name), variant, f"{place:,}", *values, text))
+                rows.append((study.head(name), variant, f"{place:,}", *values, text))
     columns = ("on", "variant", "example", "baseline", "variant's", "difference", "text")
     shown = len(columns) if any(row[-1] for row in rows) else -1
     return Table(columns[:shown], tuple(row[:shown] for row in rows), ("variant", "text"))
 
 
-def _sides(evidence: Evidence, variant: str, name: str) -> tuple[Float, Float] | None:
+def _sides(study: StudyResults, variant: str, name: str) -> tuple[Float, Float] | None:
     """The mean of each example over the seeds that a variant and the baseline share, (E,) each; None if not known."""
-    ours, theirs = (evidence.by_seed(each, name) for each in (variant, evidence.baseline))
+    ours, theirs = (study.by_seed(each, name) for each in (variant, study.baseline))
     shared = ours.keys() & theirs.keys()
-    first, second = (_mean(evidence, {seed: side[seed] for seed in sorted(shared)}) for side in (ours, theirs))
+    first, second = (_mean(study, {seed: side[seed] for seed in sorted(shared)}) for side in (ours, theirs))
     return (first, second) if first is not None and second is not None and first.shape == second.shape else None
 
 
-def _mean(evidence: Evidence, cells: Mapping[int, Sequence[Cell]]) -> Float | None:
+def _mean(study: StudyResults, cells: Mapping[int, Sequence[Cell]]) -> Float | None:
     """The mean over seeds of the mean over fine-tuning seeds, (E,)."""
     means = []
     for own in cells.values():
-        scored = [evidence.predictions.scored(cell, LIKELIHOOD) for cell in own]
+        scored = [study.predictions.scored(cell, LIKELIHOOD) for cell in own]
         if not scored or None in scored:
             return None
         means.append(np.mean([each[0].each() for each in scored if each], axis=0))

@@ -81,11 +81,11 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
         shown = to_json(dataclasses.replace(failure, log=""))  # which may name paths
         write_sealed(directory, f"failures/{failure.id}.json", shown)
     store.addenda().kept(floors, {record.study for record in chosen.values()}).write(directory)
-    evidences = gather_all(Store(directory, lenient=True))
+    studies = gather_all(Store(directory, lenient=True))
     tables = {"values": tidy.values, "summary": tidy.summary, "claims": tidy.claims}
     for name, lines in tables.items():
-        write_parquet(directory / f"{name}.parquet", lines(evidences))
-    write(directory, "README.md", cards.results(evidences, [*tables], licence))
+        write_parquet(directory / f"{name}.parquet", lines(studies))
+    write(directory, "README.md", cards.results(studies, [*tables], licence))
     return f"{copied} results of {'all studies' if study == ALL else study}"
 
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 from statistics import fmean
 
 from bertlab.report.cells import Cell, Pretraining
-from bertlab.report.evidence import Evidence
+from bertlab.report.study_results import StudyResults
 from bertlab.tasks.kinds import KINDS
 from bertlab.text import facts as text_facts
 from bertlab.wording import count, duration
@@ -25,118 +25,110 @@ PAPERS = {
 """Where the papers are that the shipped studies cite."""
 
 
-def cited(evidence: Evidence) -> list[tuple[str, str]]:
+def cited(study: StudyResults) -> list[tuple[str, str]]:
     """The papers that the source of a study cites, as it does, each with its address; empty if that is not known."""
-    parts = filter(None, evidence.source.split("; "))
-    return [(part, next((at for name, at in PAPERS.items() if part.startswith(name)), "")) for part in parts]
+    papers = filter(None, study.record.source.split("; "))
+    return [(paper, next((at for name, at in PAPERS.items() if paper.startswith(name)), "")) for paper in papers]
 
 
-def progress(evidence: Evidence) -> str:
+def progress(study: StudyResults) -> str:
     """How many values are measured; empty if all are."""
-    missing = evidence.unfinished
-    if not missing:
-        return ""
-    counts = ", ".join(f"{number} {status}" for status, number in Counter(cell.status for cell in missing).items())
-    return f"{len(evidence.cells) - len(missing)} of {len(evidence.cells)} values are measured; {counts}."
+    counts = ", ".join(f"{n} {status}" for status, n in Counter(cell.status for cell in study.unfinished).items())
+    measured = len(study.cells) - len(study.unfinished)
+    return f"{measured} of {len(study.cells)} values are measured; {counts}." if counts else ""
 
 
-def facts(evidence: Evidence) -> list[tuple[str, str]]:
+def facts(study: StudyResults) -> list[tuple[str, str]]:
     """Corpus, model, steps and tokens, seeds, tasks, machine and recorded time; an unknown fact is left out."""
-    finished = [each for each in evidence.pretrainings if each.finished]
-    trained = [each for each in finished if not each.untrained and not each.imported]
-    read = text_facts.merged(run.result.text for run in trained if run.result.text)
-    found = [("Corpus", ", ".join(evidence.corpus))]
-    found += [("Text", "; ".join([text_facts.sentence(each), *text_facts.doubts(each)])) for each in read]
-    found.append(("Set", ", ".join(evidence.overrides)))
-    found += _pretraining(trained, evidence.baseline)
-    for run in [each for each in finished if each.imported and not each.untrained][:1]:
+    finished = [run for run in study.pretrainings if run.finished]
+    trained = [run for run in finished if run.trained]
+    lines = [("Corpus", ", ".join(study.record.corpus))]
+    texts = text_facts.merged(run.result.text for run in trained if run.result.text)
+    lines += [("Text", "; ".join([text_facts.sentence(text), *text_facts.doubts(text)])) for text in texts]
+    lines += [("Set", ", ".join(study.overrides)), *_pretraining(trained, study.baseline)]
+    for run in [run for run in finished if run.imported and not run.untrained][:1]:
         commit = run.result.commit
         source = f"commit {commit} on the Hub" if commit else run.result.content or None
-        found.append(("Published checkpoint", f"{run.imported} ({source}); {_model([run])}"))
-    seeds = list(dict.fromkeys(str(each.seed) for each in evidence.pretrainings))
-    if evidence.pretrained:
-        found.append(("Seeds", f"one checkpoint{_restarts(evidence)}: n counts these"))
-    else:
-        number = f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)})"
-        found.append(("Seeds", f"{number}, paired across variants{_restarts(evidence)}"))
-    found += [(name, _task(evidence, evidence.column(name))) for name in evidence.measurements]
-    found += [(f"Before {task}", f"trained on {name}") for task, name in evidence.intermediate_task.items()]
-    for task, setting in evidence.searched.items():
+        lines.append(("Published checkpoint", f"{run.imported} ({source}); {_model([run])}"))
+    lines.append(("Seeds", _seeds(study)))
+    lines += [(name, _task(study, study.column(name))) for name in study.measurements]
+    lines += [(f"Before {task}", f"trained on {name}") for task, name in study.record.intermediate_task.items()]
+    for task, setting in study.record.searched.items():
         values = ", ".join(f"{name} {value:g}" for name, value in setting.items())
         chosen = "chosen on the baseline for all variants, by held-back training examples"
-        found.append((f"Fine-tuning on {task}", f"{values}; {chosen}"))
+        lines.append((f"Fine-tuning on {task}", f"{values}; {chosen}"))
     for name, of in (("Machine", "host"), ("Numerics", "numerics")):
-        texts = dict.fromkeys(", ".join(map(" ".join, getattr(each, of).items())) for each in finished)
-        found += [(name, text) for text in texts]
-    found += [("Date", dates(evidence)), ("Commit", ", ".join(_every(evidence, "commit"))), ("Time", _time(evidence))]
-    return [(name, text) for name, text in found if text]
+        known = dict.fromkeys(", ".join(map(" ".join, getattr(run, of).items())) for run in finished)
+        lines += [(name, text) for text in known]
+    lines += [("Date", dates(study)), ("Commit", ", ".join(_every(study, "commit"))), ("Time", _time(study))]
+    return [(name, text) for name, text in lines if text]
 
 
-def _restarts(evidence: Evidence) -> str:
-    """The fewest and the most fine-tuning seeds that a model has on a measurement; empty without tasks."""
-    tasks = [each for each in evidence.cells if not each.of_pretraining]
-    known = Counter((each.variant, each.measurement, each.milestone, each.pretrain_seed) for each in tasks).values()
-    if not known:
-        return ""
-    fewest = "" if min(known) == max(known) else f"{min(known)} to "
-    return f"; {fewest}{count(max(known), 'fine-tuning seed')} of each measurement"
+def _seeds(study: StudyResults) -> str:
+    """The seeds, and the fewest and the most fine-tuning seeds that a model has on a measurement."""
+    tasks = study.frame[study.frame["method"] != "pretraining"]
+    restarts = tasks.groupby(["variant", "measurement", "milestone", "pretrain_seed"]).size().tolist()
+    fewest = f"{min(restarts)} to " if len({*restarts}) > 1 else ""
+    tuned = f"; {fewest}{count(max(restarts), 'fine-tuning seed')} of each measurement" if restarts else ""
+    if study.pretrained:
+        return f"one checkpoint{tuned}: n counts these"
+    seeds = list(dict.fromkeys(str(run.seed) for run in study.pretrainings))
+    return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across variants{tuned}"
 
 
 def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, str]]:
     """What the pre-trainings have in common, then what differs between variants: tokens and sizes."""
     if not runs:
         return []
-    steps, tokens, real = (
-        _span([run.result.steps for run in runs]),
-        _span([run.result.tokens for run in runs]),
-        _span([run.result.real_tokens for run in runs]),
-    )
+    results = [run.result for run in runs]
+    steps, tokens = _span(result.steps for result in results), _span(result.tokens for result in results)
+    real = _span(result.real_tokens for result in results)
     padding = "" if real == "unknown" else f", without padding {real}"
-    found = [("Model", _model(runs)), ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}")]
-    by_variant = {each.variant: [run for run in runs if run.variant == each.variant] for each in runs}
-    sizes = {name: model for name, own in by_variant.items() if (model := own[-1].model)}
+    models = {run.variant: run.model for run in runs}  # the last one of each
     multiples = []
-    for variant, model in sizes.items():
-        own = sizes.get(baseline, model)
-        ratios = {name: size / own.sizes[name] for name, size in model.sizes.items() if name in own.sizes}
+    for variant, model in models.items():
+        base = models.get(baseline) or model
+        if model is None or base is None:
+            continue
+        ratios = {name: size / base.sizes[name] for name, size in model.sizes.items() if name in base.sizes}
         if parts := [f"{name} x {ratio:.3g}" for name, ratio in ratios.items() if ratio != 1]:
             multiples.append(f"{variant}: {', '.join(parts)}")
-    found.append(("Sizes relative to the baseline", "; ".join(multiples)))
-    balances = [run.result.pair_balance for run in runs if run.result.pair_balance is not None]
-    found.append(("True next segments", f"{100 * fmean(balances):.1f} % of the pairs" if balances else ""))
-    return found
+    balances = [result.pair_balance for result in results if result.pair_balance is not None]
+    return [
+        ("Model", _model(runs)),
+        ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}"),
+        ("Sizes relative to the baseline", "; ".join(multiples)),
+        ("True next segments", f"{100 * fmean(balances):.1f} % of the pairs" if balances else ""),
+    ]
 
 
-def _task(evidence: Evidence, cells: Sequence[Cell]) -> str:
-    measured = [each for each in cells if each.value is not None] or cells
+def _task(study: StudyResults, cells: Sequence[Cell]) -> str:
+    measured = [cell for cell in cells if cell.value is not None] or cells
     cell = measured[0]
     if cell.of_pretraining:
         return f"{cell.metric_name} on held-out text, of the pre-training itself"
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
-    parts = [
-        f"{cell.metric_name} on {dataset}, split {cell.split}",
-        " or ".join(dict.fromkeys(each.description for each in measured if each.description)),
-    ]
+    parts = [f"{cell.metric_name} on {dataset}, split {cell.split}"]
+    parts.append(" or ".join(dict.fromkeys(cell.description for cell in measured if cell.description)))
     if cell.train_examples or cell.eval_examples:
         parts.append(f"{cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples")
     if cell.unlabelled:
         parts.append(f"{count(cell.unlabelled, 'row')} without a label left out")
     trained: dict[int, dict[str, None]] = {}
-    for each in cells:
-        if each.trained_parameters is not None:
-            trained.setdefault(each.trained_parameters, {})[each.variant] = None
+    for other in cells:
+        if other.trained_parameters is not None:
+            trained.setdefault(other.trained_parameters, {})[other.variant] = None
     if trained:
-        counts = [
-            f"{each:,} ({', '.join(names)})" if len(trained) > 1 else f"{each:,}" for each, names in trained.items()
-        ]
+        names = [f" ({', '.join(names)})" if len(trained) > 1 else "" for names in trained.values()]
+        counts = [f"{number:,}{variants}" for number, variants in zip(trained, names, strict=True)]
         parts.append(f"{', '.join(counts)} trained parameters")
     if cell.length:
         parts.append(f"sequences of at most {cell.length} tokens")
     if cell.kind in KINDS and KINDS[cell.kind].cased:
-        cases = {each.tokenizer.cased for each in evidence.pretrainings if each.tokenizer}
-        text = ["cased text" if each else "lower-cased text" for each in sorted(cases)]
-        contexts = {each.adaptation.context for each in measured if each.adaptation}
-        documents = [f"with{'' if each else 'out'} the context of their document" for each in sorted(contexts)]
+        cases = {run.tokenizer.cased for run in study.pretrainings if run.tokenizer}
+        text = ["cased text" if cased else "lower-cased text" for cased in sorted(cases)]
+        contexts = {run.adaptation.context for run in measured if run.adaptation}
+        documents = [f"with{'' if context else 'out'} the context of their document" for context in sorted(contexts)]
         parts.append(f"{' or '.join(text)}, sentences {' or '.join(documents)}")
     return "; ".join(filter(None, [*parts, _threshold(cells)]))
 
@@ -157,51 +149,43 @@ def _threshold(cells: Iterable[Cell]) -> str:
     )
 
 
-def _every(evidence: Evidence, name: str) -> list[str]:
+def _every(study: StudyResults, name: str) -> list[str]:
     """The known values of a fact of all runs, sorted."""
-    return sorted({known for each in (*evidence.pretrainings, *evidence.cells) if (known := getattr(each, name))})
+    return sorted({getattr(run, name) for run in (*study.pretrainings, *study.cells)} - {""})
 
 
-def dates(evidence: Evidence) -> str:
+def dates(study: StudyResults) -> str:
     """The first and the last day on which a run began."""
-    days = _every(evidence, "date")
+    days = _every(study, "date")
     return " to ".join(dict.fromkeys((days[0], days[-1]))) + " (UTC)" if days else ""
 
 
-def _seconds(evidence: Evidence) -> dict[str, float]:
+def _seconds(study: StudyResults) -> dict[str, float]:
     """The recorded time of the pre-trainings and of the measurements."""
     # by id: duplicates are one run
-    trained = [each for each in evidence.pretrainings if each.finished and not each.untrained and not each.imported]
-    pretrainings = {each.id: each.seconds for each in trained}
-    measurements = {cell.run_id: cell.seconds for cell in evidence.cells if cell.seconds}
-    return {
-        count(len(pretrainings), "pre-training"): sum(pretrainings.values()),
-        count(len(measurements), "measurement"): sum(measurements.values()),
-    }
+    trained = {run.id: run.seconds for run in study.pretrainings if run.trained}
+    measured = {cell.run_id: cell.seconds for cell in study.cells if cell.seconds}
+    runs = {"pre-training": trained, "measurement": measured}
+    return {count(len(seconds), name): sum(seconds.values()) for name, seconds in runs.items()}
 
 
-def spent(evidence: Evidence) -> float:
+def spent(study: StudyResults) -> float:
     """The recorded time of a study, in seconds."""
-    return sum(_seconds(evidence).values())
+    return sum(_seconds(study).values())
 
 
-def _time(evidence: Evidence) -> str:
-    parts = ", ".join(f"{what} {duration(seconds)}" for what, seconds in _seconds(evidence).items() if seconds)
-    return f"{duration(spent(evidence))}: {parts}" if parts else ""
+def _time(study: StudyResults) -> str:
+    parts = ", ".join(f"{what} {duration(seconds)}" for what, seconds in _seconds(study).items() if seconds)
+    return f"{duration(spent(study))}: {parts}" if parts else ""
 
 
 def _model(runs: Sequence[Pretraining]) -> str:
-    models = [each.model for each in runs]
-    sizes = [model.description if model else "a model of unknown size" for model in models]
-    text = "; ".join(dict.fromkeys(sizes))
-    parameters, vocabulary = (
-        _span([run.result.parameters for run in runs]),
-        _span([run.result.vocabulary for run in runs]),
-    )
-    return f"{text}; {parameters} parameters, vocabulary {vocabulary}"
+    models = dict.fromkeys(run.model.description if run.model else "a model of unknown size" for run in runs)
+    parameters, vocabulary = _span(run.result.parameters for run in runs), _span(run.result.vocabulary for run in runs)
+    return f"{'; '.join(models)}; {parameters} parameters, vocabulary {vocabulary}"
 
 
-def _span(values: Sequence[float | None]) -> str:
+def _span(values: Iterable[float | None]) -> str:
     """The least and the largest of the values that are known."""
     numbers = [value for value in values if value is not None]
     return " to ".join(dict.fromkeys(f"{end:,}" for end in (min(numbers), max(numbers)))) if numbers else "unknown"

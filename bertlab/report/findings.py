@@ -1,17 +1,20 @@
 """The paper's claims with their verdicts, as text."""
 
+from __future__ import annotations
+
 import itertools
 import math
 from collections import Counter
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
 from statistics import fmean
 
 from bertlab.lab.claim import GUESS, Claim
-from bertlab.report.evidence import Evidence
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
-from bertlab.report.tables import Table, described, digits, signed, with_details
-from bertlab.report.verdicts import Pair, Trial, endpoints
+from bertlab.report.study_results import StudyResults
+from bertlab.report.tables import Table, described, signed, with_details
+from bertlab.report.verdicts import ClaimTest, endpoints
 from bertlab.wording import count, duration, listed
 
 MARK = "†"
@@ -19,72 +22,169 @@ MARK = "†"
 SECOND = ("likelihood", "verdict by likelihood")
 """The columns of the second endpoint."""
 NOT_MEASURED = "not measured"
+OUTCOMES = ("reproduced", "contradicted", "undecided", NOT_MEASURED)
 REASONS = 3
 """Reasons that a headline names."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Finding:
-    """A claim and its verdict, as text; what is not known is empty."""
+    """A claim on one endpoint and its verdict, as text; what is not known is empty."""
 
-    trial: Trial
-    outcome: str
-    """`reproduced`, `contradicted`, `undecided` or `not measured`."""
-    claim: str
-    on: str
-    """The measurement, as the head of its column."""
-    pair: str
-    """The subtraction of which the effect is the result: `80/10/10 - 100/0/0`. Above 0 it is as claimed."""
-    effect: str
-    """The mean effect, in the unit of its measurement; then its 95 % interval and half the width of that."""
-    interval: str
-    half: str
-    published: str
-    n: str
-    """Seeds that both variants have."""
-    seeds_alone: str
-    """The p-value by these seeds alone: `p = .02`."""
-    hint: str
-    """What would decide it, where it is undecided."""
-    likely: Trial | None
+    study: StudyResults = field(repr=False)
+    test: ClaimTest
+    likely: Finding | None = None
     """The same claim on the likelihood of the right answers (points), with a verdict of its own; None for claims
     that have none, within a margin or on the pre-training itself, and without predictions."""
-    likely_outcome: str
-    likely_hint: str
-    likely_effect: str
-    """The effect on the likelihood with its interval and its pair."""
-    why: str
-    """Why it is undecided, in the words that most claims share: without variants and numbers."""
-    collapses: str
-    """The number of collapsed runs of the pair, and its difference by seed; empty if none collapsed."""
+    second: bool = False
+    """Whether the endpoint is the likelihood."""
 
     @property
-    def sentence(self) -> str:
-        """The outcome; after a colon, which only ends an outcome, the hint, the looks, the collapses and the marks."""
-        known = "; ".join(filter(None, (self.hint, _looked(self.trial))))
-        known = f"{known} ({self.collapses})" if known and self.collapses else known or self.collapses
-        return _outcome_with(self.outcome, known, self.trial)
+    def outcome(self) -> str:
+        """One of `OUTCOMES`."""
+        return self.test.outcome if self.test.measured == len(self.test.pairs) else NOT_MEASURED
+
+    @property
+    def likely_outcome(self) -> str:
+        """The outcome by likelihood."""
+        return self.likely.outcome if self.likely else ""
 
     @property
     def open(self) -> bool:
-        """Whether the paper's metric decides nothing."""
-        return self.outcome in ("undecided", NOT_MEASURED)
+        """Whether the endpoint decides nothing."""
+        return self.outcome not in OUTCOMES[:2]
 
     @property
-    def marks(self) -> str:
-        """What decides the outcome and was fixed after values had been seen; empty if nothing was."""
-        return "; ".join(self.trial.marks)
+    def claim(self) -> str:
+        """The claim with its margin."""
+        return with_details(self.test.claim.text, self.test.claim.allowed)
 
     @property
-    def likely_marks(self) -> str:
-        """The same of the outcome by likelihood."""
-        return "" if self.likely is None else "; ".join(self.likely.marks)
+    def on(self) -> str:
+        """The measurement, as the head of its column."""
+        return self.study.head(self.test.claim.on)
+
+    @property
+    def pair(self) -> str:
+        """The subtraction of which the effect is the result: `80/10/10 - 100/0/0`. Above 0 it is as claimed.
+
+        With the milestones where they are not all steps; a contrast in brackets.
+        """
+        claim, pair = self.test.claim, self.test.pair
+        sides = [(pair.better, claim.at), (pair.worse, claim.before)]
+        names, than = [side if at == 100 == claim.before else f"{side} at {at} %" for side, at in sides], pair.than
+        if not self.second and self.study.less_is_more(claim.on):
+            names, than = names[::-1], than[::-1]
+        return f"({' - '.join(names)}) - ({' - '.join(than)})" if than else " - ".join(names)
+
+    @cached_property
+    def _described(self) -> tuple[str, str, str]:
+        """The mean effect, in the unit of its measurement; then its 95 % interval and half the width of that."""
+        return described(self.test.pair.effect, 1 if self.second else self.study.digits(self.test.claim.on))
+
+    @property
+    def effect(self) -> str:
+        """The mean effect."""
+        return self._described[0]
+
+    @property
+    def interval(self) -> str:
+        """Its 95 % interval."""
+        return self._described[1]
+
+    @property
+    def measured(self) -> str:
+        """The effect and half its interval: `+4.6 ±1.6`."""
+        return f"{self.effect} {self._described[2]}".strip()
+
+    @property
+    def compared(self) -> str:
+        """The pair with its effect and the interval."""
+        return f"{self.pair}: {with_details(self.effect, self.interval)}" if self.effect else ""
+
+    @property
+    def published(self) -> str:
+        """The paper's effect; in brackets where another data set stands in for its own."""
+        if self.test.pair.published is None:
+            return ""
+        text = signed(self.test.pair.published)
+        return f"({text})" if self.study.stand_in(self.test.claim.on) else text
+
+    @property
+    def n(self) -> str:
+        """Seeds that both variants have."""
+        return str(self.test.pair.effect.n) if self.test.pair.effect else ""
+
+    @property
+    def seeds_alone(self) -> str:
+        """The p-value by these seeds alone, of two digits without a zero before the point: `p = .02`."""
+        p = self.test.seeds_alone_p
+        if p is None:
+            return ""
+        return "p < .001" if p < 0.001 else f"p = {f'{p:.2g}'.lstrip('0') or '0'}"
 
     @property
     def seeds(self) -> str:
         """The number of seeds, and what they alone say: `n = 4, seeds alone p = .02`."""
-        parts = f"n = {self.n}" if self.n else "", f"seeds alone {self.seeds_alone}" if self.seeds_alone else ""
+        parts = f"n = {self.n}" * bool(self.n), f"seeds alone {self.seeds_alone}" * bool(self.seeds_alone)
         return ", ".join(filter(None, parts))
+
+    @cached_property
+    def hint(self) -> str:
+        """What is missing, or what would decide it and its cost, where it is undecided."""
+        return _hint(self.study, self.test)
+
+    @property
+    def why(self) -> str:
+        """Why it is undecided, in the words that most claims share: without variants and numbers."""
+        if self.test.validity_issue:
+            return self.test.validity_issue.partition(":")[0]
+        effect = self.test.pair.effect
+        if effect is None or effect.n < VERDICT_MIN_SEEDS:
+            return f"fewer than {VERDICT_MIN_SEEDS} seeds"
+        return "the difference is not separated from chance by these seeds"
+
+    @property
+    def marks(self) -> str:
+        """What decides the outcome and was fixed after values had been seen; empty if nothing was."""
+        return "; ".join(self.test.marks)
+
+    @property
+    def looks(self) -> str:
+        """The looks at the claim, with what is valid after them; empty if its number of seeds was fixed."""
+        history, p = self.test.history, self.test.decisive_p
+        if history is None or not history.looks or p is None:
+            return ""
+        shown = f"{count(len(history.looks), 'look')}, sequential p {p:.2g}"
+        interval = history.interval(self.test.pair.effect)
+        return f"{shown}, repeated interval {interval.low:.1f} to {interval.high:.1f}" if interval else shown
+
+    @cached_property
+    def collapses(self) -> str:
+        """The number of collapsed runs of the pair, and its difference by seed; empty if none collapsed."""
+        study, on, counts, crossed = self.study, self.test.claim.on, [], set()
+        for variant, at in self.test.pair.sides(self.test.claim):
+            if cells := study.collapsed(variant, on, at):
+                crossed |= {study.seed_of(cell) for cell in cells}
+                runs = sum(cell.value is not None for cell in study.at(variant, on, at))
+                counts.append(f"{len(cells)} of {count(runs, 'run')} of {variant} collapsed")
+        effect = self.test.pair.effect
+        by_seed = ", ".join(
+            signed(difference, study.digits(on)) + " collapsed" * (seed in crossed)
+            for seed, difference in (effect.by_seed if effect and counts else {}).items()
+        )
+        return ", ".join(counts) + (f"; by {study.seeds[:-1]} {by_seed}" if by_seed else "")
+
+    @property
+    def sentence(self) -> str:
+        """The outcome; after a colon, which only ends an outcome, the hint, the looks, the collapses and the marks."""
+        known = "; ".join(filter(None, (self.hint, self.looks)))
+        return self.outcome_with(f"{known} ({self.collapses})" if known and self.collapses else known or self.collapses)
+
+    def outcome_with(self, known: str) -> str:
+        """The outcome with what is known of it, and its marks."""
+        text = "; ".join(filter(None, (known, *(f"{MARK} {mark}" for mark in self.test.marks))))
+        return f"{self.outcome}: {text}" if text else self.outcome
 
     @property
     def details(self) -> str:
@@ -92,315 +192,211 @@ class Finding:
 
         Collapsed runs are measured, so that they are no reason for a claim that is not.
         """
-        other = self.likely_outcome not in ("", self.outcome)
-        collapsed = "some runs collapsed" if self.collapses and self.outcome != NOT_MEASURED else ""
-        mark = f"{MARK} fixed after values had been seen" if self.marks else ""
-        parts = (self.hint, _looked(self.trial), mark, f"by likelihood {self.likely_outcome}" if other else "")
-        return "; ".join(filter(None, (*parts, collapsed)))
-
-    @property
-    def measured(self) -> str:
-        """The effect and half its interval: `+4.6 ±1.6`."""
-        return f"{self.effect} {self.half}".strip()
-
-
-def findings(evidence: Evidence) -> tuple[Finding, ...]:
-    """The verdicts on the study's claims with their words: one family by the paper's metric, one by likelihood."""
-    found = []
-    judged, likely = endpoints(evidence)
-    for trial in judged:
-        claim, pair = trial.claim, trial.pair
-        mean, interval, half = described(pair.effect, digits(evidence, claim.on))
-        one = Finding(
-            trial=trial,
-            outcome=_outcome(trial),
-            claim=f"{claim.text} ({claim.allowed})" if claim.allowed else claim.text,
-            on=evidence.head(claim.on),
-            pair=_subtraction(claim, pair, turned=evidence.less_is_more(claim.on)),
-            effect=mean,
-            interval=interval,
-            half=half,
-            published=_published(evidence, claim, pair),
-            n=str(pair.effect.n) if pair.effect else "",
-            seeds_alone=_p_text(trial.seeds_alone_p),
-            hint=_hint(evidence, trial),
-            likely=(second := likely.get(claim)),
-            likely_outcome="" if second is None else _outcome(second),
-            likely_hint="" if second is None else _hint(evidence, second),
-            likely_effect="" if second is None else _likely_effect(second),
-            why=_why(trial),
-            collapses=_collapses(evidence, claim, pair),
+        parts = (
+            self.hint,
+            self.looks,
+            f"{MARK} fixed after values had been seen" if self.marks else "",
+            f"by likelihood {self.likely_outcome}" if self.likely_outcome not in ("", self.outcome) else "",
+            "some runs collapsed" if self.collapses and self.outcome != NOT_MEASURED else "",
         )
-        found.append(one)
-    return tuple(found)
+        return "; ".join(filter(None, parts))
 
 
-def table(found: Sequence[Finding]) -> Table:
+def findings(study: StudyResults) -> tuple[Finding, ...]:
+    """The verdicts on the study's claims with their words: one family by the paper's metric, one by likelihood."""
+    tests, by_likelihood = endpoints(study)
+    second = {claim: Finding(study=study, test=test, second=True) for claim, test in by_likelihood.items()}
+    return tuple(Finding(study=study, test=test, likely=second.get(test.claim)) for test in tests)
+
+
+def table(shown: Sequence[Finding]) -> Table:
     """A line for each claim: the measured effect, in the unit of its measurement, and the verdict."""
     columns = ("claim", "on", "measured", "95 % interval", "published", *SECOND, "n", "seeds alone", "verdict")
     rows = []
-    for each in found:
-        hint = "" if each.likely_hint == each.hint else each.likely_hint
-        second = _outcome_with(each.likely_outcome, hint, each.likely)
-        known = (each.interval, each.published, each.likely_effect, second, each.n, each.seeds_alone, each.sentence)
-        rows.append((each.claim, each.on, f"{each.pair}: {each.effect}" if each.effect else "", *known))
+    for finding in shown:
+        likely = finding.likely
+        hint = likely.hint if likely and likely.hint != finding.hint else ""
+        second = (likely.compared, likely.outcome_with(hint)) if likely else ("", "")
+        effect = f"{finding.pair}: {finding.effect}" if finding.effect else ""
+        numbers = (effect, finding.interval, finding.published, *second, finding.n, finding.seeds_alone)
+        rows.append((finding.claim, finding.on, *numbers, finding.sentence))
     return Table(columns, tuple(rows), ("on", "measured", *SECOND, "verdict"))
 
 
-def counts(found: Sequence[Finding]) -> dict[str, int]:
+def counts(shown: Sequence[Finding]) -> dict[str, int]:
     """The number of claims with each verdict, decided ones first."""
-    number = Counter(each.outcome for each in found)
-    return {name: number[name] for name in ("reproduced", "contradicted", "undecided", NOT_MEASURED) if number[name]}
+    number = Counter(finding.outcome for finding in shown)
+    return {name: number[name] for name in OUTCOMES if number[name]}
 
 
-def ordered(found: Sequence[Finding]) -> tuple[Finding, ...]:
+def ordered(shown: Sequence[Finding]) -> tuple[Finding, ...]:
     """The claims that are decided, those that are undecided, and those that are not measured."""
-    return tuple(sorted(found, key=lambda each: ("undecided", NOT_MEASURED).index(each.outcome) if each.open else -1))
+    return tuple(sorted(shown, key=lambda finding: max(1, OUTCOMES.index(finding.outcome))))
 
 
-def reasons(found: Sequence[Finding]) -> str:
+def reasons(shown: Sequence[Finding]) -> str:
     """Why claims are undecided, the most frequent reasons first: `margins are tested only ... (9 claims)`."""
-    known = Counter(each.why for each in found if each.outcome == "undecided")
-    return "; ".join(f"{why} ({count(number, 'claim')})" for why, number in known.most_common(REASONS))
+    why = Counter(finding.why for finding in shown if finding.outcome == "undecided")
+    return "; ".join(f"{reason} ({count(number, 'claim')})" for reason, number in why.most_common(REASONS))
 
 
-def shades(evidence: Evidence, found: Sequence[Finding]) -> dict[tuple[str, str], str]:
+def shades(study: StudyResults, shown: Sequence[Finding]) -> dict[tuple[str, str], str]:
     """The verdicts on the values of a results table, by variant and measurement; a contradiction hides a reproduction.
 
     Variants with the same runs are shaded alike.
     """
     shaded: dict[tuple[str, str], str] = {}
-    for outcome in ("reproduced", "contradicted"):
-        for trial in (each.trial for each in found if each.outcome == outcome and each.trial.claim.at == 100):
-            runs = {name: {cell.run_id for cell in evidence.at(name, trial.claim.on)} for name in evidence.variants}
-            judged = [runs.get(name) for name in _judged(evidence, trial, outcome)]
-            shaded |= {(name, trial.claim.on): outcome for name in runs if runs[name] in judged}
+    for outcome in OUTCOMES[:2]:
+        for test in (finding.test for finding in shown if finding.outcome == outcome and finding.test.claim.at == 100):
+            on = test.claim.on
+            runs = {name: {cell.run_id for cell in study.at(name, on)} for name in study.variants}
+            judged = [runs.get(name) for name in _judged(study, test, outcome)]
+            shaded |= {(name, on): outcome for name in runs if runs[name] in judged}
     return shaded
 
 
-def _judged(evidence: Evidence, trial: Trial, outcome: str) -> list[str]:
+def _judged(study: StudyResults, test: ClaimTest, outcome: str) -> list[str]:
     """The variants that a verdict is on: the one that a claim compares with several others, unless it is the baseline.
 
     Otherwise of each pair the one that the study names later, as the baseline is named first.
     """
-    order = {variant: place for place, variant in enumerate([evidence.baseline, *evidence.others])}
-    sides = zip(*trial.claim.pairs, strict=True)
-    if len(trial.pairs) > 1 and (about := [side[0] for side in sides if len({*side}) == 1 and order.get(side[0])]):
+    order = {variant: place for place, variant in enumerate([study.baseline, *study.others])}
+    sides = zip(*test.claim.pairs, strict=True)
+    if len(test.pairs) > 1 and (about := [side[0] for side in sides if len({*side}) == 1 and order.get(side[0])]):
         return about
-    pairs = trial.pairs if outcome == "reproduced" else (trial.pair,)
+    pairs = test.pairs if outcome == "reproduced" else (test.pair,)
     return [max((pair.better, pair.worse), key=lambda variant: order.get(variant, -1)) for pair in pairs]
 
 
-def brief(found: Sequence[Finding], *, details: bool = True) -> Table:
+def brief(shown: Sequence[Finding], *, details: bool = True) -> Table:
     """The claims and verdicts for a console: the effect and half the width of its 95 % interval.
 
     With `details`, these stand below the claims that have them.
     """
     rows = []
-    for known, group in itertools.groupby(ordered(found), key=lambda each: each.details if details else ""):
+    for text, group in itertools.groupby(ordered(shown), key=lambda finding: finding.details if details else ""):
         alike = [*group]
-        for each in alike:
-            claim = with_details(each.claim, each.pair if each.effect else "")
-            rows.append((each.outcome, claim, each.measured, each.published))
-        if known:
+        for finding in alike:
+            claim = with_details(finding.claim, finding.pair if finding.effect else "")
+            rows.append((finding.outcome, claim, finding.measured, finding.published))
+        if text:
             which = {1: "", 2: "both: "}.get(len(alike), f"these {len(alike)}: ")
-            rows.append(("", f"- {which}{known}", "", ""))
-    width = 4 if any(each.published for each in found) else 3  # a study of the user's own has no published differences
+            rows.append(("", f"- {which}{text}", "", ""))
+    # a study of the user's own has no published differences
+    width = 4 if any(finding.published for finding in shown) else 3
     return Table(("verdict", "claim", "measured", "paper")[:width], tuple(row[:width] for row in rows), ("claim",))
 
 
-def looks(found: Sequence[Finding]) -> Table:
+def looks(shown: Sequence[Finding]) -> Table:
     """A line for each look at a claim, where seeds were added in rounds.
 
     The chance of a verdict is that at the maximum of seeds; empty where the look has them.
     """
     columns = ("claim", "on", "endpoint", "look", "n", "information", "p", "boundary", "chance of a verdict")
     rows = []
-    for each in found:
-        for endpoint, trial in (("metric", each.trial), ("likelihood", each.likely)):
-            if trial is None or trial.looked is None or not trial.looked.looks:
+    for finding in shown:
+        for endpoint, judged in (("metric", finding), ("likelihood", finding.likely)):
+            history = judged.test.history if judged else None
+            if history is None:
                 continue
-            levels = trial.looked.levels()
-            for number, (look, level) in enumerate(zip(trial.looked.looks, levels, strict=True), 1):
-                shown = (f"{trial.looked.fractions[number - 1]:.2f}", f"{look.p:.2g}", f"{level:.2g}")
-                about = (each.claim, each.on, endpoint, str(number), str(look.n))
-                power = f"{100 * look.power:.0f} %" if look.n < trial.looked.maximum else ""
-                rows.append((*about, *shown, power))
+            looks = zip(history.looks, history.fractions, history.levels(), strict=True)
+            for number, (look, fraction, level) in enumerate(looks, 1):
+                about = (finding.claim, finding.on, endpoint, str(number), str(look.n))
+                power = f"{100 * look.power:.0f} %" if look.n < history.maximum else ""
+                rows.append((*about, f"{fraction:.2f}", f"{look.p:.2g}", f"{level:.2g}", power))
     return Table(columns, tuple(rows), ("on", "endpoint"))
 
 
-def _looked(trial: Trial) -> str:
-    """The looks at a claim, with what is valid after them; empty if its number of seeds was fixed."""
-    if trial.looked is None or not trial.looked.looks or trial.decisive_p is None:
+def _hint(study: StudyResults, test: ClaimTest) -> str:
+    pair, effect, seeds, digits = test.pair, test.pair.effect, study.seeds, study.digits(test.claim.on)
+    if test.measured < len(test.pairs):
+        are = "is" if test.measured == 1 else "are"
+        some = f"{test.measured} of {len(test.pairs)} comparisons {are} measured" if test.measured else ""
+        return "; ".join(filter(None, (*_failures(study, test), _absent(study, test), some)))
+    if test.decided:
         return ""
-    shown = f"{count(len(trial.looked.looks), 'look')}, sequential p {trial.decisive_p:.2g}"
-    known = trial.looked.interval(trial.pair.effect)
-    return shown if known is None else f"{shown}, repeated interval {known.low:.1f} to {known.high:.1f}"
-
-
-def _outcome_with(outcome: str, known: str, trial: Trial | None) -> str:
-    """An outcome with what is known of it, and its marks."""
-    marks = [f"{MARK} {mark}" for mark in trial.marks] if trial else []
-    text = "; ".join(filter(None, (known, *marks)))
-    return f"{outcome}: {text}" if text else outcome
-
-
-def _published(evidence: Evidence, claim: Claim, pair: Pair) -> str:
-    """The paper's effect; in brackets where another data set stands in for its own."""
-    if pair.published is None:
-        return ""
-    text = signed(pair.published)
-    return f"({text})" if evidence.stand_in(claim.on) else text
-
-
-def _subtraction(claim: Claim, pair: Pair, *, turned: bool) -> str:
-    """`better - worse`, or turned; the milestones where they are not all steps; a contrast in brackets."""
-    sides = [(pair.better, claim.at), (pair.worse, claim.before)]
-    names = [side if at == 100 == claim.before else f"{side} at {at} %" for side, at in sides]
-    text, than = " - ".join(names[::-1] if turned else names), pair.than[::-1] if turned else pair.than
-    return f"({text}) - ({' - '.join(than)})" if than else text
-
-
-def _likely_effect(trial: Trial) -> str:
-    mean, interval, _ = described(trial.pair.effect, 1)
-    return f"{_subtraction(trial.claim, trial.pair, turned=False)}: {with_details(mean, interval)}" if mean else ""
-
-
-def _why(trial: Trial) -> str:
-    if trial.validity_issue:
-        return trial.validity_issue.partition(":")[0]
-    effect = trial.pair.effect
-    if effect is None or effect.n < VERDICT_MIN_SEEDS:
-        return f"fewer than {VERDICT_MIN_SEEDS} seeds"
-    return "the difference is not separated from chance by these seeds"
-
-
-def _p_text(p: float | None) -> str:
-    """A p-value of two digits without a zero before the point; empty if there is none."""
-    if p is None:
-        return ""
-    return "p < .001" if p < 0.001 else f"p = {f'{p:.2g}'.lstrip('0') or '0'}"
-
-
-def _outcome(trial: Trial) -> str:
-    return trial.outcome if trial.measured == len(trial.pairs) else NOT_MEASURED
-
-
-def _collapses(evidence: Evidence, claim: Claim, pair: Pair) -> str:
-    counts, crossed = [], set()
-    for variant, at in zip((pair.better, pair.worse, *pair.than), (claim.at, claim.before) * 2, strict=False):
-        if cells := evidence.collapsed(variant, claim.on, at):
-            crossed |= {evidence.seed_of(cell) for cell in cells}
-            runs = sum(cell.value is not None for cell in evidence.at(variant, claim.on, at))
-            counts.append(f"{len(cells)} of {count(runs, 'run')} of {variant} collapsed")
-    if not counts:
-        return ""
-    by_seed = [
-        signed(apart, digits(evidence, claim.on)) + (" collapsed" if seed in crossed else "")
-        for seed, apart in (pair.effect.by_seed if pair.effect else {}).items()
-    ]
-    return ", ".join(counts) + (f"; by {evidence.seeds[:-1]} {', '.join(by_seed)}" if by_seed else "")
-
-
-def _hint(evidence: Evidence, trial: Trial) -> str:
-    """What is missing, or what would decide it and its cost."""
-    pair, what, decimals = trial.pair, evidence.seeds, digits(evidence, trial.claim.on)
-    if trial.measured < len(trial.pairs):
-        are = "is" if trial.measured == 1 else "are"
-        some = f"{trial.measured} of {len(trial.pairs)} comparisons {are} measured" if trial.measured else ""
-        return "; ".join(filter(None, (*_failures(evidence, trial), _absent(evidence, trial), some)))
-    if trial.outcome != "undecided":
-        return ""
-    if trial.validity_issue:
-        return trial.validity_issue
-    if trial.looked is not None:
-        return trial.looked.prospect
+    if test.validity_issue:
+        return test.validity_issue
+    if test.history is not None:
+        return test.history.prospect
     if pair.collapses:
         left = pair.without.n if pair.without else 0
         if left < VERDICT_MIN_SEEDS:
-            return f"{count(left, what[:-1])} without a collapse, a verdict needs {VERDICT_MIN_SEEDS}"
-        if pair.p(trial.claim.margin) == 1.0:
-            return f"the difference comes from the {what} that collapsed"
-    if trial.need is None:
-        if pair.effect is None or pair.effect.n < VERDICT_MIN_SEEDS:
-            least = f"{VERDICT_MIN_SEEDS} {what}{_cost(evidence, trial.claim, VERDICT_MIN_SEEDS)}"
-            return f"needs at least {least}"
-        same = f"all differences are {signed(pair.effect.mean, decimals)}, which gives no p-value"
-        return same if trial.p is None else ""
-    seeds, true = trial.need
-    if pair.effect is not None and seeds <= pair.effect.n:
-        return f"these {what} would have decided an effect of {signed(true, decimals)}: the measured one is too small"
-    if math.isinf(seeds):
-        return f"if the true effect is {signed(true, decimals)}, no number of {what} would decide on these examples"
-    needed = math.ceil(seeds)
-    cost = _cost(evidence, trial.claim, needed)
-    return f"if the true effect is {signed(true, decimals)}, about {needed:,} {what} would decide{cost}"
+            return f"{count(left, seeds[:-1])} without a collapse, a verdict needs {VERDICT_MIN_SEEDS}"
+        if pair.p(test.claim.margin) == 1.0:
+            return f"the difference comes from the {seeds} that collapsed"
+    if effect is None or (test.need is None and effect.n < VERDICT_MIN_SEEDS):
+        return f"needs at least {VERDICT_MIN_SEEDS} {seeds}{_cost(study, test.claim, VERDICT_MIN_SEEDS)}"
+    if test.need is None:
+        same = f"all differences are {signed(effect.mean, digits)}, which gives no p-value"
+        return same if test.p is None else ""
+    needed, true = test.need[0], signed(test.need[1], digits)
+    if needed <= effect.n:
+        return f"these {seeds} would have decided an effect of {true}: the measured one is too small"
+    if math.isinf(needed):
+        return f"if the true effect is {true}, no number of {seeds} would decide on these examples"
+    needed = math.ceil(needed)
+    return f"if the true effect is {true}, about {needed:,} {seeds} would decide{_cost(study, test.claim, needed)}"
 
 
-def _missing(trial: Trial) -> list[tuple[str, int]]:
+def _missing(test: ClaimTest) -> list[tuple[str, int]]:
     """The variants of the pairs without a measured effect, each with the milestone that the claim compares."""
-    claim = trial.claim
-    pairs = [pair for pair in trial.pairs if pair.effect is None]
-    sides = [zip((each.better, each.worse, *each.than), (claim.at, claim.before) * 2, strict=False) for each in pairs]
+    sides = (pair.sides(test.claim) for pair in test.pairs if pair.effect is None)
     return list(dict.fromkeys(itertools.chain(*sides)))
 
 
-def _failures(evidence: Evidence, trial: Trial) -> list[str]:
+def _failures(study: StudyResults, test: ClaimTest) -> list[str]:
     """The variants of a claim whose runs ended without a value: `b failed`, `c diverged at step 7`."""
-    found: dict[str, None] = {}
-    for variant, at in _missing(trial):
-        found |= dict.fromkeys(f"{variant} {fate}" for fate in _fates(evidence, trial.claim.on, variant, at))
-    return list(found)
+    on = test.claim.on
+    failures = (f"{name} {status}" for name, at in _missing(test) for status in _lost(study, on, name, at))
+    return list(dict.fromkeys(failures))
 
 
-def _absent(evidence: Evidence, trial: Trial) -> str:
+def _absent(study: StudyResults, test: ClaimTest) -> str:
     """The variants of a claim that were not run; else what was not measured of it, or which pairs share no seed."""
-    on, missing = trial.claim.on, _missing(trial)
-    run = {cell.variant for cell in evidence.cells if cell.value is not None}
-    run |= {each.variant for each in evidence.pretrainings if each.finished} | {GUESS}
-    absent = [(variant, at) for variant, at in missing if not evidence.by_seed(variant, on, at)]
-    absent = [(variant, at) for variant, at in absent if not _fates(evidence, on, variant, at)]
-    if never := dict.fromkeys(variant for variant, _ in absent if variant not in run):
+    on = test.claim.on
+    run = {cell.variant for cell in study.cells if cell.value is not None}
+    run |= {each.variant for each in study.pretrainings if each.finished} | {GUESS}
+    absent = [(name, at) for name, at in _missing(test) if not study.by_seed(name, on, at)]
+    absent = [(name, at) for name, at in absent if not _lost(study, on, name, at)]
+    if never := dict.fromkeys(name for name, _ in absent if name not in run):
         return f"{listed(never)} {_was(never)} not run"
-    if absent and not any(cell.measurement == on and cell.value is not None for cell in evidence.cells):
+    if absent and not any(cell.measurement == on and cell.value is not None for cell in study.cells):
         return f"{on} was not measured"
     if absent:
         at = absent[0][1]
-        names = dict.fromkeys(variant for variant, each in absent if each == at)
+        names = dict.fromkeys(name for name, milestone in absent if milestone == at)
         return f"{listed(names)} {_was(names)} not measured on {on}" + ("" if at == 100 else f" at {at} %")
-    if _failures(evidence, trial):
+    if _failures(study, test):
         return ""
-    apart = [each for each in trial.pairs if each.effect is None]
-    compared = (listed((each.better, each.worse, *each.than)) for each in apart)
-    return "; ".join(f"{each} have no {evidence.seeds[:-1]} in common" for each in compared)
+    apart = (listed((pair.better, pair.worse, *pair.than)) for pair in test.pairs if pair.effect is None)
+    return "; ".join(f"{names} have no {study.seeds[:-1]} in common" for names in apart)
 
 
 def _was(names: Collection[str]) -> str:
     return "was" if len(names) == 1 else "were"
 
 
-def _fates(evidence: Evidence, on: str, variant: str, at: int) -> list[str]:
+def _lost(study: StudyResults, on: str, variant: str, at: int) -> list[str]:
     """How the runs of a variant ended that have no value: `failed`, `diverged at step 7`."""
-    lost = {cell.fate for cell in evidence.at(variant, on, at) if cell.value is None}
-    return sorted(lost - {"pending"})
+    return sorted({cell.status_text for cell in study.at(variant, on, at) if cell.value is None} - {"pending"})
 
 
-def _cost(evidence: Evidence, claim: Claim, needed: int) -> str:
+def _cost(study: StudyResults, claim: Claim, needed: int) -> str:
     """The time until each variant of a claim has `needed` seeds, by recorded times; empty if one has none."""
-    owners = {each: owner for owner, others in evidence.trained.items() for each in (owner, *others)}
+    owners = {name: owner for owner, others in study.trained.items() for name in (owner, *others)}
     trained: dict[str, dict[str, float]] = {}
-    measured = 0.0
+    seconds = 0.0
     for variant in dict.fromkeys(variant for variant, _ in claim.sides):
-        cells = evidence.by_seed(variant, claim.on)
-        if not cells:
+        by_seed = study.by_seed(variant, claim.on)
+        if not by_seed:
             return ""
-        runs = {each.id: each.seconds for each in evidence.of(variant) if not each.imported}
+        runs = {run.id: run.seconds for run in study.of(variant) if not run.imported}
         # variants of the same pre-training train it once
         trained.setdefault(owners.get(variant, variant), {}).update(runs)
-        spent = math.fsum(cell.seconds for each in cells.values() for cell in each)
-        measured += max(0, needed - len(cells)) * spent / len(cells)
-    pretraining = [max(0, needed - len(runs)) * fmean(runs.values()) for runs in trained.values() if runs]
-    if evidence.pretrained:  # trained once, whatever n is
-        pretraining = []
-    seconds = math.fsum(pretraining) + measured
+        spent = math.fsum(cell.seconds for cells in by_seed.values() for cell in cells)
+        seconds += max(0, needed - len(by_seed)) * spent / len(by_seed)
+    if not study.pretrained:  # else trained once, whatever n is
+        more = [max(0, needed - len(runs)) * fmean(runs.values()) for runs in trained.values() if runs]
+        seconds += math.fsum(more)
     return f", about {duration(seconds)} more" if seconds else ""

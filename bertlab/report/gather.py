@@ -1,6 +1,7 @@
 """Joins the records of studies with their finished runs, by what bertlab's own studies say now. Runs no code of study
 files, reads no logs."""
 
+import hashlib
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
@@ -15,19 +16,18 @@ from bertlab.lab.statement import restated
 from bertlab.machine import Machine
 from bertlab.names import plain_data
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import load
+from bertlab.recipe.identity import leaves_of, load, science
 from bertlab.report.apart import told_apart
-from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import EXCHANGED, LEXICAL, Cell, Point, Pretraining, number
-from bertlab.report.evidence import Evidence
-from bertlab.report.looks import Looks, hypothesis
+from bertlab.report.looks import hypothesis
 from bertlab.report.numerics import NUMERICS
 from bertlab.report.predictions import Predictions
+from bertlab.report.study_results import StudyResults
 from bertlab.report.units import is_loss, is_share
 from bertlab.store import commands, union
 from bertlab.store.addenda import floor_key
-from bertlab.store.record import Record, Row, Speeds, StatedAverage, Value
-from bertlab.store.result import Environment, Evaluated, Metrics, Result, Rows, Tested
+from bertlab.store.record import Record, Row, Value
+from bertlab.store.result import Defined, Environment, Evaluated, Metrics, Result, Rows, Tested
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 
@@ -37,29 +37,29 @@ UNFIT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError
 """What a record or a result of another form raises where it is read; `BadInput` is a `ValueError`."""
 
 
-def gather(store: Store, records: Iterable[Record]) -> list[Evidence]:
-    """The evidence of these records of the store, in their order."""
+def gather(store: Store, records: Iterable[Record]) -> list[StudyResults]:
+    """The results of these records of the store, in their order."""
     reader = _Reader(store)
-    return [reader.evidence(record) for record in records]
+    return [reader.study(record) for record in records]
 
 
-def gather_all(store: Store, machine: Machine | None = None) -> list[Evidence]:
-    """The evidence of all records of the store: studies by name, within them the largest scale first.
+def gather_all(store: Store, machine: Machine | None = None) -> list[StudyResults]:
+    """The results of all records of the store: studies by name, within them the largest scale first.
 
     With a `machine`, examples of its local tasks have texts. Warns of records that it cannot read.
     """
-    reader, sections = _Reader(store, machine), list[tuple[Evidence, Record]]()
+    reader, sections = _Reader(store, machine), list[tuple[StudyResults, Record]]()
     for name, record in store.records(needed=()).items():
         try:
-            sections.append((reader.evidence(record), record))
+            sections.append((reader.study(record), record))
         except UNFIT as error:
             problem = str(error) if isinstance(error, BadInput) else f"no report can be made of it ({error!r})"
             warn(f"'{store.root / 'studies' / name}.json': {problem}; the record is skipped")
     rank = {scale: position for position, scale in enumerate(reversed(SCALES))}
 
-    def order(section: Evidence) -> tuple[object, ...]:
-        setting = section.corpus, section.setting_name, section.own_options, section.key
-        return section.study, rank.get(section.scale, 9), section.scale, *setting
+    def order(section: StudyResults) -> tuple[object, ...]:
+        setting = section.record.corpus, section.setting_name, section.own_options, section.key
+        return section.name, rank.get(section.scale, 9), section.scale, *setting
 
     return sorted(told_apart(sections), key=order)
 
@@ -77,47 +77,30 @@ class _Reader:
         self.predictions = Predictions(self.runs, machine)
         self.addenda = store.addenda()
 
-    def evidence(self, record: Record) -> Evidence:
+    def study(self, record: Record) -> StudyResults:
         """A record with its runs, and with the words of its study now.
 
         Raises `BadInput` for a claim or an average that compares or averages nothing.
         """
         name, before = union.name_of(record), {(claim.on, hypothesis(claim)) for claim in _claims(record)}
         record = plain_data(restated(record))
+        for average in record.averages:
+            if not average.of or not all(average.of):
+                raise BadInput(f"average '{average.name}' is of nothing")
         claims = _claims(record)
         corpora = {row.pretrain_id: row.corpus_id for row in record.rows}
         pretrainings = tuple(map(self.pretraining, record.rows))
         trained = {run.variant: sizes(run.recipe) for run in pretrainings if run.recipe}
-        return Evidence(
-            name=name,
-            study=record.study,
-            scale=record.scale,
-            question=record.question,
-            source=record.source,
-            baseline=record.baseline,
-            corpus=record.corpus,
-            pretrained=record.pretrained,
-            substitutes=record.substitutes,
-            notes=record.notes,
-            intermediate_task=record.intermediate_task,
-            searched=record.searched,
+        return StudyResults(
+            record=record,
+            key=hashlib.sha256(name.encode()).hexdigest()[:8],
             command=commands.line(record.requests, record.name),
-            defined={
-                "variants": list(record.definition.variants),
-                "measurements": list(record.definition.measurements),
-            },
-            synthetic=record.world,
-            medians=record.summary == "median",
-            deviations=[(difference.on, difference.what) for difference in record.differences],
             claims=claims,
             later=frozenset(claim for claim in claims if (claim.on, hypothesis(claim)) not in before),
             sizes=trained | dict(record.sizes or {}),
-            averages=tuple(map(_average, record.averages)),
             cells=tuple(self.cell(value, corpora.get(value.pretrain_id, "")) for value in record.cells),
             pretrainings=pretrainings,
             remarks=tuple(remark for remark in self.addenda.remarks if remark.study == record.study),
-            looks=Looks.of(record),
-            speeds=record.speeds or Speeds(published={}, measured={}),
             predictions=self.predictions,
         )
 
@@ -127,7 +110,8 @@ class _Reader:
         result = plain_data(run.result()) if run else Result()
         status, reason = (result.status, "") if run else self.missing(row.pretrain_id, row.corpus_id)
         environment = plain_data(run.environment()) if run else Environment()
-        fields = run.science().get("recipe", {}) if run else {}
+        written = run.science().get("recipe", {}) if run else {}
+        recipe = _load(Recipe, written) if run else None
         return Pretraining(
             variant=row.variant,
             seed=row.pretrain_seed,
@@ -136,9 +120,10 @@ class _Reader:
             reason=reason,
             finished=run is not None,
             result=result,
-            recipe=_load(Recipe, fields) if run else None,
-            parts={name: _part(fields, name) for name in ("model", "tokenizer")} if run else {},
-            written=result.defined.recipe,
+            recipe=recipe,
+            model=_part(written, "model") if run else None,
+            tokenizer=_part(written, "tokenizer") if run else None,
+            defined=_defined(recipe) if recipe else result.defined,
             curve=_curve(run, result) if run else (),
             seconds=run.seconds() if run else 0.0,
             numerics=_numerics({"compiled": "no", **environment.numerics}) if run else {},
@@ -156,6 +141,7 @@ class _Reader:
         evaluated, rows = _on_split(result, planned.split)
         value = number((result.heldout if of_pretraining else evaluated.metrics).get(planned.metric))
         floors, fitted = self.floors(planned, run, evaluated, rows)
+        adaptation = _load(Adaptation, {**result.settings, "kind": planned.method})
         if run is None:
             status, reason = self.missing(planned.run_id, planned.pretrain_id, corpus_id)
         else:
@@ -183,9 +169,9 @@ class _Reader:
             commit=str(environment.commit),
             kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
             length=result.length,
-            adaptation=_load(Adaptation, {**result.settings, "kind": planned.method}),
-            written=result.defined.settings,
-            described=result.defined.description,
+            adaptation=adaptation,
+            fields=leaves_of(science(adaptation, whole=True) if adaptation else result.defined.settings),
+            description=adaptation.description if adaptation else result.defined.description,
             threshold=number(result.threshold),
             curve=tuple((point.step, point.loss) for point in result.curve if point.loss is not None),
         )
@@ -238,19 +224,23 @@ def _claims(record: Record) -> tuple[Claim, ...]:
     return tuple(claims)
 
 
-def _average(stated: StatedAverage) -> AverageColumn:
-    """An average of a record. Raises `BadInput` for one without measurements."""
-    if not stated.of or not all(stated.of):
-        raise BadInput(f"average '{stated.name}' is of nothing")
-    return AverageColumn(stated.name, tuple((name, tuple(metrics)) for name, *metrics in stated.of), stated.published)
-
-
 def _load(kind: type, data: Mapping[str, Any]) -> Any:
     """A recipe or an adaptation; None where a study file, which a report does not run, defines a part of it."""
     try:
         return load(kind, data)
     except BadInput:
         return None
+
+
+def _defined(recipe: Recipe) -> Defined:
+    """What a result says of a recipe with parts that a study file defines."""
+    return Defined(
+        recipe=science(recipe, whole=True),
+        premises=tuple(premise for loss in recipe.objective for premise in loss.premises(recipe)),
+        figures={name: label for loss in recipe.objective for name, label in loss.measured.items()},
+        unseen=tuple(name for loss in recipe.objective for name in loss.unseen),
+        meanings=tuple(loss.meaning for loss in recipe.objective),
+    )
 
 
 def _part(recipe: Mapping[str, Any], name: str) -> Any:

@@ -6,39 +6,27 @@ A claim's looks are kept in the study's record: seeds, p-value, and the chance o
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 
 from bertlab.lab.claim import Claim, Margin
 from bertlab.recipe.identity import canonical
-from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect, Interval
+from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.sequential import fraction, nominal, sequential_p
-from bertlab.store.record import Record, StudyLook
+from bertlab.report.statistics.variance import Interval
+from bertlab.store.record import ClaimLook, Record
 
 FUTILE = 0.1
 """The chance of a verdict at the maximum of seeds below which a claim gets no more seeds."""
 
 
 @dataclass(frozen=True)
-class Look:
-    """What one look found at one claim."""
-
-    n: int
-    """The seeds of each of its pairs; the fewest if they differ."""
-    p: float
-    as_claimed: bool
-    """Whether the measured effects lay on the claim's side."""
-    power: float
-    """The chance of a verdict at the maximum of seeds, by the trend at this look."""
-
-
-@dataclass(frozen=True)
-class Looked:
+class LookHistory:
     """All looks at a claim, the first one first."""
 
     maximum: int
     """The most seeds that the claim may get, declared before the first look."""
-    looks: tuple[Look, ...] = ()
+    looks: tuple[ClaimLook, ...] = ()
 
     @cached_property
     def fractions(self) -> list[float]:
@@ -69,9 +57,9 @@ class Looked:
 
         None unless the last look saw these seeds.
         """
-        known = effect.confidence if effect and self.looks and effect.n == self.looks[-1].n else None
-        level = self.levels()[-1] if known else 0.0
-        return Interval(known.quantile(level / 2), known.quantile(1 - level / 2)) if known and level else None
+        confidence = effect.confidence if effect and self.looks and effect.n == self.looks[-1].n else None
+        level = self.levels()[-1] if confidence else 0.0
+        return confidence.interval(level) if confidence and level else None
 
     @property
     def futile(self) -> bool:
@@ -89,8 +77,8 @@ class Looked:
         chance = f"{100 * self.looks[-1].power:.0f} %"
         if self.futile:
             return f"no more seeds: even with all {self.maximum} planned, a verdict has a chance of {chance}"
-        known = "is almost certain" if chance == "100 %" else f"has a chance of {chance}"
-        return f"with {self.maximum} seeds a verdict {known}"
+        certain = "is almost certain" if chance == "100 %" else f"has a chance of {chance}"
+        return f"with {self.maximum} seeds a verdict {certain}"
 
     @property
     def exhausted(self) -> bool:
@@ -104,32 +92,21 @@ def hypothesis(claim: Claim) -> str:
     return canonical([claim.pairs, claim.within, claim.at, claim.before, *rest])
 
 
-@dataclass(frozen=True)
-class Looks:
-    """The looks at a study."""
-
-    maximum: int
-    records: tuple[StudyLook, ...] = field(default=(), repr=False)
-    """The looks as the record of the study holds them, the first one first."""
-
-    @classmethod
-    def of(cls, record: Record) -> Looks | None:
-        """The looks in the record of a study; None if its seeds were not added in rounds."""
-        return cls(record.sequential.maximum, record.sequential.looks) if record.sequential else None
-
-    def at(self, claim: Claim, metric: str = "") -> Looked:
-        """The looks at a claim on the paper's metric, or on another one."""
-        tested = hypothesis(claim), claim.on, metric
-        looks = [look for at_study in self.records for look in at_study.claims]
-        of_claim = [look for look in looks if (look.hypothesis, look.on, look.metric) == tested]
-        return Looked(self.maximum, tuple(Look(look.n, look.p, look.as_claimed, look.power) for look in of_claim))
+def look_history(record: Record, claim: Claim, metric: str = "") -> LookHistory | None:
+    """The looks at a claim on the paper's metric, or on another one; None if no seeds were added in rounds."""
+    if record.sequential is None:
+        return None
+    tested = hypothesis(claim), claim.on, metric
+    looks = [look for at_study in record.sequential.looks for look in at_study.claims]
+    of_claim = (look for look in looks if (look.hypothesis, look.on, look.metric) == tested)
+    return LookHistory(record.sequential.maximum, tuple(of_claim))
 
 
-def final_level(looked: Looked, n: int, error: float) -> float:
+def final_level(history: LookHistory, n: int, error: float) -> float:
     """The nominal level of a look at the maximum, if there is one after each seed from `n` on."""
-    before = [look.n for look in looked.looks if look.n < n]
-    ns = [*before, *range(max(n, VERDICT_MIN_SEEDS), looked.maximum + 1)] or [looked.maximum]
-    return nominal([fraction(each, looked.maximum) for each in ns], error)[-1]
+    before = [look.n for look in history.looks if look.n < n]
+    ns = [*before, *range(max(n, VERDICT_MIN_SEEDS), history.maximum + 1)] or [history.maximum]
+    return nominal([fraction(seeds, history.maximum) for seeds in ns], error)[-1]
 
 
 def chance(effect: Effect, margin: Margin, maximum: int, level: float, true: float | None = None) -> float:
@@ -145,15 +122,15 @@ def chance(effect: Effect, margin: Margin, maximum: int, level: float, true: flo
     n = effect.n
     if n >= maximum:
         return 0.0
-    known = effect.spread.confidence(0.0, maximum)
+    confidence = effect.spread.confidence(0.0, maximum)
     deviation = max(1e-12, math.sqrt(effect.spread.between * (maximum - n)) / maximum)
 
     def reached(mean: float) -> float:
         if margin is None:
-            return float(ndtr((abs(mean) - known.quantile(1 - level / 2)) / deviation))
+            return float(ndtr((abs(mean) - confidence.quantile(1 - level / 2)) / deviation))
         low, high = margin
-        inside = float(ndtr((min(mean - low, high - mean) - known.quantile(1 - level)) / deviation))
-        return inside + float(ndtr((max(low - mean, mean - high) - known.quantile(1 - level / 2)) / deviation))
+        inside = float(ndtr((min(mean - low, high - mean) - confidence.quantile(1 - level)) / deviation))
+        return inside + float(ndtr((max(low - mean, mean - high) - confidence.quantile(1 - level / 2)) / deviation))
 
     means = [effect.mean] if true is None else [effect.mean, (n * effect.mean + (maximum - n) * true) / maximum]
     return min(1.0, max(map(reached, means)))

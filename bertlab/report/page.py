@@ -9,25 +9,28 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, Unwritable, unknown
 from bertlab.lab import shipped
 from bertlab.machine import Machine
 from bertlab.names import ALL
 from bertlab.report.agreement import Agreement, agreement
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages import chapter, decided, latex, notes, render, summary, undecided
+from bertlab.report.pages import chapter, decided, notes, render, undecided
 from bertlab.report.plots.agreement import figures
+from bertlab.report.study_results import StudyResults
 from bertlab.store import writes
 from bertlab.store.runs import Store
 
 if TYPE_CHECKING:
     from bertlab.report.compare import Changes
 
-FORMATS = ("md", "html", "latex")
+FORMATS = {"md": "md", "html": "html", "latex": "tex"}
+"""By name, the suffix of the files."""
 DEFAULT = ("md", "html")
+PAGES = {"study": ("md", "tex"), "agreement": ("html", "md", "tex"), "index": ("html", "md")}
+"""The formats of each page."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,7 @@ class Report:
     """The index pages first."""
     tables: list[Path]
     """The CSV files."""
-    evidence: list[Evidence]
+    studies: list[StudyResults]
     agreement: Agreement
     """The measured and the published signs of these studies; the page is of all studies of the store."""
     changes: Changes | None
@@ -46,14 +49,14 @@ class Report:
 
 
 def write(
-    studies: Sequence[str],
+    names: Sequence[str],
     runs: Path | Store,
     out: Path,
     formats: Collection[str] = DEFAULT,
     since: Path | None = None,
     data: Path | None = None,
 ) -> Report:
-    """Writes `studies`, or all, from the store `runs` into `out`: CSV files, figures, and pages.
+    """Writes the studies `names`, or all, from the store `runs` into `out`: CSV files, figures, and pages.
 
     `data` has local copies of tasks: examples on which variants disagree are shown with their texts from there.
 
@@ -65,95 +68,98 @@ def write(
     """
     for name in formats:
         if name not in FORMATS:
-            raise unknown("format", name, FORMATS)
-    if ALL in studies:
-        studies = ()
+            raise unknown("format", name, list(FORMATS))
+    if ALL in names:
+        names = ()
     store = Store(runs, lenient=True) if isinstance(runs, Path) else runs
     everything = gather_all(store, None if data is None else Machine(data=data))
-    for name in studies:
-        if everything and name not in (known := dict.fromkeys(each.study for each in everything)):
-            if name in shipped.names():
-                raise BadInput(f"nothing of {name} is finished in '{store.root}', which has {', '.join(known)}")
-            raise unknown("study", name, known)
-    chosen = [each for each in everything if each.study in studies or not studies]
-    if not any(each.started for each in chosen):
-        what = f" of {', '.join(studies)}" if studies else ""
-        raise BadInput(f"nothing{what} is finished in '{store.root}': run `bertlab ablate` first, or give --runs")
+    chosen = _chosen(everything, names, store)
     changes = None
     if since is not None:
         from bertlab.report.compare import compare
 
         older = gather_all(Store(since, lenient=True)) if since.is_dir() else []
-        if not any(each.started for each in older):
+        if not any(study.started for study in older):
             raise BadInput(f"nothing is finished in '{since}': give --compare the --runs of an earlier report")
-        older = [each for each in older if each.study in studies or not studies]
+        older = [study for study in older if study.name in names or not names]
         changes = compare(older, chosen, str(since))
+    agreed = agreement(everything)
+    written = {study.name for study in chosen}
     try:
         writes.folder(out)
-        paths, names, agreed = [], {each.study for each in chosen}, agreement(everything)
-        for name, content in _files(everything, names, out, formats, agreed, changes):
+        paths = []
+        for name, content in _files(everything, written, out, {FORMATS[name] for name in formats}, agreed, changes):
             writes.folder(out, str(PurePath(name).parent))
             writes.write(out, name, content)
             paths.append(out / name)
     except OSError as error:
         raise Unwritable(out, error) from error
     pages = [path for path in paths if path.suffix in (".md", ".html", ".tex")]
-    own = Agreement(agreed.comparisons[agreed.comparisons["study"].isin(names)])
-    csv_files = [path for path in paths if path.suffix == ".csv"]
-    return Report(sorted(pages, key=lambda path: path.stem != "index"), csv_files, chosen, own, changes)
+    tables = [path for path in paths if path.suffix == ".csv"]
+    of_chosen = Agreement(agreed.comparisons[agreed.comparisons["study"].isin(written)])
+    return Report(sorted(pages, key=lambda path: path.stem != "index"), tables, chosen, of_chosen, changes)
+
+
+def _chosen(everything: Sequence[StudyResults], names: Collection[str], store: Store) -> list[StudyResults]:
+    """The studies with these names, or all. Raises `BadInput` for an unknown name, and where nothing is finished."""
+    known = dict.fromkeys(study.name for study in everything)
+    for name in names:
+        if everything and name not in known:
+            if name in shipped.names():
+                raise BadInput(f"nothing of {name} is finished in '{store.root}', which has {', '.join(known)}")
+            raise unknown("study", name, known)
+    chosen = [study for study in everything if study.name in names or not names]
+    if not any(study.started for study in chosen):
+        what = f" of {', '.join(names)}" if names else ""
+        raise BadInput(f"nothing{what} is finished in '{store.root}': run `bertlab ablate` first, or give --runs")
+    return chosen
 
 
 def _files(
-    everything: Sequence[Evidence],
-    studies: Collection[str],
+    everything: Sequence[StudyResults],
+    names: Collection[str],
     out: Path,
-    formats: Collection[str],
+    suffixes: Collection[str],
     agreed: Agreement,
     changes: Changes | None,
 ) -> Iterator[tuple[str, str | bytes]]:
     """Names and contents: the figures, CSV files and pages of each study, then the pages of all."""
     from bertlab.report import tidy
 
+    def pages(page: str, stem: str, **context: Any) -> Iterator[tuple[str, str]]:
+        for suffix in PAGES[page]:
+            if suffix in suffixes:
+                yield f"{stem}.{suffix}", render(f"{page}.{suffix}.j2", **context)
+
     chapters = []
-    for study, group in groupby(everything, key=lambda each: each.study):
-        evidences = list(group)
-        made = chapter(evidences, written=study in studies)
-        chapters.append(made)
-        if not made.written:
-            continue
-        for section in made.sections:
-            yield from ((section.figure(each), each.svg) for each in section.pictures)
-        yield f"{made.stem}.csv", tidy.csv(tidy.values(evidences))
-        yield f"{made.stem}-summary.csv", tidy.csv(tidy.summary(evidences))
-        yield f"{made.stem}-claims.csv", tidy.csv(tidy.claims(evidences))
-        yield f"{made.stem}-noise.csv", tidy.csv(tidy.noise((each.evidence, each.spreads) for each in made.sections))
-        if "md" in formats:
-            yield f"{made.stem}.md", render("study.md.j2", chapter=made)
-        if "latex" in formats:
-            yield f"{made.stem}.tex", latex.study(made)
+    for name, group in groupby(everything, key=lambda study: study.name):
+        studies = list(group)
+        part = chapter(studies, written=name in names)
+        chapters.append(part)
+        if part.written:
+            for section in part.sections:
+                yield from ((section.figure(picture), picture.svg) for picture in section.pictures)
+            yield f"{part.stem}.csv", tidy.csv(tidy.values(studies))
+            yield f"{part.stem}-summary.csv", tidy.csv(tidy.summary(studies))
+            yield f"{part.stem}-claims.csv", tidy.csv(tidy.claims(studies))
+            noise = tidy.noise((section.study, section.spreads) for section in part.sections)
+            yield f"{part.stem}-noise.csv", tidy.csv(noise)
+            yield from pages("study", part.stem, chapter=part)
     if len(agreed.final):
         yield "agreement.csv", tidy.csv(tidy.agreement(agreed))
         drawn = figures(agreed)
         yield from ((f"figures/agreement-{kind}.svg", svg) for kind, (svg, _) in drawn.items())
-        pages = [name for name in ("html", "md") if name in formats]
-        yield from (
-            (f"agreement.{name}", render(f"agreement.{name}.j2", found=agreed, figures=drawn)) for name in pages
-        )
-        if "latex" in formats:
-            yield "agreement.tex", latex.agreement(agreed)
+        yield from pages("agreement", "agreement", found=agreed, figures=drawn)
     if changes:
         yield "compare.csv", tidy.csv(changes.values)
-    written = {each.stem for each in chapters if (out / f"{each.stem}.md").is_file()}
-    context = {
-        "summary": summary(chapters),
-        "decided": decided(chapters),
-        "undecided": undecided(chapters),
-        "chapters": chapters,
-        "banner": notes("banner", everything),
-        "written": written,
-        "changes": changes,
-        "agreed": agreed,
-    }
-    for name in ("html", "md"):
-        if name in formats:
-            yield f"index.{name}", render(f"index.{name}.j2", **context)
+    yield from pages(
+        "index",
+        "index",
+        decided=decided(chapters),
+        undecided=undecided(chapters),
+        chapters=chapters,
+        banner=notes("banner", everything),
+        written={part.stem for part in chapters if (out / f"{part.stem}.md").is_file()},
+        changes=changes,
+        agreed=agreed,
+    )

@@ -6,7 +6,7 @@ Points have one decimal, published values as many as the paper printed. Cells ar
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from operator import attrgetter
@@ -14,12 +14,13 @@ from statistics import fmean
 from typing import Self
 
 from bertlab.recipe import Recipe
+from bertlab.recipe.identity import leaves_of
 from bertlab.report import escape
-from bertlab.report.averages import AverageColumn
 from bertlab.report.cells import Pretraining
-from bertlab.report.evidence import Evidence
-from bertlab.report.statistics.effects import Effect, Summary, summarise
+from bertlab.report.statistics.effects import Effect
+from bertlab.report.study_results import StudyResults
 from bertlab.report.units import is_loss, is_share
+from bertlab.store.record import Speeds
 from bertlab.wording import duration, listed, short
 
 
@@ -32,6 +33,11 @@ class Table:
     words: tuple[str, ...] = ()
     """Columns of words besides the first."""
 
+    @classmethod
+    def of(cls, lines: Sequence[Mapping[str, str]], *words: str) -> Self:
+        """A table of lines that have the same columns; without columns if there is no line."""
+        return cls(tuple(lines[0]) if lines else (), tuple(tuple(line.values()) for line in lines), words)
+
     def markdown(self) -> str:
         """The table in GitHub's Markdown, names escaped."""
         from tabulate import tabulate
@@ -40,7 +46,7 @@ class Table:
             [[escape.markdown(text) for text in row] for row in self.rows],
             headers=[escape.markdown(text) for text in self.columns],
             tablefmt="pipe",
-            colalign=["left", *("left" if each in self.words else "right" for each in self.columns[1:])],
+            colalign=["left", *("left" if name in self.words else "right" for name in self.columns[1:])],
             disable_numparse=True,  # or "84.40" would become 84.4
         )
 
@@ -71,12 +77,6 @@ class Entry:
         """The value with its sd as in a paper: `83.9 ±0.3`."""
         return f"{self.value} ±{self.sd}" if self.sd else self.value
 
-    @property
-    def bracketed(self) -> Self:
-        """With the paper's values in brackets: they are of another data set."""
-        both = {name: getattr(self, name) for name in ("published", "published_difference")}
-        return replace(self, **{name: text and f"({text})" for name, text in both.items()})
-
 
 @dataclass(frozen=True)
 class Column:
@@ -89,121 +89,99 @@ class Column:
     entries: tuple[Entry, ...]
 
 
-def columns(evidence: Evidence) -> tuple[Column, ...]:
+def columns(study: StudyResults) -> tuple[Column, ...]:
     """A column for each measurement, in the order of the study, then one for each average."""
-    floors = {name: evidence.floors(name) for name in evidence.measurements}
-    kinds = dict.fromkeys(["majority guess", *(kind for each in floors.values() for kind in each)])
-    found = []
-    for name in evidence.measurements:
-        entries = [_entry(evidence, variant, name) for variant in evidence.variants]
-        points = {kind: f"{value:.{digits(evidence, name)}f}" for kind, value in floors[name].items()}
+    floors = {name: study.floors(name) for name in study.measurements}
+    kinds = dict.fromkeys(["majority guess", *itertools.chain(*floors.values())])
+    columns = []
+    for name in (*study.measurements, *study.averages):
+        points = {kind: f"{value:.{study.digits(name)}f}" for kind, value in floors.get(name, {}).items()}
+        entries = [_entry(study, variant, name) for variant in study.variants]
         entries += [Entry(variant=kind, value=points.get(kind, "")) for kind in kinds]
-        if evidence.stand_in(name):
-            entries = [entry.bracketed for entry in entries]
-        cell = evidence.column(name)[0]
-        found.append(
-            Column(name, evidence.head(name), cell.metric_name + ", nats" * (cell.unit == "nats"), tuple(entries))
-        )
-    for average in evidence.averages:
-        entries = [_average(evidence, variant, average) for variant in evidence.variants]
-        found.append(
-            Column(
-                average.name,
-                average.name,
-                f"mean of {len(average.of)}",
-                (*entries, *(Entry(variant=kind, value="") for kind in kinds)),
-            )
-        )
-    return tuple(found)
+        if name in study.averages:
+            unit = f"mean of {len(study.averages[name].of)}"
+        else:
+            cell = study.column(name)[0]
+            unit = cell.metric_name + ", nats" * (cell.unit == "nats")
+        columns.append(Column(name, study.head(name), unit, tuple(entries)))
+    return tuple(columns)
 
 
-def seeds(evidence: Evidence) -> str:
+def _entry(study: StudyResults, variant: str, name: str) -> Entry:
+    cells, average = study.at(variant, name), study.averages.get(name)
+    missing = Counter(sorted(cell.status_text for cell in cells if cell.value is None))
+    texts = {"value": ", ".join(missing)}
+    if summary := study.summary(variant, name):
+        fewest, most = summary.finetune_seeds
+        restarts = "" if study.pretrained or average else f"x{most}" if fewest == most else f"x({fewest} to {most})"
+        counts = missing + Counter(collapsed=len(study.collapsed(variant, name)))
+        texts["value"], texts["sd"] = center(study, variant, name)
+        texts |= {"n": f"{summary.seeds}{restarts}", "note": "; ".join(f"{n} {status}" for status, n in counts.items())}
+    elif average and (measured := sum(bool(study.by_seed(variant, part)) for part, *_ in average.of)):
+        all_tasks = measured == len(average.of)
+        why = "no seed has all tasks" if all_tasks else f"{measured} of {len(average.of)} tasks"
+        texts |= {"value": "–", "note": why}
+    elif not cells and (compared := study.milestones(name, variant)):  # claims compare it earlier only
+        texts["value"] = f"only at {listed(f'{at} %' for at in compared)}"
+    return Entry(variant=label(study, variant), **texts, **_compared(study, variant, name))
+
+
+def center(study: StudyResults, variant: str, name: str) -> tuple[str, str]:
+    """The mean or the median of a variant on a measurement, and the sd; what is not known is empty."""
+    summary, digits = study.summary(variant, name), study.digits(name)
+    if summary is None:
+        return "", ""
+    return f"{getattr(summary, study.center):.{digits}f}", "" if summary.sd is None else f"{summary.sd:.{digits}f}"
+
+
+def _compared(study: StudyResults, variant: str, name: str) -> dict[str, str]:
+    """The paper's value, in brackets where another data set stands in for its own, and differences to the baseline."""
+    published, brackets = study.published(variant, name), "({})" if study.stand_in(name) else "{}"
+    # as many decimals as the paper printed
+    texts = {} if published is None else {"published": brackets.format(Decimal(str(published)))}
+    if variant == study.baseline:
+        return texts
+    effect, theirs = study.difference(variant, name), study.published_difference(variant, name)
+    difference, interval, half = described(effect, study.digits(name))
+    texts |= {"difference": difference, "interval": interval or (f"n = {effect.n}" if effect else ""), "half": half}
+    return texts | ({} if theirs is None else {"published_difference": brackets.format(signed(theirs))})
+
+
+def seeds(study: StudyResults) -> str:
     """The n of all values of a section: `n = 4 seeds; 1 where no sd is shown`. Empty without a value."""
-    every = itertools.product(evidence.variants, evidence.measurements)
-    known = [found for pair in every if (found := evidence.summary(*pair))]
-    if not known:
+    pairs = itertools.product(study.variants, study.measurements)
+    summaries = [summary for pair in pairs if (summary := study.summary(*pair))]
+    if not summaries:
         return ""
-    few, most = min(each.seeds for each in known), max(each.seeds for each in known)
-    single = {each.seeds for each in known if each.sd is None} == {1} != {most}
-    many = {each.seeds for each in known if each.sd is not None} if single else {few, most}
-    text = "n = " + " to ".join(dict.fromkeys(f"{each}" for each in (min(many), max(many))))
-    text += f" {evidence.seeds if max(many) > 1 else evidence.seeds[:-1]}"
-    restarts = {number for each in known for number in each.finetune_seeds}
-    if not evidence.pretrained and max(restarts) > 1:
-        text += f" x {' to '.join(map(str, sorted({min(restarts), max(restarts)})))} fine-tuning seeds"
+    most = max(summary.seeds for summary in summaries)
+    single = {summary.seeds for summary in summaries if summary.sd is None} == {1} != {most}
+    numbers = [summary.seeds for summary in summaries if summary.sd is not None or not single]
+    text = f"n = {_span(numbers)} {study.seeds if max(numbers) > 1 else study.seeds[:-1]}"
+    restarts = [number for summary in summaries for number in summary.finetune_seeds]
+    if not study.pretrained and max(restarts) > 1:
+        text += f" x {_span(restarts)} fine-tuning seeds"
     return f"{text}; 1 where no sd is shown" if single else text
 
 
-def direction(evidence: Evidence) -> str:
+def _span(numbers: Sequence[int]) -> str:
+    return " to ".join(dict.fromkeys(map(str, (min(numbers), max(numbers)))))
+
+
+def direction(study: StudyResults) -> str:
     """`Less is better: LM perplexity.`; empty where more is better in all measurements."""
-    names = ", ".join(filter(evidence.less_is_more, evidence.measurements))
+    names = ", ".join(filter(study.less_is_more, study.measurements))
     return f"Less is better: {names}." if names else ""
 
 
-def _entry(evidence: Evidence, variant: str, name: str) -> Entry:
-    missing = Counter(sorted(cell.fate for cell in evidence.at(variant, name) if cell.value is None))
-    known = {"value": ", ".join(missing)}
-    if not evidence.at(variant, name):  # claims compare it earlier only
-        compared = evidence.milestones(variant, name)
-        known["value"] = f"only at {listed(f'{at} %' for at in compared)}" if compared else ""
-    known |= _published(evidence.published(variant, name))
-    if variant != evidence.baseline:
-        effect, published = evidence.difference(variant, name), evidence.published_difference(variant, name)
-        known |= _compared(effect, published, digits(evidence, name))
-    if summary := evidence.summary(variant, name):
-        fewest, most = summary.finetune_seeds
-        restarts = str(most) if fewest == most else f"({fewest} to {most})"
-        counts = missing + Counter(collapsed=len(evidence.collapsed(variant, name)))
-        known |= _centre(evidence, summary, digits(evidence, name))
-        known["n"] = str(summary.seeds) if evidence.pretrained else f"{summary.seeds}x{restarts}"
-        known["note"] = "; ".join(f"{number} {fate}" for fate, number in counts.items())
-    return Entry(variant=label(evidence, variant), **known)
-
-
-def _average(evidence: Evidence, variant: str, average: AverageColumn) -> Entry:
-    ours, theirs = (evidence.measured(each, average.measurements) for each in (variant, evidence.baseline))
-    measured = sum(bool(each) for each in ours.values())
-    known = {"value": ""} | _published(average.published.get(variant))
-    if variant != evidence.baseline:
-        published = average.published_difference(variant, evidence.baseline)
-        known |= _compared(average.difference(ours, theirs), published, 1)
-    if summary := summarise(average.points(ours), of_seeds=evidence.spread_of_seeds):
-        known |= _centre(evidence, summary, 1) | {"n": str(summary.seeds)}
-    elif measured:
-        why = f"{measured} of {len(ours)} tasks" if measured < len(ours) else "no seed has all tasks"
-        known |= {"value": "–", "note": why}
-    return Entry(variant=label(evidence, variant), **known)
-
-
-def _published(value: float | None) -> dict[str, str]:
-    return {} if value is None else {"published": str(Decimal(str(value)))}  # as many decimals as the paper printed
-
-
-def _compared(effect: Effect | None, published: Decimal | None, digits: int) -> dict[str, str]:
-    difference, interval, half = described(effect, digits)
-    return {
-        "difference": difference,
-        "interval": interval or (f"n = {effect.n}" if effect else ""),
-        "half": half,
-        "published_difference": "" if published is None else signed(published),
-    }
-
-
-def _centre(evidence: Evidence, summary: Summary, digits: int) -> dict[str, str]:
-    centre = summary.median if evidence.medians else summary.mean
-    return {"value": f"{centre:.{digits}f}", "sd": "" if summary.sd is None else f"{summary.sd:.{digits}f}"}
-
-
-def common_n(evidence: Evidence) -> tuple[str, str]:
+def common_n(study: StudyResults) -> tuple[str, str]:
     """The n that most means with an sd have, and that of most without, as `Entry.n`; empty if there are none."""
-    known: tuple[Counter[str], Counter[str]] = Counter(), Counter()
-    for entry in (each for column in columns(evidence) for each in column.entries if each.n):
-        known[not entry.sd][entry.n] += 1
-    with_sd, without = (max(found, key=found.__getitem__, default="") for found in known)
+    entries = [entry for column in columns(study) for entry in column.entries if entry.n]
+    counts = [Counter(entry.n for entry in entries if bool(entry.sd) == with_sd) for with_sd in (True, False)]
+    with_sd, without = (max(count, key=count.__getitem__, default="") for count in counts)
     return with_sd, without
 
 
-def results(evidence: Evidence, *, short: bool = False, n: tuple[str, str] = ("", "")) -> Table:
+def results(study: StudyResults, *, short: bool = False, n: tuple[str, str] = ("", "")) -> Table:
     """A line for each variant: on each measurement the mean (sd, n) next to the published value.
 
     If `short`, without n and without floors. Those of `common_n` can be left out of the cells that have them.
@@ -217,11 +195,11 @@ def results(evidence: Evidence, *, short: bool = False, n: tuple[str, str] = (""
             return with_details(text, entry.note)
         return f"{text}; {entry.note}" if entry.note else text
 
-    table = _across("variant", columns(evidence), measured, lambda entry: entry.published, short=short)
-    return replace(table, rows=table.rows[: len(evidence.variants)]) if short else table
+    table = _across("variant", study, measured, attrgetter("published"), short=short)
+    return replace(table, rows=table.rows[: len(study.variants)]) if short else table
 
 
-def differences(evidence: Evidence, *, short: bool = False, n: bool = True) -> Table:
+def differences(study: StudyResults, *, short: bool = False, n: bool = True) -> Table:
     """A line for each variant but the baseline: on each measurement the difference measured, and the published one.
 
     With the 95 % interval of the difference; if `short`, with half the width of it. Where there is none, n can stand in
@@ -233,95 +211,93 @@ def differences(evidence: Evidence, *, short: bool = False, n: bool = True) -> T
             return f"{entry.difference} {entry.half}".strip()
         return with_details(entry.difference, entry.interval if n or entry.half else "")
 
-    published = attrgetter("published_difference")
-    table = _across("variant minus baseline", columns(evidence), difference, published, short=short)
+    table = _across("variant minus baseline", study, difference, attrgetter("published_difference"), short=short)
     return replace(table, rows=tuple(row for row in table.rows if any(row[1:])))
 
 
 def _across(
-    first: str,
-    found: Sequence[Column],
-    ours: Callable[[Entry], str],
-    theirs: Callable[[Entry], str],
-    *,
-    short: bool,
+    first: str, study: StudyResults, ours: Callable[[Entry], str], theirs: Callable[[Entry], str], *, short: bool
 ) -> Table:
     """A line for each entry of the columns; published values have columns where there are any."""
-    heads, parts = [first], [[each.variant for each in found[0].entries] if found else []]
-    for column in found:
+    shown = columns(study)
+    heads, parts = [first], [[entry.variant for column in shown[:1] for entry in column.entries]]
+    for column in shown:
         heads.append(column.head)
-        parts.append([ours(each) for each in column.entries])
+        parts.append([*map(ours, column.entries)])
         if any(map(theirs, column.entries)):
             heads.append("paper" if short else "published")
-            parts.append([theirs(each) for each in column.entries])
+            parts.append([*map(theirs, column.entries)])
     return Table(tuple(heads), tuple(zip(*parts, strict=True)))
 
 
-def pretraining(evidence: Evidence) -> Table:
+def pretraining(study: StudyResults) -> Table:
     """A line for each variant: the metrics of its final held-out evaluation, means over seeds."""
-    trained = [each for each in evidence.pretrainings if not each.untrained]
-    labels = evidence.heldout_metrics.items()
-    metrics = {name: text for name, text in labels if any(each.heldout(name) is not None for each in trained)}
-    units = [f"{text} (nats)" if is_loss(name) else text for name, text in metrics.items()]
+    trained = [run for run in study.pretrainings if not run.untrained]
+    heldout = {name for run in trained for name in run.result.heldout if run.heldout(name) is not None}
+    metrics = {name: text for name, text in study.heldout_metrics.items() if name in heldout}
+    heads = [f"{text} (nats)" if is_loss(name) else text for name, text in metrics.items()]
     rows = []
-    for variant in evidence.trained:
-        runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
+    for variant in study.trained:
+        runs = [run for run in study.of(variant) if run.trained]
         if runs:
-            below = [each.plateau - each.loss for each in runs if each.plateau is not None and each.loss is not None]
-            means = []
-            for name in metrics:
-                known = [value for each in runs if (value := each.heldout(name)) is not None]
-                if is_loss(name):
-                    means.append(f"{fmean(known):.3f}" if known else "")
-                else:
-                    scale, unit = (100, " %") if is_share(name) else (1, "")
-                    means.append(f"{scale * fmean(known):.1f}{unit}" if known else "")
-            rows.append((label(evidence, variant), *means, f"{fmean(below):.2f}" if below else "", str(len(runs))))
-        elif states := {each.fate for each in trained if each.variant == variant and not each.finished}:
-            rows.append((label(evidence, variant), ", ".join(sorted(states)), *[""] * (len(units) + 1)))
-    return Table(("variant", *units, "below plateau", "seeds"), tuple(rows))
+            below = [run.plateau - run.loss for run in runs if run.plateau is not None and run.loss is not None]
+            means = [
+                _heldout(name, [value for run in runs if (value := run.heldout(name)) is not None]) for name in metrics
+            ]
+            rows.append((label(study, variant), *means, f"{fmean(below):.2f}" if below else "", str(len(runs))))
+        elif states := {run.status_text for run in trained if run.variant == variant and not run.finished}:
+            rows.append((label(study, variant), ", ".join(sorted(states)), *[""] * (len(heads) + 1)))
+    return Table(("variant", *heads, "below plateau", "seeds"), tuple(rows))
 
 
-def by_seed(evidence: Evidence) -> Table:
+def _heldout(name: str, values: Sequence[float]) -> str:
+    """The mean of a held-out metric; empty without a value."""
+    if not values:
+        return ""
+    if is_loss(name):
+        return f"{fmean(values):.3f}"
+    return f"{100 * fmean(values):.1f} %" if is_share(name) else f"{fmean(values):.1f}"
+
+
+def by_seed(study: StudyResults) -> Table:
     """A line for each measurement and variant: the mean over the fine-tuning seeds of each seed.
 
     After all steps of the pre-training, and after the parts of them that a claim compares.
     """
-    found: dict[tuple[str, str], dict[int, str]] = {}
-    for name in evidence.measurements:
-        compared = {at for claim in evidence.claims if claim.on == name for at in (claim.at, claim.before)}
-        for at, variant in itertools.product(sorted({100, *compared}), evidence.variants):
-            decimals = digits(evidence, name)
-            values = evidence.points(variant, name, at).items()
-            points = {seed: f"{fmean(each):.{decimals}f}" for seed, each in values}
-            for seed in {evidence.seed_of(cell) for cell in evidence.collapsed(variant, name, at)}:
-                points[seed] += " (collapsed)"
+    lines: dict[tuple[str, str], dict[int, str]] = {}
+    for name in study.measurements:
+        compared = {at for claim in study.claims if claim.on == name for at in (claim.at, claim.before)}
+        for at, variant in itertools.product(sorted({100, *compared}), study.variants):
+            collapsed = {study.seed_of(cell) for cell in study.collapsed(variant, name, at)}
+            points = {
+                seed: f"{fmean(values):.{study.digits(name)}f}" + " (collapsed)" * (seed in collapsed)
+                for seed, values in study.points(variant, name, at).items()
+            }
             if points:
-                head = evidence.head(name)
-                found[head if at == 100 else f"{head} at {at} %", variant] = points
-    seeds = sorted({seed for points in found.values() for seed in points})
-    rows = [(*place, *(points.get(seed, "") for seed in seeds)) for place, points in found.items()]
+                lines[study.head(name) + ("" if at == 100 else f" at {at} %"), variant] = points
+    seeds = sorted({seed for points in lines.values() for seed in points})
+    rows = [(*place, *(points.get(seed, "") for seed in seeds)) for place, points in lines.items()]
     return Table(("on", "variant", *(f"seed {seed}" for seed in seeds)), tuple(rows), ("variant",))
 
 
-def recipes(evidence: Evidence) -> Table:
+def recipes(study: StudyResults) -> Table:
     """A line for each variant: the fields of recipe and adaptation in which the variants differ."""
-    fields: dict[str, dict[str, dict[str, str]]] = {}  # by field, by measurement or the pre-training, by variant
-    variants = [each for each in evidence.variants if not evidence.untrained(each)]
+    fields: dict[tuple[str, str], dict[str, str]] = {}  # by field and measurement or the pre-training, by variant
+    variants = [name for name in study.variants if not study.untrained(name)]
     for variant in variants:
-        recipe = next((each.fields for each in evidence.of(variant)), {})
-        known = [("", name, leaf) for name, leaf in recipe.items()]
-        for cell in (each for each in evidence.cells if each.variant == variant and each.value is not None):
-            known.append((cell.measurement, "method", cell.method))
-            known += [(cell.measurement, f"{cell.method}.{name}", leaf) for name, leaf in cell.fields.items()]
-        for on, name, leaf in known:
-            fields.setdefault(name, {}).setdefault(on, {})[variant] = _plain(leaf)
+        recipe = next((leaves_of(run.defined.recipe) for run in study.of(variant)), {})
+        leaves = [("", name, leaf) for name, leaf in recipe.items()]
+        for cell in (cell for cell in study.cells if cell.variant == variant and cell.value is not None):
+            leaves.append((cell.measurement, "method", cell.method))
+            leaves += [(cell.measurement, f"{cell.method}.{name}", leaf) for name, leaf in cell.fields.items()]
+        for on, name, leaf in leaves:
+            fields.setdefault((name, on), {})[variant] = _plain(leaf)
     differing: dict[str, dict[str, str]] = {}
-    for name, places in fields.items():
-        for values in places.values():
+    for name in dict.fromkeys(name for name, _ in fields):
+        for values in (values for (other, _), values in fields.items() if other == name):
             if len(set(values.values())) > 1:  # a variant without the field differs in its objective or method
                 differing[name] = values | differing.get(name, {})
-    rows = [(label(evidence, each), *(values.get(each, "") for values in differing.values())) for each in variants]
+    rows = [(label(study, name), *(values.get(name, "") for values in differing.values())) for name in variants]
     return Table(("variant", *differing), tuple(rows) if differing else (), tuple(differing))
 
 
@@ -333,12 +309,12 @@ def _plain(leaf: object) -> str:
     return f"{leaf:g}" if isinstance(leaf, float) else f"{leaf:,}" if isinstance(leaf, int) else str(leaf)
 
 
-def deviations(evidence: Evidence) -> Table:
+def deviations(study: StudyResults) -> Table:
     """A line for each difference from the paper's setting: the field, here and in the paper, and its measurements."""
-    places: dict[tuple[str, str, str], list[str]] = {}
-    for on, what in evidence.deviations:
-        places.setdefault(_parted(what), []).append(evidence.head(on) if on else "")
-    rows = [(*parts, ", ".join(filter(None, on))) for parts, on in places.items()]
+    on: dict[tuple[str, str, str], list[str]] = {}
+    for difference in study.record.differences:
+        on.setdefault(_parted(difference.what), []).append(study.head(difference.on) if difference.on else "")
+    rows = [(*parts, ", ".join(filter(None, names))) for parts, names in on.items()]
     columns = ("field", "here", "paper", "on")
     width = len(columns) if any(row[-1] for row in rows) else -1
     return Table(columns[:width], tuple(row[:width] for row in rows), columns[1:])
@@ -356,43 +332,54 @@ def _parted(difference: str) -> tuple[str, str, str]:
     return "", difference, ""
 
 
-def costs(evidence: Evidence) -> Table:
+def costs(study: StudyResults) -> Table:
     """A line for each variant: parameters, tokens and recorded time, means over the seeds.
 
     Tokens a second are those of the updates, without evaluations, and with padding.
     """
-    rows = []
-    for variant in evidence.variants:
-        runs = [each for each in evidence.of(variant) if not each.untrained and not each.imported]
-        cells = [each for each in evidence.cells if each.variant == variant and each.seconds]
-        counts = [[run.result.tokens for run in runs], [run.result.real_tokens for run in runs]]
-        tokens = [f"{fmean(known):,.0f}" if (known := [*filter(None, numbers)]) else "" for numbers in counts]
-        ends = [each.curve[-1] for each in runs if each.curve]
-        speeds = [end.tokens / end.seconds for end in ends if end.seconds]
-        speed = f"{fmean(speeds):,.0f}" if speeds else ""
-        trained = duration(fmean(each.seconds for each in runs)) if runs else ""
-        measured = {each.run_id: each.seconds for each in cells}
-        tuned = duration(fmean(measured.values())) if measured else ""
-        spent = math.fsum({each.id: each.seconds for each in runs}.values()) + math.fsum(measured.values())
-        if runs or measured:
-            rows.append((label(evidence, variant), _parameters(runs), *tokens, speed, trained, tuned, duration(spent)))
-    sizes_and_tokens = ("parameters", "tokens a run", "without padding", "tokens a second")
-    times = ("a pre-training", "a measurement", "in all")
-    return Table(("variant", *sizes_and_tokens, *times), tuple(rows))
-
-
-def speeds(evidence: Evidence) -> Table:
-    """Parameters and training speed of each variant, as a multiple of one of them; empty if nothing was timed."""
-    measured, published = evidence.speeds.measured, evidence.speeds.published
-    rows = [
-        (
-            label(evidence, variant),
-            _parameters(each for each in evidence.of(variant) if not each.untrained),
-            *(f"{known[variant]:.1f}x" if variant in known else "" for known in (measured, published)),
+    lines = []
+    for variant in study.variants:
+        runs = [run for run in study.of(variant) if run.trained]
+        measured = {cell.run_id: cell.seconds for cell in study.cells if cell.variant == variant and cell.seconds}
+        if not runs and not measured:
+            continue
+        trained = [run.seconds for run in runs]
+        ends = [run.curve[-1] for run in runs if run.curve]
+        # runs of several variants are spent once
+        spent = math.fsum({run.id: run.seconds for run in runs}.values()) + math.fsum(measured.values())
+        lines.append(
+            {
+                "variant": label(study, variant),
+                "parameters": _parameters(runs),
+                "tokens a run": _mean([run.result.tokens for run in runs if run.result.tokens]),
+                "without padding": _mean([run.result.real_tokens for run in runs if run.result.real_tokens]),
+                "tokens a second": _mean([end.tokens / end.seconds for end in ends if end.seconds]),
+                "a pre-training": duration(fmean(trained)) if trained else "",
+                "a measurement": duration(fmean(measured.values())) if measured else "",
+                "in all": duration(spent),
+            }
         )
-        for variant in measured
-    ]
-    return Table(("variant", "parameters", "speed", "published speed"), tuple(rows))
+    return Table.of(lines)
+
+
+def _mean(values: Sequence[float]) -> str:
+    return f"{fmean(values):,.0f}" if values else ""
+
+
+def speeds(study: StudyResults) -> Table:
+    """Parameters and training speed of each variant, as a multiple of one of them; empty if nothing was timed."""
+    speeds = study.record.speeds or Speeds(published={}, measured={})
+    return Table.of(
+        [
+            {
+                "variant": label(study, variant),
+                "parameters": _parameters(run for run in study.of(variant) if not run.untrained),
+                "speed": f"{speed:.1f}x",
+                "published speed": f"{speeds.published[variant]:.1f}x" if variant in speeds.published else "",
+            }
+            for variant, speed in speeds.measured.items()
+        ]
+    )
 
 
 def _parameters(runs: Iterable[Pretraining]) -> str:
@@ -400,18 +387,11 @@ def _parameters(runs: Iterable[Pretraining]) -> str:
     return " to ".join(map(short, sorted({run.result.parameters for run in runs if run.result.parameters})))
 
 
-def label(evidence: Evidence, variant: str) -> str:
+def label(study: StudyResults, variant: str) -> str:
     """The name of a variant with notes: the baseline, equal to another, other numerics."""
-    notes = ["baseline"] if variant == evidence.baseline else []
-    if variant in evidence.duplicates:
-        notes.append(f"same runs as {evidence.duplicates[variant]}")
-    name = with_details(variant, *notes)
-    return f"{name} †" if variant in evidence.numerics_mismatch else name
-
-
-def digits(evidence: Evidence, measurement: str) -> int:
-    """Decimals of the values of a measurement."""
-    return next((cell.digits for cell in evidence.column(measurement)), 1)
+    again = f"same runs as {study.duplicates[variant]}" if variant in study.duplicates else ""
+    name = with_details(variant, "baseline" if variant == study.baseline else "", again)
+    return f"{name} †" if variant in study.numerics_mismatch else name
 
 
 def described(effect: Effect | None, digits: int) -> tuple[str, str, str]:

@@ -9,22 +9,19 @@ import pandas
 
 from bertlab.report import escape
 from bertlab.report.agreement import Agreement
-from bertlab.report.averages import AverageColumn
-from bertlab.report.evidence import Evidence
 from bertlab.report.findings import findings
+from bertlab.report.frame import COLUMNS
 from bertlab.report.noise import Spread
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import Effect, Interval, Summary, summarise
+from bertlab.report.statistics.effects import Effect
+from bertlab.report.statistics.variance import Interval
+from bertlab.report.study_results import StudyResults
 
-PLACE = ("study", "scale", "setting", "key")
-VALUES = (
-    *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "unit", "milestone"),
-    *("pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "key"),
-    *("pretrain_id", "run_id"),
-    "trained_parameters",
-)
+SECTION = ("study", "scale", "setting", "key")
+"""The columns of a section, which no other one of the store shares: a table is read without the pages beside it."""
+VALUES = COLUMNS
 CLAIMS = (
-    *PLACE,
+    *SECTION,
     *("claim", "measurement", "dataset", "at", "since", "within", "or_better", "better", "worse", "than", "pair"),
     *("effect", "low", "high", "unit", "published", "n", "p", "adjusted_p", "seeds_alone_p"),
     *("looks", "most_seeds", "sequential_p", "repeated_low", "repeated_high"),
@@ -32,17 +29,17 @@ CLAIMS = (
     *("likelihood_verdict", "verdict", "reason", "collapses", "marks", "likelihood_marks"),
 )
 AGREEMENT = (
-    *PLACE,
+    *SECTION,
     *("measurement", "endpoint", "variant", "other", "milestone", "published", "measured", "agrees", "seeds"),
 )
 SUMMARY = (
-    *PLACE,
+    *SECTION,
     *("variant", "measurement", "dataset", "metric", "unit", "mean", "sd", "min", "max", "seeds"),
     *("published", "against", "effect", "low", "high", "p"),
     *("published_effect", "paired_seeds", "examples"),
 )
 NOISE = (
-    *PLACE,
+    *SECTION,
     *("measurement", "metric", "sd", "seed_share", "finetune_share", "example_share"),
     *("seeds", "finetune_seeds", "examples", "signal", "noise", "needed_signal_to_noise"),
 )
@@ -53,80 +50,65 @@ def typed(table: pandas.DataFrame) -> pandas.DataFrame:
     """A table for computing: columns of numbers are float64, those of whole numbers Int64; both may lack values."""
     types = {}
     for name, column in table.items():
-        known = {type(value) for value in column.dropna()}
-        if known and known <= {int, float, Decimal}:  # published values are decimals
-            types[name] = "Int64" if known == {int} else "float64"
+        kinds = {type(value) for value in column.dropna()}
+        if kinds and kinds <= {int, float, Decimal}:  # published values are decimals
+            types[name] = "Int64" if kinds == {int} else "float64"
     return table.astype(types)
 
 
-def _section(evidence: Evidence) -> dict[str, str]:
-    """The columns `PLACE`, which no other section of the store shares: a table is read without the pages beside it."""
-    setting = (evidence.study, evidence.scale, evidence.full_setting, evidence.key)
-    return dict(zip(PLACE, setting, strict=True))
+def _table(lines: Iterable[dict[str, Any]], columns: Sequence[str]) -> pandas.DataFrame:
+    return pandas.DataFrame([*lines], columns=list(columns), dtype=object)
 
 
-def values(evidences: Sequence[Evidence]) -> pandas.DataFrame:
+def values(studies: Sequence[StudyResults]) -> pandas.DataFrame:
     """A line for each planned value, in its unit; empty for pending and failed runs."""
-    lines = (
-        {name: section[name] if name in section else getattr(cell, name) for name in VALUES}
-        for evidence in evidences
-        for section in [_section(evidence)]
-        for cell in evidence.cells
-    )
+    frames = [study.frame[[*VALUES]] for study in studies]
     # the same cells planned twice, with more seeds the second time, are one value each
-    return pandas.DataFrame(lines, columns=list(VALUES), dtype=object).drop_duplicates(ignore_index=True)
+    return pandas.concat([_table((), VALUES), *frames], ignore_index=True).drop_duplicates(ignore_index=True)
 
 
-def summary(evidences: Sequence[Evidence]) -> pandas.DataFrame:
+def summary(studies: Sequence[StudyResults]) -> pandas.DataFrame:
     """A line for each variant and measurement or average: its values, and its difference to the baseline.
 
     The spread is over pre-training seeds, or the fine-tuning seeds of one. `low` to `high` is the 95 % interval that
     verdicts use; `p` is two-sided, of no effect. A second line has the likelihood of the right answers.
     """
-    lines: list[dict[str, Any]] = []
-    for evidence in evidences:
-        for variant, name in itertools.product(evidence.variants, evidence.measurements):
-            place = {**_section(evidence), "variant": variant, "measurement": name, "dataset": evidence.dataset(name)}
-            effect = None if variant == evidence.baseline else evidence.difference(variant, name)
-            line = place | {
-                "metric": evidence.column(name)[0].metric,
-                "unit": evidence.column(name)[0].unit,
-                "published": evidence.published(variant, name),
-                "published_effect": effect and evidence.published_difference(variant, name),
-            }
-            lines.append(line | _summary(evidence.summary(variant, name)) | _effect(evidence, effect))
-            if effect and (likely := evidence.difference(variant, name, LIKELIHOOD)):
-                lines.append(place | {"metric": LIKELIHOOD, "unit": "points"} | _effect(evidence, likely))
-        for variant, average in itertools.product(evidence.variants, evidence.averages):
-            place = {**_section(evidence), "variant": variant}
-            lines.append(place | _average(evidence, variant, average))
-    return pandas.DataFrame(lines, columns=list(SUMMARY), dtype=object)
+    lines = []
+    for study in studies:
+        pairs = (itertools.product(study.variants, names) for names in (study.measurements, study.averages))
+        for variant, name in itertools.chain(*pairs):
+            line = study.columns | {"variant": variant, "measurement": name}
+            effect = None if variant == study.baseline else study.difference(variant, name)
+            theirs = {"published_effect": study.published_difference(variant, name)} if effect else {}
+            lines.append(line | _numbers(study, variant, name) | _effect(study, effect) | theirs)
+            if name in study.averages:
+                lines[-1] |= {"metric": "average", "unit": "points", "examples": None}
+            elif effect and (likely := study.difference(variant, name, LIKELIHOOD)):
+                endpoint = {"dataset": study.dataset(name), "metric": LIKELIHOOD, "unit": "points"}
+                lines.append(line | endpoint | _effect(study, likely))
+    return _table(lines, SUMMARY)
 
 
-def _average(evidence: Evidence, variant: str, average: AverageColumn) -> dict[str, Any]:
-    ours, theirs = (evidence.measured(each, average.measurements) for each in (variant, evidence.baseline))
-    effect = None if variant == evidence.baseline else average.difference(ours, theirs)
-    line: dict[str, Any] = {"measurement": average.name, "metric": "average", "unit": "points"}
-    line["published"] = average.published.get(variant)
-    line["published_effect"] = effect and average.published_difference(variant, evidence.baseline)
-    summary = summarise(average.points(ours), of_seeds=evidence.spread_of_seeds)
-    return line | _summary(summary) | _effect(evidence, effect) | {"examples": None}
+def _numbers(study: StudyResults, variant: str, name: str) -> dict[str, Any]:
+    """What a line has of a variant alone."""
+    line: dict[str, Any] = {"published": study.published(variant, name)}
+
+    if cell := next(iter(study.column(name)), None):
+        line |= {"dataset": cell.dataset, "metric": cell.metric, "unit": cell.unit}
+    if numbers := study.summary(variant, name):
+        line |= {"mean": numbers.mean, "sd": numbers.sd, "seeds": numbers.seeds}
+        line |= {"min": numbers.low, "max": numbers.high}
+    return line
 
 
-def _summary(found: Summary | None) -> dict[str, Any]:
-    if found is None:
+def _effect(study: StudyResults, effect: Effect | None) -> dict[str, Any]:
+    if effect is None:
         return {}
-    return {"mean": found.mean, "sd": found.sd, "min": found.low, "max": found.high, "seeds": found.seeds}
+    numbers = {"effect": effect.mean, "p": effect.p, "paired_seeds": effect.n, "examples": effect.examples}
+    return {"against": study.baseline, **numbers, **_ends("", effect.interval)}
 
 
-def _effect(evidence: Evidence, found: Effect | None) -> dict[str, Any]:
-    if found is None:
-        return {}
-    known = {"effect": found.mean, "p": found.p, "paired_seeds": found.n, "examples": found.examples}
-    return {"against": evidence.baseline, **known, **_ends("", found.interval)}
-
-
-def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
+def claims(studies: Sequence[StudyResults]) -> pandas.DataFrame:
     """A line for each claim: the pair of variants that decides, its effect with the 95 % interval, and the verdict.
 
     `effect` and `published` are the first side of `pair` minus the other, above 0 as claimed.
@@ -135,59 +117,66 @@ def claims(evidences: Sequence[Evidence]) -> pandas.DataFrame:
     as in `verdicts`.
     """
     lines = []
-    for evidence, each in ((about, finding) for about in evidences for finding in findings(about)):
-        claim, pair, effect = each.trial.claim, each.trial.pair, each.trial.pair.effect
-        line = {
-            **_section(evidence),
-            **{
-                "claim": claim.text,
-                "measurement": claim.on,
-                "dataset": evidence.dataset(claim.on),
-                "at": claim.at,
-                "since": claim.since or None,
-            },
-            **{"within": claim.within, "or_better": claim.or_better, "better": pair.better, "worse": pair.worse},
-            **{"than": " over ".join(pair.than) or None, "pair": each.pair},
-            **{"published": None if pair.published is None else float(pair.published)},
-            **{"p": each.trial.p, "adjusted_p": each.trial.adjusted},
-            "seeds_alone_p": each.trial.seeds_alone_p,
-            **{"verdict": each.outcome, "reason": each.hint, "collapses": each.collapses},
-            **{"marks": each.marks, "likelihood_marks": each.likely_marks},
+    for study, finding in ((each, finding) for each in studies for finding in findings(each)):
+        test, claim, pair = finding.test, finding.test.claim, finding.test.pair
+        line = study.columns | {
+            "claim": claim.text,
+            "measurement": claim.on,
+            "dataset": study.dataset(claim.on),
+            "at": claim.at,
+            "since": claim.since or None,
+            "within": claim.within,
+            "or_better": claim.or_better,
+            "better": pair.better,
+            "worse": pair.worse,
+            "than": " over ".join(pair.than) or None,
+            "pair": finding.pair,
+            "published": None if pair.published is None else float(pair.published),
+            "p": test.p,
+            "adjusted_p": test.adjusted,
+            "seeds_alone_p": test.seeds_alone_p,
+            "verdict": finding.outcome,
+            "reason": finding.hint,
+            "collapses": finding.collapses,
+            "marks": finding.marks,
+            "likelihood_marks": finding.likely.marks if finding.likely else "",
         }
-        if effect:
-            line |= {"effect": effect.mean, "n": effect.n, "unit": evidence.column(claim.on)[0].unit}
+        if effect := pair.effect:
+            line |= {"effect": effect.mean, "n": effect.n, "unit": study.column(claim.on)[0].unit}
             line |= _ends("", effect.interval)
-        if each.likely and (likely := each.likely.pair.effect):
+        if finding.likely and (likely := finding.likely.test.pair.effect):
             line |= {"likelihood": likely.mean, **_ends("likelihood_", likely.interval)}
-            line |= {"likelihood_p": each.likely.p, "likelihood_adjusted_p": each.likely.adjusted}
-            line |= {"likelihood_verdict": each.likely_outcome}
-        if looked := each.trial.looked:
-            line |= {"looks": len(looked.looks), "most_seeds": looked.maximum, "sequential_p": looked.p}
-            line |= _ends("repeated_", looked.interval(effect))
+            line |= {"likelihood_p": finding.likely.test.p, "likelihood_adjusted_p": finding.likely.test.adjusted}
+            line |= {"likelihood_verdict": finding.likely_outcome}
+        if history := test.history:
+            line |= {"looks": len(history.looks), "most_seeds": history.maximum, "sequential_p": history.p}
+            line |= _ends("repeated_", history.interval(effect))
         lines.append(line)
-    return pandas.DataFrame(lines, columns=list(CLAIMS), dtype=object)
+    return _table(lines, CLAIMS)
 
 
-def noise(known: Iterable[tuple[Evidence, Sequence[Spread]]]) -> pandas.DataFrame:
+def noise(studies: Iterable[tuple[StudyResults, Sequence[Spread]]]) -> pandas.DataFrame:
     """A line for each of the `noise.spreads` of studies: the spread of one run's value, its sources, signal and noise.
 
     `noise` is the spread between seeds; with one fine-tuning seed, `seed_share` is that of both kinds of seeds.
     """
-    rows = []
-    for evidence, each in ((about, spread) for about, spreads in known for spread in spreads):
-        run, found = each.noise.run, each.noise
-        row = {
-            **_section(evidence),
-            **{"measurement": each.measurement, "metric": each.metric, "sd": found.sd, "signal": found.signal},
-            **{"seeds": run.seeds, "finetune_seeds": run.finetune_seeds, "examples": run.examples},
-            **{"noise": found.between, "needed_signal_to_noise": each.needed},
+    lines = []
+    for study, spread in ((each, spread) for each, spreads in studies for spread in spreads):
+        noise, run = spread.noise, spread.noise.run
+        line = study.columns | {"measurement": spread.measurement, "metric": spread.metric}
+        line |= {
+            "sd": noise.sd,
+            "signal": noise.signal,
+            "noise": noise.between,
+            "needed_signal_to_noise": spread.needed,
         }
-        if found.shares:
-            names = ("seed_share", "finetune_share", "example_share")
-            apart = (True, run.finetune_seeds > 1, run.examples > 1)
-            row |= {name: share for name, share, kept in zip(names, found.shares, apart, strict=True) if kept}
-        rows.append(row)
-    return pandas.DataFrame(rows, columns=list(NOISE), dtype=object)
+        line |= {"seeds": run.seeds, "finetune_seeds": run.finetune_seeds, "examples": run.examples}
+        if noise.shares:
+            line |= {"seed_share": noise.shares[0]}
+            line |= {"finetune_share": noise.shares[1]} if run.finetune_seeds > 1 else {}
+            line |= {"example_share": noise.shares[2]} if run.examples > 1 else {}
+        lines.append(line)
+    return _table(lines, NOISE)
 
 
 def agreement(found: Agreement) -> pandas.DataFrame:
@@ -198,8 +187,8 @@ def agreement(found: Agreement) -> pandas.DataFrame:
     return found.comparisons.assign(seeds=found.comparisons["seeds"].map(len))[list(AGREEMENT)]
 
 
-def _ends(prefix: str, found: Interval | None) -> dict[str, float]:
-    return {} if found is None else {f"{prefix}low": found.low, f"{prefix}high": found.high}
+def _ends(prefix: str, interval: Interval | None) -> dict[str, float]:
+    return {} if interval is None else {f"{prefix}low": interval.low, f"{prefix}high": interval.high}
 
 
 def csv(table: pandas.DataFrame) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from bertlab import trackers
 from bertlab.machine import Machine
 from bertlab.names import plain_data
-from bertlab.report.evidence import Evidence
+from bertlab.report.study_results import StudyResults
 from bertlab.store.runs import Store
 from bertlab.trackers.base import Page
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 KIND = "results"
 
 
-def track(evidence: Evidence, store: Store, machine: Machine) -> None:
+def track(study: StudyResults, store: Store, machine: Machine) -> None:
     """Logs the results of a study to the trackers of `machine`; the same page again when there are more.
 
     Tables: `values`, a line for each variant and measurement, and `claims`. Figures: the mean of each variant on each
@@ -27,25 +27,25 @@ def track(evidence: Evidence, store: Store, machine: Machine) -> None:
         return
     from bertlab.report import tidy
 
-    values, claims = tidy.summary([evidence]), tidy.claims([evidence])
+    values, claims = tidy.summary([study]), tidy.claims([study])
     means = values.dropna(subset="mean")
     figures = {
         f"mean/{measurement}: {variant}": float(mean)
         for variant, measurement, mean in zip(means["variant"], means["measurement"], means["mean"], strict=True)
     }
     figures |= {f"claims/{verdict}": number for verdict, number in Counter(claims["verdict"]).items()}
-    names = ("study", "scale", "question", "source", "corpus", "command", "baseline")
+    names = ("study", "scale", "question", "source", "corpus", "baseline")
     page = Page(
-        id=evidence.key,
-        name=f"{evidence.study} at {evidence.scale}",
-        group=evidence.study,
+        id=study.key,
+        name=f"{study.name} at {study.scale}",
+        group=study.name,
         kind=KIND,
-        folder=store.logs(evidence.study, KIND, evidence.key, evidence.scale),
-        fields=plain_data({name: getattr(evidence, name) for name in names}),
+        folder=store.logs(study.name, KIND, study.key, study.scale),
+        fields=plain_data({name: getattr(study.record, name) for name in names} | {"command": study.command}),
     )
-    measured = sum(cell.value is not None for cell in evidence.cells)
-    with trackers.opened(machine.loggers, page) as found:
-        for tracker in found.values():
+    measured = int(study.frame["value"].notna().sum())
+    with trackers.opened(machine.loggers, page) as opened:
+        for tracker in opened.values():
             tracker.finish(figures, measured, {"values": _shown(values), "claims": _shown(claims)})
 
 
@@ -55,9 +55,8 @@ def _shown(table: "pandas.DataFrame") -> "pandas.DataFrame":
 
     from bertlab.report import tidy
 
-    kept = table.drop(columns=list(tidy.PLACE)).dropna(axis="columns", how="all")
-    cells = {name: [_plain(each) for each in column] for name, column in kept.items()}
-    return pandas.DataFrame(cells, dtype=object)
+    known = table.drop(columns=list(tidy.SECTION)).dropna(axis="columns", how="all")
+    return pandas.DataFrame({name: map(_plain, column) for name, column in known.items()}, dtype=object)
 
 
 def _plain(value: Any) -> Any:

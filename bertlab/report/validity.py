@@ -10,13 +10,14 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from statistics import fmean, variance
+from typing import NamedTuple
 
 from bertlab.lab.claim import GUESS, Claim
 from bertlab.recipe.objective import Premise
 from bertlab.report.cells import EXCHANGED, FLOORS, LEXICAL, PLATEAU
-from bertlab.report.evidence import Evidence
 from bertlab.report.rules import FLOOR, PREMISE, SHORT_RUNS, SIZES, WORSE
 from bertlab.report.statistics.effects import LEVEL
+from bertlab.report.study_results import StudyResults
 from bertlab.wording import listed
 
 _FLOOR_WORDS = {
@@ -28,15 +29,15 @@ _MOST_PAIRS = 100_000
 """More pairs than any held-out set has."""
 
 
-def learned_nothing(evidences: Sequence[Evidence]) -> bool:
+def learned_nothing(studies: Sequence[StudyResults]) -> bool:
     """Whether there are trained models, and none of them learned more than how frequent words are."""
-    models = [each for evidence in evidences for each in evidence.pretrainings if each.finished and not each.untrained]
-    return bool(models) and all(each.learned_nothing for each in models)
+    models = [run for study in studies for run in study.pretrainings if run.finished and not run.untrained]
+    return bool(models) and all(run.learned_nothing for run in models)
 
 
-def tests_the_program(evidences: Sequence[Evidence]) -> bool:
+def tests_the_program(studies: Sequence[StudyResults]) -> bool:
     """Whether these are trials of the program: studies at scale smoke, whose models learned nothing."""
-    return all(each.scale == "smoke" for each in evidences) and learned_nothing(evidences)
+    return all(study.scale == "smoke" for study in studies) and learned_nothing(studies)
 
 
 @dataclass(frozen=True)
@@ -56,22 +57,22 @@ class Issue:
         return self.rule not in lifted and (not self.excused_by or self.excused_by in lifted)
 
 
-def untestable(evidence: Evidence, claim: Claim) -> str:
+def untestable(study: StudyResults, claim: Claim) -> str:
     """Why the setting does not allow a test of a claim, known before any run; empty if it does."""
-    return next((each.text for each in _of_setting(evidence, claim)), "")
+    return next((issue.text for issue in _of_setting(study, claim)), "")
 
 
-def likely_claims(evidence: Evidence) -> list[Claim]:
+def likely_claims(study: StudyResults) -> list[Claim]:
     """The claims with a second verdict, by likelihood.
 
     Those within a margin, against a guess, on the pre-training, and that the setting does not allow to test have none.
     """
-    excluded = {name for name in evidence.measurements if name in evidence.repeats or evidence.of_pretraining(name)}
-    tested = [claim for claim in evidence.claims if claim.within is None and claim.on not in excluded]
-    return [claim for claim in tested if not untestable(evidence, claim) and GUESS not in itertools.chain(*claim.pairs)]
+    excluded = {name for name in study.measurements if name in study.repeats or study.of_pretraining(name)}
+    tested = [claim for claim in study.claims if claim.within is None and claim.on not in excluded]
+    return [claim for claim in tested if not untestable(study, claim) and GUESS not in itertools.chain(*claim.pairs)]
 
 
-def issues(evidence: Evidence, claim: Claim, metric: str = "") -> tuple[Issue, ...]:
+def issues(study: StudyResults, claim: Claim, metric: str = "") -> tuple[Issue, ...]:
     """Why the measured values cannot support a verdict, the first one first, with the rules by which each counts.
 
     Another measurement has the same runs, a better and a worse variant have the same runs, the setting is not the
@@ -79,128 +80,125 @@ def issues(evidence: Evidence, claim: Claim, metric: str = "") -> tuple[Issue, .
     the loss that the claim compares, no model is above a floor, or pre-training does not help on the task. In a claim
     on the pre-training itself, the worse model may have learned nothing: that is a result of its variant.
     """
-    untrained = filter(evidence.untrained, evidence.variants)
-    known = itertools.chain(
-        _of_setting(evidence, claim),
-        map(Issue, _same_runs(evidence, claim)),
-        [Issue(_absent(evidence, claim))],
-        _unlearned(evidence, claim),
-        _premises(evidence, claim),
-        _floors(evidence, claim),
-        (Issue(evidence.unhelped(variant, claim.on, metric)) for variant in untrained),
+    untrained = filter(study.untrained, study.variants)
+    every = itertools.chain(
+        _of_setting(study, claim),
+        map(Issue, _same_runs(study, claim)),
+        [Issue(_absent(study, claim))],
+        _unlearned(study, claim),
+        _premises(study, claim),
+        _floors(study, claim),
+        (Issue(study.unhelped(variant, claim.on, metric)) for variant in untrained),
     )
-    return tuple(each for each in known if each.text)
+    return tuple(issue for issue in every if issue.text)
 
 
-def _of_setting(evidence: Evidence, claim: Claim) -> Iterator[Issue]:
+def _of_setting(study: StudyResults, claim: Claim) -> Iterator[Issue]:
     """A margin holds in the paper's setting, sizes that a claim needs must be there, and runs that two measurements
     share are tested once."""
-    if claim.on in evidence.repeats:
-        yield Issue(f"the same runs as on {evidence.repeats[claim.on]}", of_setting=True)
-    comparable = evidence.comparable(claim.on)
+    if claim.on in study.repeats:
+        yield Issue(f"the same runs as on {study.repeats[claim.on]}", of_setting=True)
+    comparable = study.comparable(claim.on)
     if text := claim.untestable(comparable, {}):
         yield Issue(text, of_setting=True)
-    elif text := claim.untestable(comparable, evidence.sizes):
+    elif text := claim.untestable(comparable, study.sizes):
         yield Issue(text, SIZES, of_setting=True)
 
 
-def _same_runs(evidence: Evidence, claim: Claim) -> Iterator[str]:
-    originals = evidence.originals(claim.on)
+def _same_runs(study: StudyResults, claim: Claim) -> Iterator[str]:
+    originals = study.originals(claim.on)
     for better, worse in claim.opposed:
         if better in originals and originals[better] == originals.get(worse):
             yield f"{worse} and {better} are the same runs at this scale"
 
 
-def _absent(evidence: Evidence, claim: Claim) -> str:
+def _absent(study: StudyResults, claim: Claim) -> str:
     absent = []
     for variant, at in claim.sides:
-        cells = evidence.at(variant, claim.on, at)
-        planned = {evidence.seed_of(cell) for cell in cells}
-        lost = {(cell.status, evidence.seed_of(cell)) for cell in cells if cell.value is None}
+        cells = study.at(variant, claim.on, at)
+        planned = {study.seed_of(cell) for cell in cells}
+        lost = {(cell.status, study.seed_of(cell)) for cell in cells if cell.value is None}
         counts = Counter(status for status, _ in sorted(lost))
-        absent += [f"{n} of {len(planned)} {evidence.seeds} of {variant} {status}" for status, n in counts.items()]
+        absent += [f"{n} of {len(planned)} {study.seeds} of {variant} {status}" for status, n in counts.items()]
     return "; ".join(absent)
 
 
-def _unlearned(evidence: Evidence, claim: Claim) -> Iterator[Issue]:
-    unlearned = [variant for variant in dict(claim.sides) if variant in evidence.unlearned]
+def _unlearned(study: StudyResults, claim: Claim) -> Iterator[Issue]:
+    unlearned = [variant for variant in dict(claim.sides) if variant in study.unlearned]
     better = {*(variant for variant, _ in claim.pairs), *claim.than[:1]}
-    excused = {*unlearned} - better if evidence.of_pretraining(claim.on) else set[str]()
+    excused = {*unlearned} - better if study.of_pretraining(claim.on) else set[str]()
     for names, excused_by in (({*unlearned} - excused, ""), (excused, WORSE)):
         if names:
             text = f"{listed(filter(names.__contains__, unlearned))} learned next to nothing in pre-training"
             yield Issue(text, excused_by=excused_by)
 
 
-def _premises(evidence: Evidence, claim: Claim) -> Iterator[Issue]:
+def _premises(study: StudyResults, claim: Claim) -> Iterator[Issue]:
     """What does not hold of the losses in which two variants differ: they are not what the claim names."""
-    for variant, premise in _compared(evidence, claim):
+    for variant, premise in _compared(study, claim):
         if premise.flaw:
             yield Issue(premise.flaw, SHORT_RUNS)
-        figures = Learned.of(evidence, variant, premise) if premise.figure else None
-        if figures and not figures.learned:
-            yield Issue(f"{variant} did not learn {figures.label}: {figures.text}", PREMISE)
+        learned = learned_of(study, variant, premise)
+        if learned and not learned.learned:
+            yield Issue(f"{variant} did not learn {learned.label}: {learned.text}", PREMISE)
 
 
-def _compared(evidence: Evidence, claim: Claim) -> Iterator[tuple[str, Premise]]:
+def _compared(study: StudyResults, claim: Claim) -> Iterator[tuple[str, Premise]]:
     """The variants of a claim with each premise that the other variant of a pair does not share.
 
     A claim on the pre-training itself may compare a variant with a guess, which shares none.
     """
     for pair in (*claim.pairs, *([claim.than] if claim.than else [])):
-        if GUESS in pair and not evidence.of_pretraining(claim.on):
+        if GUESS in pair and not study.of_pretraining(claim.on):
             continue
-        known = [{each.what: each for each in evidence.premises(variant)} for variant in pair]
-        for variant, own, other in zip(pair, known, known[::-1], strict=True):
-            yield from ((variant, premise) for what, premise in own.items() if what not in other)
+        premises = [{premise.what: premise for premise in study.premises(variant)} for variant in pair]
+        for variant, ours, theirs in zip(pair, premises, premises[::-1], strict=True):
+            yield from ((variant, premise) for what, premise in ours.items() if what not in theirs)
 
 
-def _floors(evidence: Evidence, claim: Claim) -> Iterator[Issue]:
+def _floors(study: StudyResults, claim: Claim) -> Iterator[Issue]:
     """The floors of a task that no variant of the claim is significantly above."""
     sides = claim.sides
     if any(variant == GUESS for variant, _ in sides):
         return
     for floor in FLOORS:
-        above = [evidence.effect(variant, floor, claim.on, at=(at, at)) for variant, at in sides]
-        ps = [None if each is None else each.p for each in above]
-        below = (each is not None and each.mean <= 0 for each in above)
-        if all(p is not None and (low or p > 1 - LEVEL) for p, low in zip(ps, below, strict=True)):
+        effects = [study.effect(variant, floor, claim.on, at=(at, at)) for variant, at in sides]
+        if all(effect and effect.p is not None and (effect.mean <= 0 or effect.p > 1 - LEVEL) for effect in effects):
             rule = "" if floor == GUESS else FLOOR
             yield Issue(f"no variant of the claim is significantly above {_FLOOR_WORDS[floor]}", rule)
 
 
-class Learned:
+class Learned(NamedTuple):
     """Whether a variant has learned what a premise names, by a held-out figure of its models."""
 
-    def __init__(self, label: str, text: str, learned: bool) -> None:
-        self.label = label
-        self.text = text
-        """The figure in words, beside what a model without learning has."""
-        self.learned = learned
+    label: str
+    text: str
+    """The figure in words, beside what a model without learning has."""
+    learned: bool
 
-    @classmethod
-    def of(cls, evidence: Evidence, variant: str, premise: Premise) -> Learned | None:
-        """By the figures of all seeds; None if none has it. An accuracy has to be significantly above the majority's,
-        over seeds and pairs; a loss over the vocabulary has to be below the unigram plateau."""
-        runs = [each for each in evidence.of(variant) if not each.untrained]
-        figures = [value for each in runs if (value := each.heldout(premise.figure)) is not None]
-        if not figures:
-            return None
-        label = runs[0].labels.get(premise.figure, premise.figure)
-        if premise.figure.endswith("_loss"):
-            ends = [(loss, each.plateau_of(premise.figure)) for loss, each in zip(figures, runs, strict=False)]
-            stuck = any(plateau is not None and loss > plateau - PLATEAU for loss, plateau in ends)
-            return cls(label, f"{fmean(figures):.2f} nats, next to the unigram plateau", not stuck)
-        name = f"{premise.figure.removesuffix('accuracy')}majority"
-        majorities = [0.5 if (value := each.heldout(name)) is None else value for each in runs]
-        majority = fmean(majorities)
-        text = f"{100 * fmean(figures):.1f} % of its own held-out pairs, a majority guess {100 * majority:.1f} %"
-        return cls(label, text, _above(figures, majority, _pairs([*figures, *majorities])))
+
+def learned_of(study: StudyResults, variant: str, premise: Premise) -> Learned | None:
+    """By the figures of all seeds; None if none has it. An accuracy has to be significantly above the majority's,
+    over seeds and pairs; a loss over the vocabulary has to be below the unigram plateau."""
+    runs = [run for run in study.of(variant) if not run.untrained]
+    figures = [value for run in runs if (value := run.heldout(premise.figure)) is not None]
+    if not figures:
+        return None
+    label = runs[0].defined.figures.get(premise.figure, premise.figure)
+    if premise.figure.endswith("_loss"):
+        ends = [(loss, run.plateau_of(premise.figure)) for loss, run in zip(figures, runs, strict=False)]
+        stuck = any(plateau is not None and loss > plateau - PLATEAU for loss, plateau in ends)
+        return Learned(label, f"{fmean(figures):.2f} nats, next to the unigram plateau", not stuck)
+    name = f"{premise.figure.removesuffix('accuracy')}majority"
+    majorities = [0.5 if (value := run.heldout(name)) is None else value for run in runs]
+    majority = fmean(majorities)
+    text = f"{100 * fmean(figures):.1f} % of its own held-out pairs, a majority guess {100 * majority:.1f} %"
+    return Learned(label, text, _above(figures, majority, _pairs([*figures, *majorities])))
 
 
 def _pairs(shares: list[float]) -> int:
     """The least number of pairs of which all these can be shares: results do not have the number itself."""
-    return min(_MOST_PAIRS, math.lcm(*(Fraction(each).limit_denominator(10_000).denominator for each in shares)))
+    return min(_MOST_PAIRS, math.lcm(*(Fraction(share).limit_denominator(10_000).denominator for share in shares)))
 
 
 def _above(accuracies: list[float], majority: float, pairs: int) -> bool:
@@ -219,18 +217,17 @@ def _above(accuracies: list[float], majority: float, pairs: int) -> bool:
     return fmean(accuracies) - majority > bound * math.sqrt(total)
 
 
-def learned(evidence: Evidence) -> list[str]:
+def learned(study: StudyResults) -> list[str]:
     """A sentence for each variant with a figure that shows whether it has learned a loss of its objective."""
-    premises = ((variant, each) for variant in evidence.trained for each in evidence.premises(variant) if each.figure)
-    known = [(variant, each) for variant, premise in premises if (each := Learned.of(evidence, variant, premise))]
-    return [f"{name}, {each.label}: {each.text}{'' if each.learned else '; not learned'}." for name, each in known]
+    premises = ((variant, premise) for variant in study.trained for premise in study.premises(variant))
+    known = [(variant, of) for variant, premise in premises if (of := learned_of(study, variant, premise))]
+    return [f"{name}, {of.label}: {of.text}{'' if of.learned else '; not learned'}." for name, of in known]
 
 
-def flaws(evidence: Evidence) -> list[str]:
+def flaws(study: StudyResults) -> list[str]:
     """What the losses of each variant cannot do in its recipe, in words; of several variants once."""
-    found: dict[str, list[str]] = {}
-    for variant in [evidence.baseline, *evidence.others]:
-        for premise in evidence.premises(variant):
-            if premise.flaw and variant not in found.setdefault(premise.flaw, []):
-                found[premise.flaw].append(variant)
-    return [f"{listed(variants)}: {flaw}." for flaw, variants in found.items()]
+    flawed: dict[str, dict[str, None]] = {}
+    for variant in [study.baseline, *study.others]:
+        for premise in study.premises(variant):
+            flawed.setdefault(premise.flaw, {})[variant] = None
+    return [f"{listed(variants)}: {flaw}." for flaw, variants in flawed.items() if flaw]

@@ -17,12 +17,12 @@ from functools import cached_property
 import numpy as np
 
 from bertlab.lab.claim import Claim, Margin
-from bertlab.report.evidence import Evidence
-from bertlab.report.looks import Looked
+from bertlab.report.looks import LookHistory, look_history
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.rules import ENDPOINT, LATER, LENDERS, RULES, WORSE
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.variance import VarianceComponents
+from bertlab.report.study_results import StudyResults
 from bertlab.report.validity import Issue, issues, likely_claims
 from bertlab.store.addenda import Remark
 
@@ -50,28 +50,32 @@ class Pair:
     than: tuple[str, ...] = ()
     """The two variants whose difference is claimed to be smaller."""
 
+    def sides(self, claim: Claim) -> list[tuple[str, int]]:
+        """Its variants, each with the milestone at which the claim compares it."""
+        return list(zip((self.better, self.worse, *self.than), (claim.at, claim.before) * 2, strict=False))
+
     def as_claimed(self, margin: Margin) -> bool:
         """Whether the measured mean lies on the claim's side."""
         return self.effect is not None and support(self.effect.mean, margin) > 0
 
     def p(self, margin: Margin) -> float | None:
         """The p-value of the claim's test. Where runs collapsed, the larger of those with and without their seeds."""
-        p = _p(self.effect, margin)
-        if not self.collapses or p is None:
-            return p
-        rest = _p(self.without, margin)
-        if rest is None or self.as_claimed(margin) != replace(self, effect=self.without).as_claimed(margin):
-            return 1.0
-        return max(p, rest)
+        ps = [
+            each.p_of(margin) if each and each.n >= VERDICT_MIN_SEEDS else None for each in (self.effect, self.without)
+        ]
+        if ps[0] is None or not self.collapses:
+            return ps[0]
+        without = replace(self, effect=self.without)
+        return 1.0 if ps[1] is None or self.as_claimed(margin) != without.as_claimed(margin) else max(ps[0], ps[1])
 
 
 @dataclass(frozen=True)
-class Trial:
+class ClaimTest:
     """A claim with its measured pairs, and the verdict on it."""
 
     claim: Claim
     pairs: tuple[Pair, ...]
-    looked: Looked | None = None
+    history: LookHistory | None = None
     """The looks at it, if its seeds were added in rounds."""
     issues: tuple[Issue, ...] = ()
     """All that the data cannot support a verdict for, whichever later rules count."""
@@ -89,11 +93,16 @@ class Trial:
     marks: tuple[str, ...] = ()
     """Sentences on what decides the outcome and was fixed after values had been seen."""
 
-    def without(self, lifted: Collection[str]) -> Trial:
+    def without(self, lifted: Collection[str]) -> ClaimTest:
         """The same numbers without later rules: with other issues."""
-        issues = [each for each in self.issues if each.counts(lifted)]
-        testable = not any(each.of_setting for each in issues)
-        return replace(self, validity_issue=issues[0].text if issues else "", testable=testable)
+        counting = [issue for issue in self.issues if issue.counts(lifted)]
+        testable = not any(issue.of_setting for issue in counting)
+        return replace(self, validity_issue=counting[0].text if counting else "", testable=testable)
+
+    @property
+    def decided(self) -> bool:
+        """Whether it has a verdict."""
+        return self.outcome != "undecided"
 
     @property
     def measured(self) -> int:
@@ -106,12 +115,11 @@ class Trial:
         margin = self.claim.margin
         measured = [pair for pair in self.pairs if pair.effect is not None]
         against = [pair for pair in measured if not pair.as_claimed(margin)]
-        found = [(pair, pair.p(margin)) for pair in against or measured]
-        if found and all(p is not None for _, p in found):
-            return (min if against else max)(found, key=lambda each: each[1] or 0.0)[0]
+        ps = [(pair, pair.p(margin)) for pair in against or measured]
+        if ps and all(p is not None for _, p in ps):
+            return (min if against else max)(ps, key=lambda each: each[1] or 0.0)[0]
         # without p-values, the pair whose mean supports the claim least
-        means = [(pair, pair.effect.mean if pair.effect else 0.0) for pair in measured or self.pairs]
-        return min(means, key=lambda each: support(each[1], margin))[0]
+        return min(measured or self.pairs, key=lambda pair: support(pair.effect.mean if pair.effect else 0.0, margin))
 
     @cached_property
     def p(self) -> float | None:
@@ -129,9 +137,8 @@ class Trial:
 
         No validity issue and no look counts; None where a pair has fewer than two seeds, or equal differences.
         """
-        margin = self.claim.margin
         effects = [pair.effect for pair in self.pairs]
-        return self._combined([None if each is None else _p_of(each.seeds_alone, margin) for each in effects])
+        return self._combined([effect.seeds_alone.p_of(self.claim.margin) if effect else None for effect in effects])
 
     def _combined(self, ps: Sequence[float | None]) -> float | None:
         """The p-value of the claim by those of its pairs; None if one has none."""
@@ -139,20 +146,20 @@ class Trial:
         if len(known) < len(self.pairs):
             return None
         # whatever the truth is, at most one of the two sides is wrong: neither is corrected for the other
-        sides = [pair.as_claimed(self.claim.margin) for pair in self.pairs]
-        against = [p for p, as_claimed in zip(known, sides, strict=True) if not as_claimed]
+        pairs = zip(known, self.pairs, strict=True)
+        against = [p for p, pair in pairs if not pair.as_claimed(self.claim.margin)]
         return min(1.0, len(known) * min(against)) if against else max(known)
 
     @property
     def decisive_p(self) -> float | None:
         """The p-value that decides: that of all looks, if seeds were added in rounds."""
-        return self.p if self.looked is None else None if self.validity_issue else self.looked.p
+        return self.p if self.history is None else None if self.validity_issue else self.history.p
 
     @property
     def as_claimed(self) -> bool:
         """Whether all measured effects lie on the claim's side; in rounds, at the look that decides."""
-        if self.looked is not None:
-            return self.looked.as_claimed
+        if self.history is not None:
+            return self.history.as_claimed
         return all(pair.as_claimed(self.claim.margin) for pair in self.pairs)
 
     def needs(self, family: int) -> tuple[float, float] | None:
@@ -166,88 +173,83 @@ class Trial:
         for pair in self.pairs:
             if pair.effect is None:
                 return None
-            true = pair.true
-            if true is None:
-                true = pair.effect.mean if margin is None else 0.0
+            true = pair.true if pair.true is not None else pair.effect.mean if margin is None else 0.0
             seeds = seeds_needed(true, margin, pair.effect.spread, level, chance)
             if seeds is None:
                 return None
             needs.append((seeds, true))
-        return max(needs, key=lambda each: each[0])
+        return max(needs, key=lambda need: need[0])
 
 
-def trials(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> list[Trial]:
+def claim_tests(study: StudyResults, claims: Sequence[Claim], metric: str = "") -> list[ClaimTest]:
     """The claims of a study with the measured effects of each, before a verdict.
 
     Effects are on the paper's metric of each claim, or on `metric`: `LIKELIHOOD`, where higher is always better and
     which the paper does not report.
     """
-    found = []
+    tests = []
     for claim in claims:
-        pairs = tuple(_measured(evidence, claim, *pair, metric) for pair in claim.pairs)
-        looked = None if evidence.looks is None else evidence.looks.at(claim, metric)
-        found.append(Trial(claim, pairs, looked, issues(evidence, claim, metric)).without(()))
-    return found
+        pairs = tuple(_measured(study, claim, *pair, metric) for pair in claim.pairs)
+        history = look_history(study.record, claim, metric)
+        tests.append(ClaimTest(claim, pairs, history, issues(study, claim, metric)).without(()))
+    return tests
 
 
-def _measured(evidence: Evidence, claim: Claim, better: str, worse: str, metric: str) -> Pair:
+def _measured(study: StudyResults, claim: Claim, better: str, worse: str, metric: str) -> Pair:
     """A pair of a claim with its effect."""
     variant, other, than, at = better, worse, claim.than, (claim.at, claim.before)
-    if not metric and evidence.less_is_more(claim.on):
+    if not metric and study.less_is_more(claim.on):
         variant, other, than, at = worse, better, claim.than[::-1], (claim.before, claim.at)
-    published = None if metric else evidence.published_difference(variant, claim.on, other, at)
+    published = None if metric else study.published_difference(variant, claim.on, other, at)
     if than and published is not None:
-        theirs = evidence.published_difference(than[0], claim.on, than[1], at)
+        theirs = study.published_difference(than[0], claim.on, than[1], at)
         published = None if theirs is None else published - theirs
-    effect = evidence.effect(variant, other, claim.on, *than, metric=metric, at=at)
-    true = float(published) if published is not None and evidence.comparable(claim.on) else None
-    compared = zip((variant, other, *than), (*at, *at), strict=False)
-    collapsed = [cell for name, when in compared for cell in evidence.collapsed(name, claim.on, when)]
-    seeds = frozenset(map(evidence.seed_of, collapsed))
-    rest = None
-    if seeds:
-        rest = evidence.effect(variant, other, claim.on, *than, metric=metric, at=at, without=seeds)
-    return Pair(better, worse, effect, published, true, bool(seeds), rest, claim.than)
+    true = float(published) if published is not None and study.comparable(claim.on) else None
+    sides = zip((variant, other, *than), (*at, *at), strict=False)
+    seeds = frozenset(study.seed_of(cell) for name, when in sides for cell in study.collapsed(name, claim.on, when))
+    effect, rest = (
+        study.effect(variant, other, claim.on, *than, metric=metric, at=at, without=without)
+        for without in (frozenset[int](), seeds)
+    )
+    return Pair(better, worse, effect, published, true, bool(seeds), rest if seeds else None, claim.than)
 
 
-def endpoints(evidence: Evidence) -> tuple[list[Trial], dict[Claim, Trial]]:
+def endpoints(study: StudyResults) -> tuple[list[ClaimTest], dict[Claim, ClaimTest]]:
     """The verdicts on the study's claims: one family by the paper's metric, and one by likelihood.
 
     Claims within a margin and on the pre-training itself have no verdict by likelihood.
     """
-    likely = marked(evidence, likely_claims(evidence), LIKELIHOOD)
-    if evidence.before(ENDPOINT.since):
-        likely = [_with_mark(each, ENDPOINT.mark()) if each.outcome != "undecided" else each for each in likely]
-    return marked(evidence, evidence.claims), {each.claim: each for each in likely if each.measured}
+    likely = marked(study, likely_claims(study), LIKELIHOOD)
+    return marked(study, study.claims), {test.claim: test for test in likely if test.measured}
 
 
-def marked(evidence: Evidence, claims: Sequence[Claim], metric: str = "") -> list[Trial]:
+def marked(study: StudyResults, claims: Sequence[Claim], metric: str = "") -> list[ClaimTest]:
     """The verdicts on claims with their `marks`: remarks of the store, and rules without which a verdict is another, if
     they were made after runs of the study had begun."""
-    measured = trials(evidence, claims, metric)
-    marks = _of_rules(evidence, measured, metric)
-    found = []
-    for trial, sentences in zip(verdicts(measured), marks, strict=True):
-        later = trial.outcome != "undecided" and trial.claim in evidence.later
-        of_store = [each.sentence for each in evidence.remarks if _is_about(each, evidence, trial)]
-        found.append(replace(trial, marks=(*sentences, *([LATER] if later else []), *of_store)))
-    return found
+    measured = claim_tests(study, claims, metric)
+    tests = []
+    for test, marks in zip(verdicts(measured), _of_rules(study, measured, metric), strict=True):
+        marks += [LATER] if test.decided and test.claim in study.later else []
+        marks += [remark.sentence for remark in study.remarks if _is_about(remark, study, test)]
+        marks += [ENDPOINT.mark()] if test.decided and metric and study.before(ENDPOINT.since) else []
+        tests.append(replace(test, marks=tuple(marks)))
+    return tests
 
 
-def _of_rules(evidence: Evidence, measured: Sequence[Trial], metric: str) -> list[list[str]]:
-    """A sentence for each later rule that decides the outcome of a trial.
+def _of_rules(study: StudyResults, measured: Sequence[ClaimTest], metric: str) -> list[list[str]]:
+    """A sentence for each later rule that decides the outcome of a test.
 
     The numbers of a claim are worked out once, and once more with the lenders of variance that a rule excludes.
     """
-    late = [name for name, rule in RULES.items() if evidence.before(rule.since)]
-    if not evidence.unlearned:
+    late = [name for name, rule in RULES.items() if study.before(rule.since)]
+    if not study.unlearned:
         late = [name for name in late if name not in (WORSE, LENDERS)]
-    claims = [trial.claim for trial in measured]
-    lent = trials(evidence.with_all_lenders(), claims, metric) if LENDERS in late else measured
+    claims = [test.claim for test in measured]
+    lent = claim_tests(study.with_all_lenders(), claims, metric) if LENDERS in late else measured
 
     def without(lifted: Collection[str]) -> list[str]:
-        of_rules = [trial.without(lifted) for trial in (lent if LENDERS in lifted else measured)]
-        return [trial.outcome for trial in verdicts(of_rules, needs=False)]
+        of_rules = [test.without(lifted) for test in (lent if LENDERS in lifted else measured)]
+        return [test.outcome for test in verdicts(of_rules, needs=False)]
 
     actual, none = without(()), without(late)
     marks: list[list[str]] = [[] for _ in measured]
@@ -255,41 +257,36 @@ def _of_rules(evidence: Evidence, measured: Sequence[Trial], metric: str) -> lis
         alone = without({name})
         # of two rules that refuse a verdict, lifting one changes nothing: each still does alone
         others = without({*late} - {name}) if none != actual else actual
-        for place, outcome in enumerate(actual):
-            if alone[place] != outcome:
-                marks[place].append(RULES[name].mark(alone[place]))
-            elif none[place] != outcome == others[place]:
-                marks[place].append(RULES[name].mark(f"and others like it, {none[place]}"))
+        for number, outcome in enumerate(actual):
+            if alone[number] != outcome:
+                marks[number].append(RULES[name].mark(alone[number]))
+            elif none[number] != outcome == others[number]:
+                marks[number].append(RULES[name].mark(f"and others like it, {none[number]}"))
     return marks
 
 
-def _is_about(remark: Remark, evidence: Evidence, trial: Trial) -> bool:
+def _is_about(remark: Remark, study: StudyResults, test: ClaimTest) -> bool:
     """Whether a remark of the store is about a claim; about an undecided one, only if it names the claim."""
-    about = (remark.section, evidence.key), (remark.on, trial.claim.on), (remark.claim, trial.claim.text)
-    known = remark.claim or trial.outcome != "undecided"
-    return bool(known) and all(wanted in ("", value) for wanted, value in about)
+    about = (remark.section, study.key), (remark.on, test.claim.on), (remark.claim, test.claim.text)
+    return bool(remark.claim or test.decided) and all(wanted in ("", value) for wanted, value in about)
 
 
-def _with_mark(trial: Trial, sentence: str) -> Trial:
-    return replace(trial, marks=(*trial.marks, sentence))
+def verdicts(tests: Sequence[ClaimTest], needs: bool = True) -> list[ClaimTest]:
+    """The tests of a study's claims, each with its verdict and, with `needs`, the seeds that would decide it.
 
-
-def verdicts(trials: Sequence[Trial], needs: bool = True) -> list[Trial]:
-    """The trials of a study's claims, each with its verdict and, with `needs`, the seeds that would decide it.
-
-    Those that are testable are one family of tests.
+    Those that are testable are one family.
     """
-    found = []
-    ps = [trial.decisive_p for trial in trials if trial.testable]
+    judged = []
+    ps = [test.decisive_p for test in tests if test.testable]
     family = iter(holm([1.0 if p is None else p for p in ps]))
-    for trial in trials:
-        p, adjusted = (trial.decisive_p, next(family)) if trial.testable else (None, 1.0)
+    for test in tests:
+        p, adjusted = (test.decisive_p, next(family)) if test.testable else (None, 1.0)
         outcome = "undecided"
         if p is not None and adjusted <= 1 - LEVEL:
-            outcome = "reproduced" if trial.as_claimed else "contradicted"
-        need = trial.needs(len(ps)) if needs and trial.testable else None
-        found.append(replace(trial, outcome=outcome, adjusted=None if p is None else adjusted, need=need))
-    return found
+            outcome = "reproduced" if test.as_claimed else "contradicted"
+        need = test.needs(len(ps)) if needs and test.testable else None
+        judged.append(replace(test, outcome=outcome, adjusted=None if p is None else adjusted, need=need))
+    return judged
 
 
 def holm(ps: Sequence[float]) -> list[float]:
@@ -305,17 +302,6 @@ def support(mean: float, margin: Margin) -> float:
     """How far a difference lies on the claim's side: from 0, or from the nearest bound of a margin."""
     low, high = margin or (0.0, math.inf)
     return min(mean - low, high - mean)
-
-
-def _p(effect: Effect | None, margin: Margin) -> float | None:
-    return None if effect is None or effect.n < VERDICT_MIN_SEEDS else _p_of(effect, margin)
-
-
-def _p_of(effect: Effect, margin: Margin) -> float | None:
-    if margin is None:
-        return effect.p
-    inside, outside = effect.between(*margin), effect.beyond(*margin)
-    return None if inside is None or outside is None else min(inside, outside)
 
 
 def power(effect: float, margin: Margin, spread: VarianceComponents, n: int, level: float = LEVEL) -> float:
@@ -354,5 +340,5 @@ def seeds_needed(
     if spread is None or spread.n < 3:
         return None
     candidates = range(VERDICT_MIN_SEEDS, 10_001)  # more seeds than anybody trains
-    place = bisect_left(candidates, chance, key=lambda n: power(effect, margin, spread, n, level))
-    return candidates[place] if place < len(candidates) else math.inf
+    index = bisect_left(candidates, chance, key=lambda n: power(effect, margin, spread, n, level))
+    return candidates[index] if index < len(candidates) else math.inf

@@ -25,12 +25,12 @@ from bertlab.lab.record import records
 from bertlab.lab.study import RANDOM_INIT, Claim, Study
 from bertlab.machine import Machine
 from bertlab.names import plain
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
-from bertlab.report.looks import Looks, chance, final_level, hypothesis
+from bertlab.report.looks import chance, final_level, hypothesis
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
-from bertlab.report.verdicts import Trial, endpoints
+from bertlab.report.study_results import StudyResults
+from bertlab.report.verdicts import ClaimTest, endpoints
 from bertlab.rounds.budget import Budget
 from bertlab.store import commands, union
 from bertlab.store.record import ClaimLook, Record, Sequential, StudyLook, Value
@@ -67,20 +67,23 @@ class Candidate:
 class State:
     """A study as it is in the store."""
 
-    evidence: Evidence | None
+    results: StudyResults | None
     """None if the store has no record of it."""
     record: Record
     """The record with the texts of this command, and the cells of the store's."""
 
     @cached_property
-    def endpoints(self) -> tuple[list[Trial], dict[Claim, Trial]]:
+    def endpoints(self) -> tuple[list[ClaimTest], dict[Claim, ClaimTest]]:
         """The verdicts so far, as `verdicts.endpoints` gives them; none without a record."""
-        return endpoints(self.evidence) if self.evidence else ([], {})
+        return endpoints(self.results) if self.results else ([], {})
 
     def with_looks(self, sequential: Sequential) -> State:
         """The study with these looks in place of those in its record."""
         record = dataclasses.replace(self.record, sequential=sequential)
-        return State(self.evidence and dataclasses.replace(self.evidence, looks=Looks.of(record)), record)
+        if self.results is None:
+            return State(None, record)
+        of_results = dataclasses.replace(self.results.record, sequential=sequential)
+        return State(dataclasses.replace(self.results, record=of_results), record)
 
 
 @dataclass
@@ -151,8 +154,8 @@ class Rounds:
                 continue
             record = _reduced(record, {_place_of(old.study, value) for value in old.cells})
             record = dataclasses.replace(record, requests=old.requests, command=old.command)
-            (evidence,) = gather(self.store, [record])
-            states[record.study] = State(evidence, record)
+            (study,) = gather(self.store, [record])
+            states[record.study] = State(study, record)
         return states
 
     def records(self, places: Collection[Place]) -> list[Record]:
@@ -181,7 +184,7 @@ class Rounds:
             {
                 (name, cell.variant, cell.measurement, cell.milestone, cell.pretrain_seed)
                 for name, state in states.items()
-                for cell in (state.evidence.unfinished if state.evidence else ())
+                for cell in (state.results.unfinished if state.results else ())
                 if cell.status in ("pending", "damaged") or failed
             }
         )
@@ -259,7 +262,7 @@ class Rounds:
         """The states after a look at each claim that has more seeds than at its last look. Writes nothing."""
         after = dict(states)
         for name, state in states.items():
-            if state.evidence is None:
+            if state.results is None:
                 continue
             if (before := state.record.sequential) is None:
                 before = Sequential(maximum=self.maximum(recorded_places(states)), looks=())
@@ -283,7 +286,7 @@ class Rounds:
         for candidate, judged in self.trials(states):
             if not judged or not still_open(judged):
                 continue
-            looked = [trial.looked for trial in judged if trial.looked and not closed(trial)]
+            looked = [trial.history for trial in judged if trial.history and not closed(trial)]
             seed = next(seed for seed in itertools.count() if not candidate.places(seed) <= recorded)
             left_over = max(trial.maximum - trial.looks[-1].n for trial in looked)
             places = candidate.places(seed)
@@ -300,7 +303,7 @@ class Rounds:
                 chosen |= places
         return chosen - recorded
 
-    def trials(self, states: Mapping[str, State]) -> Iterator[tuple[Candidate, list[Trial]]]:
+    def trials(self, states: Mapping[str, State]) -> Iterator[tuple[Candidate, list[ClaimTest]]]:
         """Each claim with its verdicts so far, by the paper's metric first; none if its study is not in the store."""
         for study in self.request.studies:
             judged, likely = states[study.name].endpoints
@@ -313,39 +316,39 @@ class Rounds:
                     )
 
 
-def still_open(judged: Sequence[Trial]) -> bool:
+def still_open(judged: Sequence[ClaimTest]) -> bool:
     """Whether more seeds may decide a claim: not once it is decided on the paper's metric."""
     return judged[0].outcome == "undecided" and not all(map(closed, judged))
 
 
-def unbegun(trial: Trial) -> bool:
+def unbegun(trial: ClaimTest) -> bool:
     """Whether a claim lacks the fewest seeds of a verdict, and not for want of results."""
     few = any(pair.effect is None or pair.effect.n < VERDICT_MIN_SEEDS for pair in trial.pairs)
     return few and not trial.validity_issue
 
 
-def closed(trial: Trial) -> bool:
+def closed(trial: ClaimTest) -> bool:
     """Whether more seeds of an endpoint are of no use."""
-    looked, decided = trial.looked, trial.outcome != "undecided"
+    looked, decided = trial.history, trial.outcome != "undecided"
     if decided or trial.validity_issue or looked is None or not looked.looks:
         return True
     return looked.exhausted or looked.futile
 
 
-def standing(judged: Sequence[Trial]) -> str:
+def standing(judged: Sequence[ClaimTest]) -> str:
     """The verdict on a claim, or why there is none yet; by both endpoints unless the paper's metric decides it."""
     shown = judged if judged[0].outcome == "undecided" else judged[:1]
     return "; by likelihood ".join(map(_standing, shown))
 
 
-def _standing(trial: Trial) -> str:
+def _standing(trial: ClaimTest) -> str:
     if trial.outcome != "undecided":
         return trial.outcome
     if trial.validity_issue:
         return f"undecided: {trial.validity_issue}"
-    if trial.looked is None or not trial.looked.looks:
+    if trial.history is None or not trial.history.looks:
         return "not begun: the budget is too small" if unbegun(trial) else "undecided: no p-value can be computed"
-    return f"undecided: {trial.looked.prospect}"
+    return f"undecided: {trial.history.prospect}"
 
 
 def _entries(state: State, claims: Collection[Claim]) -> Iterator[ClaimLook]:
@@ -355,7 +358,7 @@ def _entries(state: State, claims: Collection[Claim]) -> Iterator[ClaimLook]:
     for metric, family in (("", judged), (LIKELIHOOD, [*likely.values()])):
         undecided = sum(trial.testable and trial.outcome == "undecided" for trial in family)
         for trial in family:
-            claim, looked, effect = trial.claim, trial.looked, trial.pair.effect
+            claim, looked, effect = trial.claim, trial.history, trial.pair.effect
             if (claim.text, claim.on) not in texts or trial.p is None or looked is None or effect is None:
                 continue
             n = min(pair.effect.n for pair in trial.pairs if pair.effect)

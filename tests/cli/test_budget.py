@@ -13,15 +13,16 @@ from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.study import RANDOM_INIT, Claim, Measurement, Study, Variant
 from bertlab.report.cells import Pretraining
-from bertlab.report.looks import Look, Looked
+from bertlab.report.looks import LookHistory
 from bertlab.report.statistics.effects import effect
-from bertlab.report.verdicts import Pair, Trial, verdicts
+from bertlab.report.verdicts import ClaimTest, Pair, verdicts
 from bertlab.rounds.budget import Budget
 from bertlab.rounds.rounds import Rounds, State, _entries, standing, still_open, unbegun
 from bertlab.store import records
 from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
 from bertlab.tasks.metrics import Mean
+from claim_look import look
 
 STUDY = """
 from bertlab import Claim, Corruption, MaskedLM, Measurement, Study, Variant
@@ -185,10 +186,11 @@ def test_the_end_says_why_claims_stay_open(rounds, capsys, monkeypatch, statuses
     ]
     states = {"three": State(SimpleNamespace(unfinished=cells), SimpleNamespace(cells=()))}
     claim = Claim("A beats B", better="A", worse="B", on="loss")
-    look = Look(4, 0.2, True, 0.5)
     effect = SimpleNamespace(mean=1.0, n=4)
-    open_ = Trial(claim, (Pair("A", "B", effect, None),), Looked(12, (look,)))
-    few = Trial(claim, (Pair("A", "B", SimpleNamespace(mean=1.0, n=3), None),), Looked(12))  # of another command
+    open_ = ClaimTest(claim, (Pair("A", "B", effect, None),), LookHistory(12, (look(4, 0.2, True, 0.5),)))
+    few = ClaimTest(
+        claim, (Pair("A", "B", SimpleNamespace(mean=1.0, n=3), None),), LookHistory(12)
+    )  # of another command
     decided = dataclasses.replace(open_, outcome="reproduced")
     judged = [(None, [each]) for each in (open_, few, decided)]
     monkeypatch.setattr(Rounds, "trials", lambda self, states: iter(judged))
@@ -199,10 +201,12 @@ def test_the_end_says_why_claims_stay_open(rounds, capsys, monkeypatch, statuses
 
 def test_a_claim_ends_with_the_papers_metric_or_with_both_endpoints():
     claim = Claim("A beats B", better="A", worse="B", on="loss")
-    first = Trial(claim, (Pair("A", "B", SimpleNamespace(mean=1.0), None),), Looked(12, (Look(4, 0.2, True, 0.5),)))
-    futile = dataclasses.replace(first, looked=Looked(12, (Look(4, 0.2, True, 0.01),)))
+    first = ClaimTest(
+        claim, (Pair("A", "B", SimpleNamespace(mean=1.0), None),), LookHistory(12, (look(4, 0.2, True, 0.5),))
+    )
+    futile = dataclasses.replace(first, history=LookHistory(12, (look(4, 0.2, True, 0.01),)))
     decided = dataclasses.replace(first, outcome="reproduced")
-    few = Trial(claim, (Pair("A", "B", SimpleNamespace(mean=1.0, n=3), None),), Looked(12))
+    few = ClaimTest(claim, (Pair("A", "B", SimpleNamespace(mean=1.0, n=3), None),), LookHistory(12))
     assert standing([few]) == "not begun: the budget is too small"
     assert unbegun(few)
     assert not unbegun(dataclasses.replace(few, validity_issue="it learned nothing"))
@@ -230,13 +234,13 @@ def test_a_look_counts_the_open_claims_and_sees_every_pair():
         return [*_entries(SimpleNamespace(endpoints=([*trials], {})), claims)]
 
     one, two = (Claim(f"A beats {worse}", better="A", worse=worse, on="MNLI") for worse in "BC")
-    first, second = (Trial(each, (Pair("A", each.worse, above(4), None),), Looked(12)) for each in (one, two))
+    first, second = (ClaimTest(each, (Pair("A", each.worse, above(4), None),), LookHistory(12)) for each in (one, two))
     (alone,), (beside, _) = found(first), found(first, second)
     assert alone.power > beside.power
     assert alone.as_claimed
     both = Claim("A is the best", better="A", worse=("B", "C"), on="MNLI")
     pairs = tuple(Pair("A", worse, above(4, sign), None) for worse, sign in (("B", 1), ("C", -1)))
-    assert [look.as_claimed for look in found(Trial(both, pairs, Looked(12)))] == [False]
+    assert [each.as_claimed for each in found(ClaimTest(both, pairs, LookHistory(12)))] == [False]
 
 
 def test_a_look_waits_for_a_new_seed_of_every_pair():
@@ -246,14 +250,14 @@ def test_a_look_waits_for_a_new_seed_of_every_pair():
         """The seeds that the next look sees, if there is one."""
         effects = [above(n) for n in seeds]
         pairs = tuple(Pair("A", worse, each, None) for worse, each in zip("BC", effects, strict=True))
-        judged = verdicts([Trial(claim, pairs, Looked(12, looks))])
-        return [look.n for look in _entries(SimpleNamespace(endpoints=(judged, {})), [claim])]
+        judged = verdicts([ClaimTest(claim, pairs, LookHistory(12, looks))])
+        return [each.n for each in _entries(SimpleNamespace(endpoints=(judged, {})), [claim])]
 
-    first = Look(4, 0.5, True, 0.5)
+    first = look(4, 0.5, True, 0.5)
     assert looked_at((4, 4)) == looked_at((5, 4)) == [4]
     assert looked_at((4, 4), first) == looked_at((6, 4), first) == []
     assert looked_at((6, 5), first) == [5]
-    assert looked_at((12, 12), first, Look(12, 0.5, True, 0.0)) == []
+    assert looked_at((12, 12), first, look(12, 0.5, True, 0.0)) == []
 
 
 def test_seeds_added_otherwise_are_no_look(call, command, ended, tmp_path, capsys):
@@ -384,7 +388,7 @@ def test_the_next_round_is_the_best_chance_for_its_cost(rounds, monkeypatch, lef
     else:
         made.budget = Budget(runs=int(made.spent(recorded)) + left)
     trials = [
-        [Trial(claim, (), Looked(most, (Look(n, 0.2, True, power),))) for n, most, power in endpoints]
+        [ClaimTest(claim, (), LookHistory(most, (look(n, 0.2, True, power),))) for n, most, power in endpoints]
         for claim, endpoints in judged.items()
     ]
     monkeypatch.setattr(Rounds, "trials", lambda self, states: zip(self.candidates, trials, strict=True))

@@ -143,13 +143,13 @@ def test_a_page_has_what_a_study_file_defines(runs, call, tmp_path):
     ):
         assert text in page, text
     assert "unknown size" not in page
-    (evidence,) = gather_all(Store(runs))
-    by_variant = {each.variant: each.fields for each in evidence.pretrainings}
+    (study,) = gather_all(Store(runs))
+    by_variant = {each.variant: each.fields for each in study.pretrainings}
     own, usual = by_variant["length"], by_variant["MLM"]
     assert (own["own_lm.mask_prob"], own["own_lm.selection"], own["long.share"]) == (0.2, "others", 0.5)
     same = {name: value for name, value in usual.items() if "masked_lm" not in name and name != "objective"}
     assert same.items() <= own.items()
-    assert [each.description for each in evidence.column("SST-2")] == ["all weights fine-tuned", "the biases alone"]
+    assert [each.description for each in study.column("SST-2")] == ["all weights fine-tuned", "the biases alone"]
 
 
 def copy_of(runs):

@@ -41,12 +41,12 @@ def test_a_finished_study_has_nothing_to_do(call, planned, capsys, smoke, finish
 
 def test_what_reduces_the_noise_is_said_of_the_plans_own_runs(call, capsys, smoke, finished, monkeypatch):
     seen = []
-    monkeypatch.setattr(noise, "spreads", lambda evidence: [seen.append(evidence)])
-    monkeypatch.setattr(noise, "sentences", lambda evidence, found: [f"advice on {len(found)} measurement"])
+    monkeypatch.setattr(noise, "spreads", lambda study: [seen.append(study)])
+    monkeypatch.setattr(noise, "sentences", lambda study, found: [f"advice on {len(found)} measurement"])
     assert call("plan", *smoke[1:], "--runs", finished) == 0
     assert capsys.readouterr().out.endswith("advice on 1 measurement\n")
-    (evidence,) = seen
-    assert (evidence.study, evidence.scale, evidence.unfinished) == ("masking", "smoke", [])
+    (study,) = seen
+    assert (study.name, study.scale, study.unfinished) == ("masking", "smoke", [])
 
 
 def test_without_runs_the_machine_is_measured_and_nothing_is_written(planned, tmp_path):

@@ -72,9 +72,9 @@ def test_no_key_of_a_record_is_trusted(written, capsys, monkeypatch, how):
         assert file.name in str(refused.value)
         assert f"its {name} is" in str(refused.value).replace("[0]", "")
         capsys.readouterr()
-        evidence = gather_all(store)
+        study = gather_all(store)
         printed = capsys.readouterr().err.splitlines()
-        assert not evidence, name
+        assert not study, name
         assert [file.name in each for each in printed] == [True], name
 
 

@@ -126,8 +126,8 @@ def test_speeds_are_multiples_of_one_and_kept(store, machine, takes):
     union.keep(store, records(make(request, machine)).values())  # a command that timed nothing
     takes(1.0, 9.0, 1.0, 1.0, 1.0, 1.0)
     assert timed(dataclasses.replace(request, seeds=(3,)), store, machine).speeds == found.speeds
-    (evidence,) = gather(store, store.records().values())
-    columns = tables.speeds(evidence).columns, tables.speeds(evidence).rows[0]
+    (study,) = gather(store, store.records().values())
+    columns = tables.speeds(study).columns, tables.speeds(study).rows[0]
     assert columns == (
         ("variant", "parameters", "speed", "published speed"),
         ("BERT base (baseline)", "", "2.0x", "4.7x"),

@@ -30,11 +30,11 @@ from bertlab.report.agreement import (
     interval,
     table,
 )
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import notes
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Interval
+from bertlab.report.study_results import StudyResults
 from bertlab.store.runs import Store
 
 BASELINE, MASKED, RANDOM = "80/10/10", "100/0/0", "0/0/100"
@@ -61,8 +61,8 @@ def summary(found: Agreement) -> str:
     return line
 
 
-def measured(builder: Any, points: dict[str, dict[str, Sequence[float]]], **record: Any) -> Evidence:
-    """The evidence of variants with these points on each measurement at seeds 0, 1, ..."""
+def measured(builder: Any, points: dict[str, dict[str, Sequence[float]]], **record: Any) -> StudyResults:
+    """The results of variants with these points on each measurement at seeds 0, 1, ..."""
     for variant, names in points.items():
         for seed in range(max(map(len, names.values()))):
             run_id = builder.pretrain(variant, seed)
@@ -99,12 +99,12 @@ def test_every_pair_whose_published_values_differ(builder: Any) -> None:
 
 def test_pairs_by_what_the_baseline_has_learned(builder: Any) -> None:
     """It counts as learned where the mean of the baseline is above all floors: 61 on MNLI, 50 on NER."""
-    evidence = measured(builder, POINTS)
-    without = [dataclasses.replace(cell, floors={}) for cell in evidence.cells]
-    assert agreement([dataclasses.replace(evidence, cells=without)]).groups["floors"].keys() == {NO_FLOOR}
+    study = measured(builder, POINTS)
+    without = [dataclasses.replace(cell, floors={}) for cell in study.cells]
+    assert agreement([dataclasses.replace(study, cells=without)]).groups["floors"].keys() == {NO_FLOOR}
     of = {"MNLI": {"majority guess": 33.0, "lexical baseline": 61.5}, "NER": {"majority guess": 49.5}}
-    cells = [dataclasses.replace(cell, floors=of[cell.measurement]) for cell in evidence.cells]
-    found = agreement([dataclasses.replace(evidence, cells=cells)])
+    cells = [dataclasses.replace(cell, floors=of[cell.measurement]) for cell in study.cells]
+    found = agreement([dataclasses.replace(study, cells=cells)])
     shares = {name: shares[METRIC] for name, shares in found.groups["floors"].items()}
     assert shares == {BELOW: Share(2, 3, 0), ABOVE: Share(1, 2, 0)}
     assert found.overall[LEARNED][0] == shares[ABOVE]
@@ -118,8 +118,11 @@ def test_pairs_by_what_the_baseline_has_learned(builder: Any) -> None:
 
 
 def test_the_baseline_is_a_variant_like_the_others(builder: Any) -> None:
-    evidence = measured(builder, POINTS)
-    one, two = (agreement([dataclasses.replace(evidence, baseline=each)]) for each in (BASELINE, RANDOM))
+    study = measured(builder, POINTS)
+    one, two = (
+        agreement([dataclasses.replace(study, record=dataclasses.replace(study.record, baseline=each))])
+        for each in (BASELINE, RANDOM)
+    )
     assert {(e.variant, e.other) for e in final(one)} != {(e.variant, e.other) for e in final(two)}
     assert one.overall == two.overall
     assert one.overall[METRIC][1] is not None
@@ -146,12 +149,12 @@ def test_untrained_variants_and_variants_of_the_same_runs_are_no_pairs(builder: 
     builder.rows.clear()
     builder.pretrain(RANDOM, run_id="00aa", steps=0)
     builder.record()
-    evidence = gather_all(Store(builder.root))[0]
-    cells = tuple(dataclasses.replace(cell, value=50.0 + place) for place, cell in enumerate(evidence.cells))
-    assert evidence.untrained(RANDOM)
-    assert agreement([dataclasses.replace(evidence, cells=cells)]).final.empty
+    study = gather_all(Store(builder.root))[0]
+    cells = tuple(dataclasses.replace(cell, value=50.0 + place) for place, cell in enumerate(study.cells))
+    assert study.untrained(RANDOM)
+    assert agreement([dataclasses.replace(study, cells=cells)]).final.empty
     apart = tuple(dataclasses.replace(cell, run_id=cell.variant) for cell in cells)
-    assert [*agreement([dataclasses.replace(evidence, cells=apart)]).final["variant"]] == [MASKED]
+    assert [*agreement([dataclasses.replace(study, cells=apart)]).final["variant"]] == [MASKED]
 
 
 def test_less_is_better(builder: Any) -> None:
@@ -167,16 +170,16 @@ def test_less_is_better(builder: Any) -> None:
         (path / "recipe.json").write_text(json.dumps(recipe))
         builder.seal(path)
     builder.record()
-    evidence = gather_all(Store(builder.root))[0]
+    study = gather_all(Store(builder.root))[0]
     # the paper's 83.6 - 84.2 < 0: by accuracy, and so by likelihood, the variant is worse there; here it scores higher
-    more = agreement([evidence])
+    more = agreement([study])
     assert {e.endpoint: (e.published, e.agrees) for e in final(more)} == {
         METRIC: (-0.6, False),
         LIKELIHOOD: (-0.6, True),
     }
     assert more.overall[MATCHED] == more.overall[METRIC]
-    cells = tuple(dataclasses.replace(cell, metric="perplexity") for cell in evidence.cells)
-    less = agreement([dataclasses.replace(evidence, cells=cells)])
+    cells = tuple(dataclasses.replace(cell, metric="perplexity") for cell in study.cells)
+    less = agreement([dataclasses.replace(study, cells=cells)])
     known = {e.endpoint: (e.published, round(e.measured, 6), e.agrees) for e in final(less)}
     assert known == {METRIC: (-0.6, 50.0, False), LIKELIHOOD: (0.6, -20.0, False)}
 
@@ -284,7 +287,7 @@ def test_pairs_of_few_seeds_count_in_every_resample() -> None:
 
 
 @pytest.fixture
-def milestones(builder: Any) -> Evidence:
+def milestones(builder: Any) -> StudyResults:
     """Two variants at 50 % and at the end; a third at the end alone."""
     for variant, values in ((BASELINE, (40.0, 60.0)), (RANDOM, (45.0, 50.0)), (MASKED, (None, 55.0))):
         run_id = builder.pretrain(variant)
@@ -311,7 +314,7 @@ def test_a_pair_of_two_sections_with_the_same_runs_counts_once(builder: Any) -> 
     assert [*both.on(METRIC)["measurement"]] == ["MNLI"] * 3 + ["NER"] * 2 + ["MNLI"] * 3
 
 
-def test_the_curve_is_of_the_same_pairs_at_all_milestones(milestones: Evidence) -> None:
+def test_the_curve_is_of_the_same_pairs_at_all_milestones(milestones: StudyResults) -> None:
     found = agreement([milestones])
     assert [(step["milestone"], step["shares"][METRIC]) for step in found.curve] == [
         (50, Share(0, 1, 0)),
@@ -323,7 +326,7 @@ def test_the_curve_is_of_the_same_pairs_at_all_milestones(milestones: Evidence) 
     assert found.overall[METRIC][0] == Share(2, 3, 0), "pairs count once, at the end"
 
 
-def test_the_page_and_its_data(builder: Any, milestones: Evidence, tmp_path: Path) -> None:
+def test_the_page_and_its_data(builder: Any, milestones: StudyResults, tmp_path: Path) -> None:
     out = tmp_path / "out"
     written = page.write([], builder.root, out, page.FORMATS)
     sentence = "2 of 3 measured differences have the published sign: 67 % (over 1 seed of one study; no interval:"

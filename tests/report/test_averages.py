@@ -24,7 +24,7 @@ VALUES = {  # MNLI, and of NER F1 and recall, by seed
 
 
 def filled(builder: Any, values: dict[str, list[tuple[float, ...]]]) -> Any:
-    """The evidence of these values."""
+    """The results of these values."""
     for variant, seeds in values.items():
         for seed, (mnli, f1, recall) in enumerate(seeds):
             run = builder.pretrain(variant, seed)
@@ -33,23 +33,23 @@ def filled(builder: Any, values: dict[str, list[tuple[float, ...]]]) -> Any:
     return gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
 
 
-def entries(evidence: Any) -> dict[str, tables.Entry]:
+def entries(study: Any) -> dict[str, tables.Entry]:
     """The entries of the last column, by variant."""
-    column = tables.columns(evidence)[-1]
+    column = tables.columns(study)[-1]
     assert (column.measurement, column.unit) == ("Avg", "mean of 2")
-    return dict(zip(evidence.variants, column.entries, strict=False))
+    return dict(zip(study.variants, column.entries, strict=False))
 
 
 def test_an_average_is_that_of_each_seed_and_is_compared_by_seed(builder: Any) -> None:
-    evidence = filled(builder, VALUES)
-    base, other = entries(evidence).values()
+    study = filled(builder, VALUES)
+    base, other = entries(study).values()
     # (50 + 70) / 2 = 60 and (54 + 80) / 2 = 67; (50 + 60) / 2 = 55 and (51 + 75) / 2 = 63
     assert (base.value, base.sd, base.short, base.published) == ("63.5", "4.9", "63.5 ±4.9", "79.2")
     assert (other.value, other.sd, other.n) == ("59.0", "5.7", "2")
     assert (base.difference, base.published_difference) == ("", "")
     # -5 and -4: mean -4.5, sd .7071, t(.975; 1) = 12.706
     assert (other.difference, other.half, other.published_difference) == ("-4.5", "±6.4", "-0.2")
-    lines = tidy.summary([evidence])
+    lines = tidy.summary([study])
     line = lines[(lines.measurement == "Avg") & (lines.variant == "100/0/0")].iloc[0]
     assert (line["mean"], line.effect, float(line.published_effect), line.paired_seeds) == (59.0, -4.5, -0.2, 2)
 
@@ -59,18 +59,18 @@ def test_the_parts_with_values_are_counted(builder: Any) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run)
     builder.cell("80/10/10", "NER", None, pretrain_id=run)
     builder.cell("100/0/0", "MNLI", None, pretrain_id=builder.pretrain("100/0/0"))
-    evidence = gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
-    base, other = entries(evidence).values()
+    study = gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
+    base, other = entries(study).values()
     assert (base.value, base.note, base.published, other.value) == ("–", "1 of 2 tasks", "79.2", "")
-    assert [row[-2] for row in tables.results(evidence).rows[:2]] == ["– (1 of 2 tasks)", ""]
+    assert [row[-2] for row in tables.results(study).rows[:2]] == ["– (1 of 2 tasks)", ""]
 
 
 def test_a_seed_without_one_of_the_metrics_does_not_count(builder: Any) -> None:
     run = builder.pretrain("80/10/10")
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run)
     builder.cell("80/10/10", "NER", 60.0, pretrain_id=run)
-    evidence = gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
-    assert entries(evidence)["80/10/10"].note == "no seed has all tasks"
+    study = gather(Store(builder.root), [builder.record(averages=[AVERAGE])])[0]
+    assert entries(study)["80/10/10"].note == "no seed has all tasks"
 
 
 @pytest.mark.parametrize(

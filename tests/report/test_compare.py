@@ -70,7 +70,7 @@ def test_recipes_of_one_setting_are_compared_each_with_itself(stores: tuple[Any,
     new.record("other", setting="a wider model")
     sections = [gather_all(Store(each.root)) for each in stores]
     assert [len(each) for each in sections] == [1, 2]
-    assert len({(each.study, each.scale, each.setting) for each in sections[1]}) == 1
+    assert len({(each.name, each.scale, each.setting) for each in sections[1]}) == 1
     found = compare(*sections, "old")
     assert found.means.rows == ((f"masking, tiny: {BASELINE}", "MNLI", "", "80.00"),)
     assert found.summary == "1 value changed; 1 mean moved, 0 verdicts changed."

@@ -40,9 +40,9 @@ def test_the_examples_that_differ_most_are_shown(builder: Any) -> None:
         predicted(builder, "100/0/0", seed, [0.5, 0.45, 0.5, 0.5])
         predicted(builder, "0/0/100", seed, [0.5, 0.1 + 0.1 * seed, 0.50001, 0.75])
     predicted(builder, "0/0/100", 7, [0.01, 0.01, 0.01, 0.01])  # not a seed of the baseline
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    assert "`" not in "".join(notes("disagreements", evidence)), "pages escape it"
-    found = disagreements.table(evidence)
+    study = gather(Store(builder.root), [builder.record()])[0]
+    assert "`" not in "".join(notes("disagreements", study)), "pages escape it"
+    found = disagreements.table(study)
     assert found.columns == ("on", "variant", "example", "baseline", "variant's", "difference")
     assert found.rows == (
         ("MNLI", "0/0/100", "1", "50.0", "15.0", "-35.0"),

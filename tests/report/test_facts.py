@@ -14,8 +14,8 @@ from bertlab.store.runs import Store
 
 
 @pytest.fixture
-def evidence(builder):
-    """The evidence of one measured cell, with changes to its cells and to its record."""
+def study(builder):
+    """The results of one measured cell, with changes to its cells and to its record."""
 
     def made(cell=None, pretraining=None, values=(60.0,), **record):
         for seed, value in enumerate(values):
@@ -43,8 +43,8 @@ def evidence(builder):
         ),
     ],
 )
-def test_of_names_it_says_casing_and_context(evidence, recipe, settings, text):
-    found = evidence({"kind": "tagging", "adaptation": FineTuning(**settings), "length": 64}, recipe)
+def test_of_names_it_says_casing_and_context(study, recipe, settings, text):
+    found = study({"kind": "tagging", "adaptation": FineTuning(**settings), "length": 64}, recipe)
     assert text in dict(facts.facts(found))["NER"]
 
 
@@ -56,9 +56,9 @@ def test_of_names_it_says_casing_and_context(evidence, recipe, settings, text):
         ({"threshold": 0.0, "adaptation": FineTuning(answerability=True)}, "a classifier trained with the span"),
     ],
 )
-def test_it_says_how_questions_without_an_answer_are_found(evidence, cell, text):
-    assert text in dict(facts.facts(evidence({"kind": "span", **cell})))["NER"]
-    assert "threshold" not in dict(facts.facts(evidence({"kind": "span"})))["NER"]
+def test_it_says_how_questions_without_an_answer_are_found(study, cell, text):
+    assert text in dict(facts.facts(study({"kind": "span", **cell})))["NER"]
+    assert "threshold" not in dict(facts.facts(study({"kind": "span"})))["NER"]
 
 
 def test_trained_parameters_stand_with_their_variants_where_these_differ(builder):
@@ -78,12 +78,12 @@ def test_trained_parameters_stand_with_their_variants_where_these_differ(builder
     assert "trained" not in text(None, None, None)
 
 
-def test_where_medians_are_published_medians_are_shown(evidence):
-    found = evidence(values=(60.0, 61.0, 70.0), summary="median")
+def test_where_medians_are_published_medians_are_shown(study):
+    found = study(values=(60.0, 61.0, 70.0), summary="median")
     assert tables.results(found).rows[0][1].startswith("61.0 (")
     assert notes("legend", found)[0].startswith("Values: the median")
     assert any("verdicts are of means" in line for line in notes("legend", found))
-    plain = dataclasses.replace(found, medians=False)
+    plain = dataclasses.replace(found, record=dataclasses.replace(found.record, summary=""))
     assert tables.results(plain).rows[0][1].startswith("63.7 (")
 
 
@@ -94,13 +94,12 @@ def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
     found = gather_all(Store(builder.root))[0]
     shapes = [{"layers": 4, "hidden": 128, "heads": 2}, {"layers": 4, "hidden": 192, "heads": 3}]
     runs = [
-        dataclasses.replace(run, recipe=Recipe(model=Model(**shape)))
-        for run, shape in zip(found.pretrainings, shapes, strict=True)
+        dataclasses.replace(run, model=Model(**shape)) for run, shape in zip(found.pretrainings, shapes, strict=True)
     ]
     text = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
     assert text["Sizes relative to the baseline"] == "100/0/0: width x 1.5, heads x 1.5"
     narrow = {"layers": 4, "hidden": 128, "heads": 2, "embedding_size": 32, "sharing": "all"}
-    runs[1] = dataclasses.replace(runs[1], recipe=Recipe(model=Model(**narrow)))
+    runs[1] = dataclasses.replace(runs[1], model=Model(**narrow))
     text = dict(facts.facts(dataclasses.replace(found, pretrainings=tuple(runs))))
     assert text["Sizes relative to the baseline"] == "100/0/0: embeddings x 0.25"
     shapes = ("4 layers, 128 wide, 2 heads", "4 layers, 128 wide, 2 heads, embeddings of 32, all parameters shared")
@@ -109,8 +108,8 @@ def test_sizes_are_shown_as_the_multiples_that_they_came_to(builder):
     assert Model(layers=1, hidden=32, heads=1).shape == "1 layer, 32 wide, 1 head"
 
 
-def test_a_study_without_published_values_speaks_of_none(evidence, builder):
-    text = " ".join(notes("deviations", evidence()))
+def test_a_study_without_published_values_speaks_of_none(study, builder):
+    text = " ".join(notes("deviations", study()))
     assert text == "What differs from the paper: directions compare with the published values, sizes do not."
     for cell in builder.cells:
         cell["published"] = None
@@ -198,5 +197,5 @@ def test_several_fields_without_a_name_are_counted_and_folded(builder):
     for name, options in (("one", ""), ("two", "--set a.b=1 --set a.c=2")):
         builder.record(name, setting=name, requests=[{**request, "options": options}])
     section = chapter(gather_all(Store(builder.root)), written=False).sections[1]
-    assert section.place == f"tiny on microworld with 2 fields of its own, key {section.evidence.key}"
+    assert section.place == f"tiny on microworld with 2 fields of its own, key {section.study.key}"
     assert section.fields == ("a.b=1", "a.c=2")

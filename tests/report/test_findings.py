@@ -37,11 +37,11 @@ def outcomes(builder):
                 builder.cell(variant, "MNLI", points + noise, seed, 0, run)
                 builder.cell(variant, "NER", 60.0 + 3 * noise, seed, 0, run)
         builder.record(claims=[dataclasses.asdict(each) for each in claims], **record)
-        evidence = gather_all(Store(builder.root))[0]
-        found = findings.findings(evidence)
-        text = render("study.md.j2", chapter=chapter([evidence], written=False))
-        assert (f"### {'What the paper claims' if evidence.has_published else 'Claims'}\n" in text) is bool(claims)
-        return [row[-1] for row in findings.table(found).rows], " ".join(notes("verdicts", evidence, found))
+        study = gather_all(Store(builder.root))[0]
+        found = findings.findings(study)
+        text = render("study.md.j2", chapter=chapter([study], written=False))
+        assert (f"### {'What the paper claims' if study.has_published else 'Claims'}\n" in text) is bool(claims)
+        return [row[-1] for row in findings.table(found).rows], " ".join(notes("verdicts", study, found))
 
     return made
 
@@ -102,19 +102,19 @@ def test_a_contrast_has_a_verdict_of_its_own(builder):
     less = dataclasses.replace(more, text="less", better="100/0/0", worse="80/0/20", than=("80/10/10", "0/0/100"))
     absent = dataclasses.replace(more, text="absent", than=("100/0/0", "50/50/0"))
     builder.record(claims=[dataclasses.asdict(each) for each in (more, less, absent)])
-    (evidence,) = gather_all(Store(builder.root))
-    found = findings.findings(evidence)
+    (study,) = gather_all(Store(builder.root))
+    found = findings.findings(study)
     assert [each.outcome for each in found] == ["reproduced", "contradicted", "not measured"]
     assert found[0].pair == "(80/10/10 - 0/0/100) - (100/0/0 - 80/0/20)"
     apart = [
         NOISE[seed % 6] - NOISE[(seed + 1) % 6] - NOISE[(seed + 2) % 6] + NOISE[(seed + 3) % 6] for seed in range(5)
     ]
-    assert found[0].trial.pair.effect.mean == pytest.approx(8 + sum(apart) / 5)
-    assert found[1].trial.pair.effect.mean == pytest.approx(-8 - sum(apart) / 5)
+    assert found[0].test.pair.effect.mean == pytest.approx(8 + sum(apart) / 5)
+    assert found[1].test.pair.effect.mean == pytest.approx(-8 - sum(apart) / 5)
     assert found[2].hint == "50/50/0 was not run"
-    lines = tidy.claims([evidence])
+    lines = tidy.claims([study])
     assert list(lines["than"]) == ["100/0/0 over 80/0/20", "80/10/10 over 0/0/100", "100/0/0 over 50/50/0"]
-    assert "A contrast is a difference of two differences" in " ".join(notes("verdicts", evidence, found))
+    assert "A contrast is a difference of two differences" in " ".join(notes("verdicts", study, found))
 
 
 def test_published_contrasts_are_those_of_the_papers_differences(builder):
@@ -142,8 +142,8 @@ def test_claims_that_need_more_than_the_setting_has_are_not_tested_and_not_count
 def test_untestable_claims_are_no_part_of_the_family(builder, outcomes):
     needy = dataclasses.replace(LARGE, text="needy", needs=Needs(steps=10_000))
     outcomes(6, needy, LARGE, NONE, sizes={"0/0/100": {"steps": 2000}})
-    (evidence,) = gather_all(Store(builder.root))
-    needs, large, none = (each.trial for each in findings.findings(evidence))
+    (study,) = gather_all(Store(builder.root))
+    needs, large, none = (each.test for each in findings.findings(study))
     assert (needs.p, needs.adjusted, needs.testable) == (None, None, False)
     smallest, other = sorted((large.p, none.p))
     assert min(large.adjusted, none.adjusted) == pytest.approx(2 * smallest)
@@ -181,12 +181,12 @@ def test_a_claim_that_is_not_measured_names_the_variants_that_failed(builder):
     Store(builder.root).fail(Failure(id=16 * "c", status="failed", reason="no text"))
     claim = dataclasses.replace(LARGE, worse=("0/0/100", "100/0/0"))
     builder.record(claims=[dataclasses.asdict(claim)])
-    evidence = gather_all(Store(builder.root))[0]
-    (found,) = findings.findings(evidence)
+    study = gather_all(Store(builder.root))[0]
+    (found,) = findings.findings(study)
     assert found.details == "0/0/100 failed; 100/0/0 failed"
     assert found.sentence.startswith("not measured: 0/0/100 failed; 100/0/0 failed (1 of 1 run of 80/10/10")
-    assert [each.status for each in evidence.pretrainings] == ["done", "failed", "failed"]
-    assert [each.reason for each in evidence.cells] == ["", "no room", "no text"]
+    assert [each.status for each in study.pretrainings] == ["done", "failed", "failed"]
+    assert [each.reason for each in study.cells] == ["", "no room", "no text"]
 
 
 def test_a_claim_about_several_variants_names_the_pair_that_speaks_most_against_it(outcomes):
@@ -208,11 +208,11 @@ def test_fine_tuning_seeds_on_a_run_of_the_store_decide_for_it(builder):
         builder.cell("80/10/10", "MNLI", 60.0 + NOISE[seed], 0, seed, shared)
         builder.cell("0/0/100", "MNLI", 50.0 + NOISE[seed + 1], 0, seed, shared)
     builder.record(claims=[dataclasses.asdict(LARGE)], pretrained="masking/80/10/10/0")
-    (evidence,) = gather_all(Store(builder.root))
-    ((*_, n, _, verdict),) = findings.table(findings.findings(evidence)).rows
+    (study,) = gather_all(Store(builder.root))
+    ((*_, n, _, verdict),) = findings.table(findings.findings(study)).rows
     assert (n, verdict.partition(",")[0]) == ("2", "undecided: needs at least 4 fine-tuning seeds")
     assert verdict.endswith("about 6.0 s more"), "without another pre-training"
-    assert any("All variants use one model, masking/80/10/10/0" in each for each in notes("caveats", evidence))
+    assert any("All variants use one model, masking/80/10/10/0" in each for each in notes("caveats", study))
 
 
 def test_sizes_elsewhere_are_estimated_from_what_was_measured(outcomes):
@@ -287,15 +287,15 @@ def test_the_claims_as_csv(outcomes, builder):
 
 def test_beside_a_verdict_stands_what_the_seeds_alone_say(outcomes, builder):
     outcomes(6, LARGE, NONE)
-    (evidence,) = gather_all(Store(builder.root))
-    lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.claims([evidence])))))
-    for each, row in zip(found := findings.findings(evidence), findings.table(found).rows, strict=True):
-        by_seed = [*each.trial.pair.effect.by_seed.values()]
+    (study,) = gather_all(Store(builder.root))
+    lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.claims([study])))))
+    for each, row in zip(found := findings.findings(study), findings.table(found).rows, strict=True):
+        by_seed = [*each.test.pair.effect.by_seed.values()]
         p = float(ttest_1samp(by_seed, 0).pvalue)
-        assert each.trial.seeds_alone_p == pytest.approx(p)
+        assert each.test.seeds_alone_p == pytest.approx(p)
         text = "p < .001" if p < 0.001 else f"p = {p:.2g}".replace("0.", ".")
         assert (each.seeds, row[-2]) == (f"n = 6, seeds alone {text}", text)
-    assert [float(line["seeds_alone_p"]) for line in lines] == [each.trial.seeds_alone_p for each in found]
+    assert [float(line["seeds_alone_p"]) for line in lines] == [each.test.seeds_alone_p for each in found]
 
 
 def test_a_claim_of_an_earlier_time_is_decided_by_what_was_measured_then(builder):
@@ -309,7 +309,7 @@ def test_a_claim_of_an_earlier_time_is_decided_by_what_was_measured_then(builder
     claims += [Claim("The second half helps", better="80/10/10", on="MNLI", since=50)]
     builder.record(claims=[dataclasses.asdict(each) for each in claims])
     found = findings.findings(gather_all(Store(builder.root))[0])
-    early, late, _, half = (each.trial.pair for each in found)
+    early, late, _, half = (each.test.pair for each in found)
     assert [each.outcome for each in found] == ["contradicted", "reproduced", "not measured", "reproduced"]
     assert half.effect.mean == pytest.approx(20, abs=0.1)
     assert early.published is None
@@ -327,9 +327,9 @@ def with_noise(builder, seeds, changed):
             value, status = changed.get((variant, seed), (points + NOISE[(seed + len(variant)) % len(NOISE)], "done"))
             builder.cell(variant, "MNLI", value, seed, 0, builder.pretrain(variant, seed), status=status)
     builder.record(claims=[dataclasses.asdict(LARGE)])
-    evidence = gather_all(Store(builder.root))[0]
-    found = findings.findings(evidence)
-    return findings.table(found).rows[0][-1], " ".join(notes("verdicts", evidence, found)), found[0].trial
+    study = gather_all(Store(builder.root))[0]
+    found = findings.findings(study)
+    return findings.table(found).rows[0][-1], " ".join(notes("verdicts", study, found)), found[0].test
 
 
 def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
@@ -342,11 +342,11 @@ def test_a_seed_that_diverged_or_is_missing_leaves_a_claim_undecided(builder):
     run_id = builder.cells[4]["run_id"]
     outcomes = {"id": run_id, "status": "diverged", "reason": "diverged at step 5: the loss is not finite"}
     (failures / f"{run_id}.json").write_text(json.dumps(outcomes))
-    evidence = gather_all(Store(builder.root))[0]
-    (finding,) = findings.findings(evidence)
-    assert {cell.status for cell in evidence.cells} == {"done", "diverged", "pending"}
-    assert finding.trial.pair.effect.n == 4, "the others are shown"
-    assert finding.trial.p is None
+    study = gather_all(Store(builder.root))[0]
+    (finding,) = findings.findings(study)
+    assert {cell.status for cell in study.cells} == {"done", "diverged", "pending"}
+    assert finding.test.pair.effect.n == 4, "the others are shown"
+    assert finding.test.p is None
     verdict = findings.table([finding]).rows[0][-1]
     assert verdict == "undecided: 1 of 6 seeds of 80/10/10 diverged; 1 of 6 seeds of 80/10/10 pending"
 
@@ -401,18 +401,23 @@ def test_what_a_verdict_does_not_say_stands_beside_it(outcomes):
     assert "where none of 6 collapsed, up to 39 % may (95 % bound)" in read
 
 
+def judged(finding, outcome):
+    """A finding with another outcome."""
+    return dataclasses.replace(finding, test=dataclasses.replace(finding.test, outcome=outcome))
+
+
 def test_a_verdict_shades_the_value_of_the_later_variant(claimed):
     pairs = [("80/10/10", "0/0/100"), ("100/0/0", "0/0/100"), ("80/10/10", "100/0/0")]
     claims = [{"text": f"{one} beats {two}", "better": one, "worse": two, "on": "NER"} for one, two in pairs]
     claimed.record(claims=claims)
-    evidence = gather_all(Store(claimed.root))[0]
-    found = findings.findings(evidence)
+    study = gather_all(Store(claimed.root))[0]
+    found = findings.findings(study)
     decided = [each.outcome for each in found]
     assert decided[0] == "reproduced"
-    assert findings.shades(evidence, found[:1]) == {("0/0/100", "NER"): "reproduced"}
-    late = findings.shades(evidence, [dataclasses.replace(found[1], outcome="contradicted")])
+    assert findings.shades(study, found[:1]) == {("0/0/100", "NER"): "reproduced"}
+    late = findings.shades(study, [judged(found[1], "contradicted")])
     assert late == {("0/0/100", "NER"): "contradicted"}
-    assert findings.shades(evidence, [dataclasses.replace(found[0], outcome="undecided")]) == {}
+    assert findings.shades(study, [judged(found[0], "undecided")]) == {}
     assert findings.counts(found)["reproduced"] == decided.count("reproduced")
 
 
@@ -428,8 +433,8 @@ def test_a_verdict_shades_all_variants_with_the_same_runs(builder):
         builder.cell("0/0/100", "NER", 50.0, seed, 0, shared)  # equal values of other runs
     claims = [dataclasses.asdict(dataclasses.replace(LARGE, on=on)) for on in ("MNLI", "NER")]
     builder.record(claims=claims)
-    evidence = gather_all(Store(builder.root))[0]
-    shaded = findings.shades(evidence, findings.findings(evidence))
+    study = gather_all(Store(builder.root))[0]
+    shaded = findings.shades(study, findings.findings(study))
     assert shaded == dict.fromkeys([("0/0/100", "MNLI"), ("100/0/0", "MNLI"), ("0/0/100", "NER")], "reproduced")
 
 
@@ -441,9 +446,9 @@ def test_a_verdict_on_the_best_variant_shades_it_alone(builder):
     others = {"0/0/100": ["80/10/10", "100/0/0"], "80/10/10": ["0/0/100", "100/0/0"]}
     claims = [{"text": f"{one} wins", "better": one, "worse": worse, "on": "NER"} for one, worse in others.items()]
     builder.record(claims=claims)
-    evidence = gather_all(Store(builder.root))[0]
-    best, baseline = findings.findings(evidence)
+    study = gather_all(Store(builder.root))[0]
+    best, baseline = findings.findings(study)
     assert [each.sentence for each in (best, baseline)] == ["reproduced", "contradicted"]
-    assert findings.shades(evidence, [best]) == {("0/0/100", "NER"): "reproduced"}
+    assert findings.shades(study, [best]) == {("0/0/100", "NER"): "reproduced"}
     # a verdict on the baseline is shown where it is compared
-    assert findings.shades(evidence, [baseline]) == {(baseline.trial.pair.worse, "NER"): "contradicted"}
+    assert findings.shades(study, [baseline]) == {(baseline.test.pair.worse, "NER"): "contradicted"}

@@ -32,9 +32,9 @@ from bertlab.cli.table import print_table
 from bertlab.names import plain, visible
 from bertlab.report import page, tidy
 from bertlab.report.agreement import agreement
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
-from bertlab.report.pages import Chapter, chapter, decided, latex, render, undecided
+from bertlab.report.pages import Chapter, chapter, decided, render, undecided
+from bertlab.report.study_results import StudyResults
 from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 
@@ -80,8 +80,8 @@ class Page(HTMLParser):
 
 
 @pytest.fixture
-def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], Evidence]:
-    """Evidence of a whole study in which everything that has a name has this one."""
+def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], StudyResults]:
+    """The results of a whole study in which everything that has a name has this one."""
     builder.study = PLAIN
     fill(builder, seeds=(0,), finetune_seeds=1)
     lost = builder.pretrain("80/0/20", finished=False)
@@ -94,7 +94,7 @@ def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], Evidence]:
     Store(builder.root).prepare()
     written = {path: path.read_text() for path in builder.root.rglob("*.json*")}
 
-    def made(name: str) -> Evidence:
+    def made(name: str) -> StudyResults:
         for path, text in written.items():
             for old, new in CALLED.items():
                 text = text.replace(old, f'"{new}"')
@@ -111,9 +111,9 @@ def unseen(text: str) -> set[str]:
     return {each for each in text if unicodedata.category(each)[0] == "C"} - {"\n"}
 
 
-def pictured(evidence: Evidence, alt: str) -> Chapter:
+def pictured(study: StudyResults, alt: str) -> Chapter:
     """The study on one page, with figures that are none."""
-    made = chapter([evidence], written=False)
+    made = chapter([study], written=False)
     pictures: Any = tuple(
         SimpleNamespace(kind=kind, title=alt, alt=alt, svg=b'<svg viewBox="0 0 1 1"></svg>')
         for kind in ("effects", "points", "curves")
@@ -122,11 +122,11 @@ def pictured(evidence: Evidence, alt: str) -> Chapter:
     return dataclasses.replace(made, stem="stem", sections=sections, written=True)
 
 
-def of_html(evidence: Evidence, alt: str) -> str:
+def of_html(study: StudyResults, alt: str) -> str:
     known: dict[str, Any] = {"summary": "Of 1 claim 1 is open.", "changes": None, "banner": []}
-    chapters = [pictured(evidence, alt)]
+    chapters = [pictured(study, alt)]
     known |= {"decided": decided(chapters), "undecided": undecided(chapters)}
-    return render("index.html.j2", chapters=chapters, agreed=agreement([evidence]), **known)
+    return render("index.html.j2", chapters=chapters, agreed=agreement([study]), **known)
 
 
 def html_tags(page: Page) -> list[tuple[str, list[tuple[str, str | None]]]]:
@@ -147,26 +147,26 @@ def latex_structure(text: str) -> list[str]:
 
 
 def test_all_that_is_written_of_a_name_has_the_structure_of_a_plain_one(
-    named: Callable[[str], Evidence], hostile_names: list[str], capsys: pytest.CaptureFixture[str]
+    named: Callable[[str], StudyResults], hostile_names: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     usual = named(PLAIN)
     usual_page = Page.of(render("study.md.j2", chapter=pictured(usual, "a figure")))
     usual_html = Page(of_html(usual, PLAIN))
-    usual_latex = latex_structure(latex.study(pictured(usual, PLAIN)))
+    usual_latex = latex_structure(render("study.tex.j2", chapter=pictured(usual, PLAIN)))
     assert {"table", "h1", "details", "code", "img", "a"} <= {tag for tag, _ in usual_page.tags}
     assert {"table", "h1", "svg", "code", "details", "a", "dl"} <= {tag for tag, _ in usual_html.tags}
     for name in hostile_names:
-        evidence = named(name)
-        assert latex_structure(latex.study(pictured(evidence, name))) == usual_latex, name
-        in_csv(evidence, name)
-        on_a_console(evidence, name, capsys)
+        study = named(name)
+        assert latex_structure(render("study.tex.j2", chapter=pictured(study, name))) == usual_latex, name
+        in_csv(study, name)
+        on_a_console(study, name, capsys)
         if plain(name):
-            in_markdown(evidence, name, usual_page)
-            in_html(evidence, name, usual_html)
+            in_markdown(study, name, usual_page)
+            in_html(study, name, usual_html)
 
 
-def in_markdown(evidence: Evidence, name: str, usual: Page) -> None:
-    text = render("study.md.j2", chapter=pictured(evidence, "a figure"))
+def in_markdown(study: StudyResults, name: str, usual: Page) -> None:
+    text = render("study.md.j2", chapter=pictured(study, "a figure"))
     found = Page.of(text)
     assert found.tags == usual.tags, name
     assert found.others == [], name
@@ -176,8 +176,8 @@ def in_markdown(evidence: Evidence, name: str, usual: Page) -> None:
     assert found.texts["th"].count(plain(name)) == usual.texts["th"].count(PLAIN)
 
 
-def in_html(evidence: Evidence, name: str, usual: Page) -> None:
-    text = of_html(evidence, name)
+def in_html(study: StudyResults, name: str, usual: Page) -> None:
+    text = of_html(study, name)
     found = Page(text)
     assert html_tags(found) == html_tags(usual), name
     assert found.others == usual.others, name
@@ -186,12 +186,12 @@ def in_html(evidence: Evidence, name: str, usual: Page) -> None:
     assert plain(name) in labels
 
 
-def in_csv(evidence: Evidence, name: str) -> None:
-    data = tidy.csv(tidy.values([evidence])).encode()
+def in_csv(study: StudyResults, name: str) -> None:
+    data = tidy.csv(tidy.values([study])).encode()
     lines = list(csv.DictReader(io.StringIO(data.decode(), newline=""), strict=True))
     frame = pandas.read_csv(io.BytesIO(data), dtype=str, keep_default_na=False)
     assert tuple(frame.columns) == tuple(lines[0]) == tidy.VALUES
-    assert len(lines) == len(frame) == len(data.splitlines()) - 1 == len(tidy.values([evidence]))
+    assert len(lines) == len(frame) == len(data.splitlines()) - 1 == len(tidy.values([study]))
     assert frame.to_dict("records") == lines
     for column in ("study", "variant", "measurement", "task", "dataset", "split", "metric"):
         texts = {line[column] for line in lines}
@@ -199,8 +199,8 @@ def in_csv(evidence: Evidence, name: str) -> None:
         assert plain(name) in {re.sub(r"^'(?='*[-=+@\uff1d])", "", text) for text in texts}
 
 
-def on_a_console(evidence: Evidence, name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    print_result(evidence)
+def on_a_console(study: StudyResults, name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    print_result(study)
     say(name)
     complain(name)
     out, err = capsys.readouterr()

@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from bertlab.report import noise, page, tidy
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
+from bertlab.report.study_results import StudyResults
 from bertlab.store.runs import Store
 
 LABEL = np.random.default_rng(0).integers(0, 3, 200)
@@ -44,15 +44,15 @@ def fill(
                 builder.seal(path)
 
 
-def gathered(builder: Any) -> Evidence:
+def gathered(builder: Any) -> StudyResults:
     return gather(Store(builder.root), [builder.record(claims=[CLAIM])])[0]
 
 
 def test_the_table_has_the_sources_of_both_endpoints(builder: Any) -> None:
     fill(builder, {"80/10/10": 0.8, "100/0/0": 0.8, "0/0/100": 0.3})
-    evidence = gathered(builder)
-    found = noise.spreads(evidence)
-    table = noise.table(evidence, found)
+    study = gathered(builder)
+    found = noise.spreads(study)
+    table = noise.table(study, found)
     assert table.columns[2:6] == ("sd of one run", "pre-training seed", "fine-tuning seed", "examples")
     assert [row[:2] for row in table.rows] == [("MNLI", "accuracy"), ("MNLI", "likelihood")]
     # Right answers have .9, wrong ones .05: one endpoint is the other in other units.
@@ -70,8 +70,8 @@ def test_the_table_has_the_sources_of_both_endpoints(builder: Any) -> None:
 
 def test_a_measurement_on_which_variants_are_alike_cannot_decide(builder: Any) -> None:
     fill(builder, {"80/10/10": 0.6, "100/0/0": 0.6, "0/0/100": 0.6})
-    evidence = gathered(builder)
-    texts = noise.sentences(evidence, noise.spreads(evidence))
+    study = gathered(builder)
+    texts = noise.sentences(study, noise.spreads(study))
     assert (
         sum("a typical pair of variants gets no verdict" in each and "MNLI (signal / noise" in each for each in texts)
         == 2
@@ -83,8 +83,8 @@ def test_a_measurement_on_which_all_runs_are_equal_cannot_decide(builder: Any) -
     for variant in ("80/10/10", "0/0/100"):
         for seed in range(2):
             builder.cell(variant, "MNLI", 33.3, seed, pretrain_id=builder.pretrain(variant, seed))
-    evidence = gathered(builder)
-    (text,) = noise.sentences(evidence, noise.spreads(evidence))
+    study = gathered(builder)
+    (text,) = noise.sentences(study, noise.spreads(study))
     assert text.endswith(": MNLI (all runs are equal).")
 
 
@@ -101,19 +101,19 @@ def test_the_advice_weighs_costs(builder: Any, pretraining: float, restarts: int
     fill(builder, {"80/10/10": 0.6, "0/0/100": 0.6}, restarts=restarts, pretraining=pretraining)
     for path in builder.root.glob("finetune/*/predictions.npz"):
         path.unlink()
-    evidence = gathered(builder)
-    found = noise.spreads(evidence)
+    study = gathered(builder)
+    found = noise.spreads(study)
     assert [each.metric for each in found] == ["accuracy"]
-    assert noise.table(evidence, found).rows[0][-3] == "", "the share of examples is not known"
-    assert f"removed per minute: {best}; the cheapest way to halve" in noise.sentences(evidence, found)[0]
+    assert noise.table(study, found).rows[0][-3] == "", "the share of examples is not known"
+    assert f"removed per minute: {best}; the cheapest way to halve" in noise.sentences(study, found)[0]
 
 
 def test_one_fine_tuning_seed_leaves_one_share_of_seeds(builder: Any) -> None:
     fill(builder, {"80/10/10": 0.6, "0/0/100": 0.6}, restarts=1)
-    evidence = gathered(builder)
-    table = noise.table(evidence, noise.spreads(evidence))
+    study = gathered(builder)
+    table = noise.table(study, noise.spreads(study))
     assert table.columns[2:5] == ("sd of one run", "seeds", "examples")
-    line = next(csv.DictReader(io.StringIO(tidy.csv(tidy.noise([(evidence, noise.spreads(evidence))])))))
+    line = next(csv.DictReader(io.StringIO(tidy.csv(tidy.noise([(study, noise.spreads(study))])))))
     assert line["finetune_share"] == ""
     assert float(line["seed_share"]) + float(line["example_share"]) == pytest.approx(1)
 
@@ -121,14 +121,14 @@ def test_one_fine_tuning_seed_leaves_one_share_of_seeds(builder: Any) -> None:
 def test_of_unequal_numbers_of_seeds_the_larger_is_what_more_are_compared_with(builder: Any) -> None:
     fill(builder, {"80/10/10": 0.6, "0/0/100": 0.6}, seeds=4)
     fill(builder, {"100/0/0": 0.6}, seeds=1)
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    assert "(4 now)" in " ".join(noise.sentences(evidence, noise.spreads(evidence)))
+    study = gather(Store(builder.root), [builder.record()])[0]
+    assert "(4 now)" in " ".join(noise.sentences(study, noise.spreads(study)))
 
 
 def test_of_one_variant_there_is_no_signal(builder: Any) -> None:
     fill(builder, {"80/10/10": 0.6})
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    text = " ".join(notes("noise", evidence, noise.spreads(evidence)))
+    study = gather(Store(builder.root), [builder.record()])[0]
+    text = " ".join(notes("noise", study, noise.spreads(study)))
     assert "No two variants have a value of the same measurement" in text
     assert "fewer than 4" not in text
 

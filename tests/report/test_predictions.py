@@ -18,7 +18,7 @@ from bertlab.report.pages import notes
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.validity import likely_claims
-from bertlab.report.verdicts import trials, verdicts
+from bertlab.report.verdicts import claim_tests, verdicts
 from bertlab.store.runs import Store
 from bertlab.tasks.kinds import KINDS, classification
 
@@ -144,8 +144,8 @@ def test_claims_are_tested_from_the_store(writer: Writer) -> None:
         Claim("They are alike", better=OTHER, worse=BASELINE, on="MNLI", within=5.0),
         Claim("Not measured", better=BASELINE, worse="0/0/100", on="MNLI"),
     ]
-    evidence = gather(store, [writer.builder.record()])[0]
-    found = verdicts(trials(evidence, claims))
+    study = gather(store, [writer.builder.record()])[0]
+    found = verdicts(claim_tests(study, claims))
     assert [each.outcome for each in found] == ["reproduced", "contradicted", "undecided", "undecided"]
     assert str(found[0].pair.published) == "-0.1"
     assert found[3].pair.effect is None
@@ -179,14 +179,14 @@ def test_less_perplexity_is_better(builder: Any) -> None:
         held_out(builder, OTHER, seed, "perplexity", 5.0, perplexity=30.0 - seed / 2)
     store = Store(builder.root)
     claim = Claim("The mixture has the lower perplexity", better=BASELINE, worse=OTHER, on="LM")
-    evidence = gather(store, [builder.record()])[0]
-    (found,) = verdicts(trials(evidence, [claim]))
+    study = gather(store, [builder.record()])[0]
+    (found,) = verdicts(claim_tests(study, [claim]))
     assert found.outcome == "reproduced"
     pair = found.pair
     assert pair.published == 1.0
     assert pair.effect is not None
     assert pair.effect.mean == pytest.approx(10 - 1.5 * 1.5)
-    assert [each.unit for each in evidence.column("LM")] == ["perplexity"] * 8
+    assert [each.unit for each in study.column("LM")] == ["perplexity"] * 8
 
 
 @pytest.mark.parametrize(("better", "outcome"), [(BASELINE, "reproduced"), (OTHER, "undecided")])
@@ -197,8 +197,8 @@ def test_of_the_pre_training_itself_the_worse_model_may_have_learned_nothing(
         held_out(builder, BASELINE, seed, "perplexity", 4.0, perplexity=20.0 + seed)
         held_out(builder, OTHER, seed, "perplexity", 5.0, perplexity=400.0 - seed / 2, masked_lm_loss=builder.plateau)
     worse = OTHER if better == BASELINE else BASELINE
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    (found,) = verdicts(trials(evidence, [Claim("It trains better", better=better, worse=worse, on="LM")]))
+    study = gather(Store(builder.root), [builder.record()])[0]
+    (found,) = verdicts(claim_tests(study, [Claim("It trains better", better=better, worse=worse, on="LM")]))
     assert found.outcome == outcome
     assert found.validity_issue == (
         "" if outcome == "reproduced" else f"{OTHER} learned next to nothing in pre-training"
@@ -217,8 +217,8 @@ def test_a_variant_that_learned_nothing_in_a_seed_does_not_lend_its_variance(
         value = classification.accuracy(chances["prediction"], chances["label"]).value
         writer.builder.cell("0/0/100", "MNLI", value, seed)
         writer.keep(chances)
-    evidence = gather(Store(writer.builder.root), [writer.builder.record()])[0]
-    found, unsteady = evidence.effect(OTHER, BASELINE, "MNLI"), evidence.effect("0/0/100", BASELINE, "MNLI")
+    study = gather(Store(writer.builder.root), [writer.builder.record()])[0]
+    found, unsteady = study.effect(OTHER, BASELINE, "MNLI"), study.effect("0/0/100", BASELINE, "MNLI")
     assert found is not None
     assert found.spread is not None
     assert unsteady is not None
@@ -237,17 +237,17 @@ def test_a_share_of_held_out_pairs_is_in_points_and_compares_with_a_guess(builde
         Claim("It is solved", better=OTHER, worse=GUESS, on="LM"),
         Claim("It is not", better=GUESS, worse=BASELINE, on="LM"),
     ]
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    assert (evidence.published_difference(OTHER, "LM"), evidence.floors("LM")) == (Decimal("34.5"), {GUESS: 51.0})
-    solved, other = verdicts(trials(evidence, claims))
+    study = gather(Store(builder.root), [builder.record()])[0]
+    assert (study.published_difference(OTHER, "LM"), study.floors("LM")) == (Decimal("34.5"), {GUESS: 51.0})
+    solved, other = verdicts(claim_tests(study, claims))
     assert solved.pair.effect is not None
     assert solved.pair.effect.mean == pytest.approx(86.5 - 51)
     assert (solved.outcome, other.outcome) == ("reproduced", "undecided")
-    known = findings.findings(dataclasses.replace(evidence, claims=tuple(claims)))
+    known = findings.findings(dataclasses.replace(study, claims=tuple(claims)))
     assert "seeds would decide" in known[1].hint, "a guess takes no time"
     helps = Claim("It helps", better=OTHER, worse=BASELINE, on="MNLI")
     learned = Claim("It is learned", better=OTHER, worse=GUESS, on="MNLI")
-    assert likely_claims(dataclasses.replace(evidence, claims=[learned, helps])) == [helps], "a guess has none"
+    assert likely_claims(dataclasses.replace(study, claims=[learned, helps])) == [helps], "a guess has none"
 
 
 @pytest.mark.parametrize(("share", "outcome"), [(0.505, "undecided"), (0.6, "reproduced")])
@@ -256,8 +256,8 @@ def test_variants_that_are_not_above_a_guess_decide_nothing(builder: Any, share:
     for seed in range(4):
         held_out(builder, BASELINE, seed, metric, 52.0, sentence_order_accuracy=share + 0.005 * (seed % 2), **guess)
         held_out(builder, OTHER, seed, metric, 86.5, sentence_order_accuracy=0.4 + 0.01 * (seed % 2), **guess)
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    (found,) = verdicts(trials(evidence, [Claim("It is better", better=BASELINE, worse=OTHER, on="LM")]))
+    study = gather(Store(builder.root), [builder.record()])[0]
+    (found,) = verdicts(claim_tests(study, [Claim("It is better", better=BASELINE, worse=OTHER, on="LM")]))
     assert found.outcome == outcome
     issue = "no variant of the claim is significantly above a majority guess"
     assert found.validity_issue == (issue if outcome == "undecided" else "")
@@ -271,22 +271,22 @@ def test_examples_of_one_group_are_one_example(writer: Writer) -> None:
     for found in (writer.effect(), writer.effect(metric=LIKELIHOOD)):
         assert found is not None
         assert (found.n, found.examples) == (4, 10)
-    (evidence,) = gather(Store(writer.builder.root), [writer.builder.record()])
-    assert "as one cluster. MNLI: 500 examples in 10 clusters." in " ".join(notes("intervals", evidence))
+    (study,) = gather(Store(writer.builder.root), [writer.builder.record()])
+    assert "as one cluster. MNLI: 500 examples in 10 clusters." in " ".join(notes("intervals", study))
 
 
 def test_seeds_are_evaluated_by_all_comparisons_of_the_study(writer: Writer) -> None:
     for seed in range(4):
         for variant, chance in ((BASELINE, 0.6), (OTHER, 0.8), ("0/0/100", 0.5)):
             writer.run(variant, seed, guessed(chance, seed))
-    (evidence,) = gather(Store(writer.builder.root), [writer.builder.record()])
-    cells = {name: {each.pretrain_seed: [each] for each in evidence.at(name, "MNLI")} for name in evidence.variants}
-    alone = [evidence.predictions.effect(cells[variant], cells[BASELINE]) for variant in (OTHER, "0/0/100")]
+    (study,) = gather(Store(writer.builder.root), [writer.builder.record()])
+    cells = {name: {each.pretrain_seed: [each] for each in study.at(name, "MNLI")} for name in study.variants}
+    alone = [study.predictions.effect(cells[variant], cells[BASELINE]) for variant in (OTHER, "0/0/100")]
     known = [each.spread for each in alone if each is not None and each.spread is not None]
-    together = evidence.effect(OTHER, BASELINE, "MNLI")
+    together = study.effect(OTHER, BASELINE, "MNLI")
     assert together is not None
     assert together.spread is not None
-    assert together == evidence.effect(OTHER, BASELINE, "MNLI", metric="accuracy")
+    assert together == study.effect(OTHER, BASELINE, "MNLI", metric="accuracy")
     lent = known[1].ratio * known[0].interaction
     assert together.spread.between == pytest.approx(max(known[0].between, lent)), "there is one other; none is lowered"
     assert (together.spread.sampling, together.mean) == (known[0].sampling, alone[0].mean)  # type: ignore[union-attr]
@@ -305,7 +305,7 @@ def test_a_claim_has_a_second_verdict_by_likelihood(writer: Writer, tmp_path: Pa
     better, equal = findings.findings(gather(Store(writer.builder.root), [record])[0])
     assert (better.outcome, better.likely_outcome) == ("undecided", "reproduced")
     assert better.likely is not None
-    assert better.likely.pair.published is None
+    assert better.likely.test.pair.published is None
     assert equal.likely is None
     page.write([], writer.builder.root, tmp_path)
     said = (

@@ -12,8 +12,8 @@ import pytest
 
 from bertlab.report import findings, noise
 from bertlab.report.agreement import agreement
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather_all
+from bertlab.report.study_results import StudyResults
 from bertlab.store.runs import Store
 
 AGAIN = "NER again"
@@ -24,10 +24,10 @@ def claims(*measurements: str) -> list[dict[str, Any]]:
 
 
 @pytest.fixture
-def study(builder: Any, fill: Callable[..., None]) -> Callable[..., Evidence]:
+def study(builder: Any, fill: Callable[..., None]) -> Callable[..., StudyResults]:
     """A study of six seeds; with `again`, a second column of the runs of NER, in its own record."""
 
-    def made(again: bool, **changes: Any) -> Evidence:
+    def made(again: bool, **changes: Any) -> StudyResults:
         if not builder.cells:
             fill(builder, seeds=range(6), finetune_seeds=1)
         known = [cell for cell in builder.cells if cell["measurement"] != AGAIN]
@@ -35,21 +35,21 @@ def study(builder: Any, fill: Callable[..., None]) -> Callable[..., Evidence]:
         copies = [cell | changes for cell, like in zip(copies, known, strict=True) if like["measurement"] == "NER"]
         builder.cells = [*known, *copies] if again else known
         builder.record(claims=claims("MNLI", "NER", *[AGAIN] * again))
-        (evidence,) = gather_all(Store(builder.root))
-        return evidence
+        (study,) = gather_all(Store(builder.root))
+        return study
 
     return made
 
 
-def test_a_second_column_of_the_same_runs_changes_no_result(study: Callable[..., Evidence]) -> None:
+def test_a_second_column_of_the_same_runs_changes_no_result(study: Callable[..., StudyResults]) -> None:
     once, twice = study(again=False), study(again=True)
     assert (once.repeats, twice.repeats) == ({}, {AGAIN: "NER"})
     assert twice.points("0/0/100", AGAIN) == twice.points("0/0/100", "NER"), "it has its values"
     assert agreement([twice]).overall == agreement([once]).overall
     assert {*agreement([twice]).final["measurement"]} == {"MNLI", "NER"}
     alone, (*known, again) = findings.findings(once), findings.findings(twice)
-    assert [(each.outcome, each.trial.adjusted) for each in known] == [
-        (each.outcome, each.trial.adjusted) for each in alone
+    assert [(each.outcome, each.test.adjusted) for each in known] == [
+        (each.outcome, each.test.adjusted) for each in alone
     ]
     assert "reproduced" in [each.outcome for each in known]
     assert (again.outcome, again.hint) == ("undecided", "the same runs as on NER")
@@ -60,14 +60,14 @@ def test_a_claim_of_two_variants_with_the_same_runs_decides_nothing(builder: Any
     fill(builder, seeds=range(6), finetune_seeds=1)
     claim = {"text": "each is better", "rising": ["0/0/100", "80/10/10"], "on": "MNLI"}
     builder.record(claims=[claim])
-    (evidence,) = gather_all(Store(builder.root))
-    (found,) = findings.findings(evidence)
+    (study,) = gather_all(Store(builder.root))
+    (found,) = findings.findings(study)
     assert found.outcome == "reproduced"
     builder.cells += [cell | {"variant": "twin"} for cell in builder.cells if cell["variant"] == "0/0/100"]
     builder.record(claims=[claim | {"rising": ["0/0/100", "80/10/10", "twin"]}])
-    evidence = gather_all(Store(builder.root))[-1]
-    assert evidence.duplicates == {"twin": "0/0/100"}
-    (found,) = findings.findings(evidence)
+    study = gather_all(Store(builder.root))[-1]
+    assert study.duplicates == {"twin": "0/0/100"}
+    (found,) = findings.findings(study)
     assert (found.outcome, found.hint) == ("undecided", "0/0/100 and twin are the same runs at this scale")
 
 
@@ -85,13 +85,13 @@ def test_variants_with_the_same_runs_need_not_have_the_same_seeds(builder: Any, 
     builder.cells[:0] = [cell | {"published": 50.0} for cell in twins(builder.cells)]
     builder.rows[:0] = twins(builder.rows)
     builder.record()
-    evidence = gather_all(Store(builder.root))[-1]
-    assert evidence.duplicates == {"twin": "0/0/100"}
-    assert evidence.trained == {"0/0/100": ["twin"], "80/10/10": [], "100/0/0": []}
-    pairs = {*map(frozenset, agreement([evidence]).final[["variant", "other"]].to_numpy())}
+    study = gather_all(Store(builder.root))[-1]
+    assert study.duplicates == {"twin": "0/0/100"}
+    assert study.trained == {"0/0/100": ["twin"], "80/10/10": [], "100/0/0": []}
+    pairs = {*map(frozenset, agreement([study]).final[["variant", "other"]].to_numpy())}
     assert frozenset(("twin", "80/10/10")) in pairs
     assert frozenset(("twin", "0/0/100")) not in pairs, "their difference is none by definition"
-    assert [each.noise for each in noise.spreads(evidence)] == [each.noise for each in noise.spreads(once)]
+    assert [each.noise for each in noise.spreads(study)] == [each.noise for each in noise.spreads(once)]
 
 
 def test_sections_of_one_study_have_keys_of_their_own(builder: Any) -> None:
@@ -105,7 +105,7 @@ def test_sections_of_one_study_have_keys_of_their_own(builder: Any) -> None:
     assert keys[1] == keys[2]
 
 
-def test_a_column_with_fewer_of_the_runs_is_the_one_that_repeats(study: Callable[..., Evidence]) -> None:
+def test_a_column_with_fewer_of_the_runs_is_the_one_that_repeats(study: Callable[..., StudyResults]) -> None:
     twice = study(again=True)
     fewer = dataclasses.replace(
         twice, cells=tuple(each for each in twice.cells if each.measurement != "NER" or each.pretrain_seed < 3)
@@ -115,7 +115,7 @@ def test_a_column_with_fewer_of_the_runs_is_the_one_that_repeats(study: Callable
 
 @pytest.mark.parametrize("changes", [{"split": "test"}, {"metric": "accuracy"}])
 def test_other_examples_or_another_metric_of_the_same_runs_is_another_result(
-    study: Callable[..., Evidence], changes: dict[str, str]
+    study: Callable[..., StudyResults], changes: dict[str, str]
 ) -> None:
     assert study(again=True, **changes).repeats == {}
 
@@ -139,10 +139,10 @@ def test_the_variance_between_seeds_is_of_each_run_once(builder: Any) -> None:
     for copies in ([], column, row):
         builder.cells += copies
         builder.record()
-        evidence = gather_all(Store(builder.root))[-1]
-        effect = evidence.difference("0/0/100", "MNLI")
+        study = gather_all(Store(builder.root))[-1]
+        effect = study.difference("0/0/100", "MNLI")
         assert effect is not None
         intervals.append(effect.interval)
-    assert evidence.duplicates == {"twin": "100/0/0"}
+    assert study.duplicates == {"twin": "100/0/0"}
     assert intervals[0] is not None
     assert intervals == [intervals[0]] * 3

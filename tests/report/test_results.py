@@ -21,8 +21,8 @@ def test_the_result_of_a_study_without_claims(builder: Any, capsys: pytest.Captu
         builder.cell("80/10/10", "MNLI", 50.0 + seed, seed, pretrain_id=builder.pretrain("80/10/10", seed))
         builder.cell("100/0/0", "MNLI", 51.0 + 2 * seed, seed, pretrain_id=builder.pretrain("100/0/0", seed))
     builder.cell("[red]", "MNLI", None, pretrain_id=builder.pretrain("[red]", finished=False))
-    (evidence,) = gather(Store(builder.root), [builder.record()])
-    print_result(evidence)
+    (study,) = gather(Store(builder.root), [builder.record()])
+    print_result(study)
     words = capsys.readouterr().out.split()
     for expected in ("50.5", "(0.7)", "84.2", "[red]", "pending", "+1.5", "±6.4", "+0.1"):
         assert expected in words
@@ -58,12 +58,12 @@ def test_a_study_at_scale_smoke_shows_the_floors_of_each_task_in_place_of_a_comp
     for place, variant in enumerate(("80/10/10", "100/0/0")):
         one.cell(variant, "MNLI", 97.5 + place, pretrain_id=one.pretrain(variant, loss=5.8))
     one.cell("0/0/100", "MNLI", None, pretrain_id=one.pretrain("0/0/100", finished=False))
-    (evidence,) = gather(Store(one.root), [one.record()])
-    print_results([evidence], differences=True)
+    (study,) = gather(Store(one.root), [one.record()])
+    print_results([study], differences=True)
     heading, columns, _, task, meaning = capsys.readouterr().out.splitlines()
     assert heading.startswith("masking: 4 of 6 runs finished, scale smoke")  # a pre-training, and so a task, is missing
     assert columns.split()[:4] == ["task", "models", "majority", "guess"]
-    assert task.split()[:5] == ["MNLI", "97.5", "to", "98.5", f"{evidence.floors('MNLI')['majority guess']:.1f}"]
+    assert task.split()[:5] == ["MNLI", "97.5", "to", "98.5", f"{study.floors('MNLI')['majority guess']:.1f}"]
     assert meaning.startswith("Scale smoke tests the program")
 
 
@@ -75,8 +75,8 @@ def test_a_deviation_is_explained_only_where_there_is_one(
     run = builder.pretrain("80/10/10")
     for seed in range(seeds):
         builder.cell("80/10/10", "MNLI", 50.0 + seed, finetune_seed=seed, pretrain_id=run)
-    (evidence,) = gather(Store(builder.root), [builder.record(pretrained="bert" * imported)])
-    print_result(evidence)
+    (study,) = gather(Store(builder.root), [builder.record(pretrained="bert" * imported)])
+    print_result(study)
     printed = capsys.readouterr().out
     assert ("(0.7)" in printed) == ("mean (sd" in printed) == (seeds > 1)
     assert ("on one checkpoint" in printed) == imported
@@ -86,8 +86,8 @@ def test_figures_of_the_pre_training_have_no_fine_tuning_seed(builder: Any, caps
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
     loss = {"measurement": "LM", "method": "pretraining", "metric": "perplexity"}
     for cells in ([*builder.cells, {**builder.cells[0], **loss}], [{**builder.cells[0], **loss}]):
-        (evidence,) = gather(Store(builder.root), [builder.record(cells=cells)])
-        print_result(evidence)
+        (study,) = gather(Store(builder.root), [builder.record(cells=cells)])
+        print_result(study)
         said = "Values, each of one fine-tuning seed. " if len(cells) > 1 else ""
         assert f"\n{said}One pre-training seed has no interval" in capsys.readouterr().out
 
@@ -101,15 +101,15 @@ def test_the_unit_the_direction_and_the_measured_seeds_are_named(
             builder.cell("80/10/10", "MNLI", 50.0 + seed if seed < 2 else None, seed, restart, run)
     cells = [{**each, "method": "pretraining", "metric": "perplexity", "run_id": run} for each in builder.cells[:1]]
     cells = [{**each, "measurement": "LM"} for each in cells]
-    (evidence,) = gather(Store(builder.root), [builder.record(cells=[*builder.cells, *cells])])
-    print_result(evidence)
+    (study,) = gather(Store(builder.root), [builder.record(cells=[*builder.cells, *cells])])
+    print_result(study)
     printed = capsys.readouterr().out
     assert "Values: mean (sd), n = 2 seeds x 1 to 2 fine-tuning seeds; 1 where no sd is shown" in printed
     assert "Less is better: LM.\n" in printed
 
 
 def test_of_many_studies_the_verdicts_are_counted(builder: Any, capsys: pytest.CaptureFixture[str]) -> None:
-    evidences = []
+    studies = []
     for study in ("masking", "other"):
         made = type(builder)(builder.root / study, study=study)
         for variant in ("80/10/10", "100/0/0"):
@@ -117,15 +117,15 @@ def test_of_many_studies_the_verdicts_are_counted(builder: Any, capsys: pytest.C
                 value = 50.0 + seed * seed / 10 - (9.0 + seed / 10) * (variant == "80/10/10") * (study == "other")
                 made.cell(variant, "MNLI", value, seed, pretrain_id=made.pretrain(variant, seed))
         worse = {"text": "100/0/0 is worse", "better": "80/10/10", "worse": "100/0/0", "on": "MNLI"}
-        evidences += gather(Store(made.root), [made.record(claims=[worse])])
-    print_results(evidences)
+        studies += gather(Store(made.root), [made.record(claims=[worse])])
+    print_results(studies)
     printed = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert " ".join(printed[1]) == "study scale reproduced contradicted undecided not measured"
     assert [line[0] for line in printed[3:]] == ["masking", "other"]
-    assert failing(evidences, ["contradicted"])
+    assert failing(studies, ["contradicted"])
     assert "contradicted: 100/0/0 is worse (other, scale tiny" in capsys.readouterr().err
-    assert not failing(evidences, ["not measured"])
-    assert not failing(evidences, None)
+    assert not failing(studies, ["not measured"])
+    assert not failing(studies, None)
 
 
 def test_the_command(call: Any, builder: Any, tmp_path: Any, capsys: pytest.CaptureFixture[str]) -> None:
@@ -161,9 +161,9 @@ def test_a_terminal_shows_of_many_claims_those_with_a_verdict(
         {"text": f"claim {n}", "better": "80/10/10", "worse": "0/0/100", "on": "MNLI"} for n in range(MOST_CLAIMS)
     ]
     claims.append({"text": "another claim", "better": "80/10/10", "worse": "100/0/0", "on": "MNLI"})
-    (evidence,) = gather(Store(builder.root), [builder.record(claims=claims)])
+    (study,) = gather(Store(builder.root), [builder.record(claims=claims)])
     monkeypatch.setattr(results, "console", lambda: SimpleNamespace(is_terminal=terminal))
-    print_result(evidence, differences=True)
+    print_result(study, differences=True)
     printed = capsys.readouterr().out
     assert "another claim" in printed
     assert ("claim 0" in printed) == ("variant minus baseline" in printed) == (not terminal)
@@ -177,9 +177,9 @@ def test_a_terminal_shows_no_reasons_that_the_written_pages_have(
     for variant in ("80/10/10", "100/0/0"):
         builder.cell(variant, "MNLI", 50.0, pretrain_id=builder.pretrain(variant))
     claim = {"text": "one claim", "better": "80/10/10", "worse": "100/0/0", "on": "MNLI"}
-    (evidence,) = gather(Store(builder.root), [builder.record(claims=[claim])])
+    (study,) = gather(Store(builder.root), [builder.record(claims=[claim])])
     monkeypatch.setattr(results, "console", lambda: SimpleNamespace(is_terminal=terminal))
-    print_result(evidence, differences=reported)
+    print_result(study, differences=reported)
     printed = capsys.readouterr().out
     assert "one claim" in printed
     assert ("needs at least 4 seeds" in printed) is not (terminal and reported)
@@ -189,8 +189,8 @@ def test_what_holds_for_several_claims_is_said_once(builder: Any, capsys: pytest
     for variant in ("80/10/10", "100/0/0"):
         builder.cell(variant, "MNLI", 50.0, pretrain_id=builder.pretrain(variant))
     claims = [{"text": text, "better": "80/10/10", "worse": "100/0/0", "on": "MNLI"} for text in ("one", "two")]
-    (evidence,) = gather(Store(builder.root), [builder.record(claims=claims)])
-    print_result(evidence)
+    (study,) = gather(Store(builder.root), [builder.record(claims=claims)])
+    print_result(study)
     lines = [line.strip() for line in capsys.readouterr().out.splitlines()]
     place = next(number for number, line in enumerate(lines) if line.startswith("undecided"))
     assert [line.split()[:2] for line in lines[place : place + 2]] == [["undecided", "one"], ["undecided", "two"]]

@@ -14,14 +14,14 @@ import pytest
 
 from bertlab.report import facts, tables, tidy
 from bertlab.report.cells import Point
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
+from bertlab.report.study_results import StudyResults
 from bertlab.store.result import Failure
 from bertlab.store.runs import Store
 
 
-def gathered(builder: Any, **changes: Any) -> Evidence:
+def gathered(builder: Any, **changes: Any) -> StudyResults:
     return gather(Store(builder.root), [builder.record(**changes)])[0]
 
 
@@ -59,9 +59,9 @@ def test_differences_are_paired_and_beside_the_published_ones(builder: Any) -> N
 def test_one_seed_has_no_interval(builder: Any) -> None:
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=builder.pretrain("80/10/10"))
     builder.cell("100/0/0", "MNLI", 51.5, pretrain_id=builder.pretrain("100/0/0"))
-    evidence = gathered(builder)
-    assert row(tables.differences(evidence), "100/0/0")[1] == "+1.5 (n = 1)"
-    assert row(tables.results(evidence), "80/10/10")[1] == "50.0 (n = 1x1)"
+    study = gathered(builder)
+    assert row(tables.differences(study), "100/0/0")[1] == "+1.5 (n = 1)"
+    assert row(tables.results(study), "80/10/10")[1] == "50.0 (n = 1x1)"
 
 
 def test_what_is_missing_is_said(builder: Any) -> None:
@@ -74,14 +74,14 @@ def test_what_is_missing_is_said(builder: Any) -> None:
     builder.cell("0/0/100", "MNLI", None, pretrain_id=later)
     Store(builder.root).prepare()
     Store(builder.root).fail(Failure(id=lost, status="diverged", reason="loss is not finite at step 7"))
-    evidence = gathered(builder)
-    table = tables.results(evidence)
+    study = gathered(builder)
+    table = tables.results(study)
     assert row(table, "80/10/10")[1].endswith("n = 1x2); 1 pending; 1 collapsed")
-    assert row(tables.results(evidence, short=True), "80/10/10")[1] == "41.6 (11.8); 1 pending; 1 collapsed"
+    assert row(tables.results(study, short=True), "80/10/10")[1] == "41.6 (11.8); 1 pending; 1 collapsed"
     assert row(table, "100/0/0")[1] == "diverged"
     assert row(table, "0/0/100")[1] == "pending"
-    assert row(tables.differences(evidence), "0/0/100")[1] == ""
-    lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.values([evidence])))))
+    assert row(tables.differences(study), "0/0/100")[1] == ""
+    lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.values([study])))))
     assert [line["status"] for line in lines] == ["done", "pending", "collapsed", "diverged", "pending"]
     assert [line["value"] for line in lines] == ["50.0", "", "33.3", "", ""]
 
@@ -90,14 +90,14 @@ def test_what_is_missing_is_said(builder: Any) -> None:
 def test_a_result_that_is_not_finite_or_immense_is_no_value(builder: Any, value: float, status: str) -> None:
     """JSON has no NaN: bertlab writes null for one."""
     builder.cell("80/10/10", "MNLI", value, pretrain_id=builder.pretrain("80/10/10"))
-    evidence = gathered(builder)
-    assert row(tables.results(evidence), "80/10/10")[1] == status
+    study = gathered(builder)
+    assert row(tables.results(study), "80/10/10")[1] == status
 
 
 def test_tidy_has_the_columns_of_the_interface(builder: Any, fill: Callable[..., None]) -> None:
     fill(builder)
-    evidence = gathered(builder)
-    reader = csv.DictReader(io.StringIO(tidy.csv(tidy.values([evidence]))))
+    study = gathered(builder)
+    reader = csv.DictReader(io.StringIO(tidy.csv(tidy.values([study]))))
     lines = list(reader)
     assert reader.fieldnames == [
         "study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "unit", "milestone",
@@ -106,35 +106,35 @@ def test_tidy_has_the_columns_of_the_interface(builder: Any, fill: Callable[...,
     ]  # fmt: skip
     assert len(lines) == 3 * 2 * 3 * 2
     first = lines[0]
-    assert float(first["value"]) == evidence.cells[0].value
+    assert float(first["value"]) == study.cells[0].value
     assert (first["pretrain_seed"], first["finetune_seed"], first["milestone"]) == ("0", "0", "100")
     assert (first["dataset"], lines[2]["task"], lines[2]["dataset"]) == ("mnli", "conll2003", "bc5cdr")
 
 
 def test_both_splits_of_one_run_are_columns_with_their_own_figures(builder: Any) -> None:
     builder.cell("80/10/10", "NER", 95.0, pretrain_id=builder.pretrain("80/10/10"), test=91.0)
-    evidence = gathered(builder)
-    table = tables.results(evidence)
+    study = gathered(builder)
+    table = tables.results(study)
     shown = dict(zip(table.columns, row(table, "80/10/10"), strict=False))
     assert (shown["NER (BC5CDR)"], shown["NER test (BC5CDR)"]) == ("95.0 (n = 1x1)", "91.0 (n = 1x1)")
-    assert [evidence.floors(name)["majority guess"] for name in evidence.measurements] == [0.0, 1.0]
-    lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.values([evidence])))))
+    assert [study.floors(name)["majority guess"] for name in study.measurements] == [0.0, 1.0]
+    lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.values([study])))))
     assert [(line["split"], line["value"]) for line in lines] == [("validation", "95.0"), ("test", "91.0")]
     assert len({line["run_id"] for line in lines}) == 1
-    assert [cell.eval_examples for cell in evidence.cells] == [500, 70]
+    assert [cell.eval_examples for cell in study.cells] == [500, 70]
 
 
 def test_a_result_from_before_there_were_test_splits_has_none(builder: Any) -> None:
     builder.cell("80/10/10", "NER", 95.0, pretrain_id=builder.pretrain("80/10/10"))
     builder.cells.append({**builder.cells[-1], "measurement": "NER test", "split": "test"})
-    evidence = gathered(builder)
-    assert [cell.value for cell in evidence.cells] == [95.0, None]
+    study = gathered(builder)
+    assert [cell.value for cell in study.cells] == [95.0, None]
 
 
 def test_a_cell_of_two_records_is_one_line(builder: Any, fill: Callable[..., None]) -> None:
     fill(builder, seeds=(0,))
-    evidence = gathered(builder)
-    assert tidy.values([evidence, evidence]).equals(tidy.values([evidence]))
+    study = gathered(builder)
+    assert tidy.values([study, study]).equals(tidy.values([study]))
 
 
 def test_only_the_last_milestone_enters_the_table(builder: Any) -> None:
@@ -142,9 +142,9 @@ def test_only_the_last_milestone_enters_the_table(builder: Any) -> None:
     builder.cell("80/10/10", "MNLI", 40.0, pretrain_id=run_id)
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id)
     builder.cells[0]["milestone"] = 10
-    evidence = gathered(builder)
-    assert row(tables.results(evidence), "80/10/10")[1] == "50.0 (n = 1x1)"
-    assert len(tidy.values([evidence])) == 2
+    study = gathered(builder)
+    assert row(tables.results(study), "80/10/10")[1] == "50.0 (n = 1x1)"
+    assert len(tidy.values([study])) == 2
 
 
 def test_variants_that_are_the_same_runs_are_shown_as_equal(builder: Any) -> None:
@@ -152,8 +152,8 @@ def test_variants_that_are_the_same_runs_are_shown_as_equal(builder: Any) -> Non
     builder.pretrain("100/0/0", run_id=run_id, finished=False)
     builder.cell("80/10/10", "MNLI", 50.0, pretrain_id=run_id, run_id="ab")
     builder.cell("100/0/0", "MNLI", None, pretrain_id=run_id, run_id="ab")
-    evidence = gathered(builder)
-    assert row(tables.results(evidence), "100/0/0")[:2] == ("100/0/0 (same runs as 80/10/10)", "50.0 (n = 1x1)")
+    study = gathered(builder)
+    assert row(tables.results(study), "100/0/0")[:2] == ("100/0/0 (same runs as 80/10/10)", "50.0 (n = 1x1)")
 
 
 def test_markdown_keeps_its_columns_whatever_the_names() -> None:
@@ -217,11 +217,11 @@ def test_the_sd_of_one_model_is_over_its_fine_tuning_seeds(builder: Any) -> None
     for restart in range(3):
         builder.cell("80/10/10", "MNLI", 50.0 + restart, finetune_seed=restart, pretrain_id=run)
     builder.cell("100/0/0", "NER", 50.0, pretrain_id=run)
-    evidence = gathered(builder)
-    assert notes("caption", evidence, "n", {})[0].startswith("Mean ±sd over fine-tuning seeds, in points")
-    assert "1 to 3 fine-tuning seeds of each measurement" in dict(facts.facts(evidence))["Seeds"]
-    assert notes("alarm", evidence)[0].startswith("1 of 1 model learned next to nothing in pre-training: its scores")
-    warning = notes("warnings", evidence)[0]
+    study = gathered(builder)
+    assert notes("caption", study, "n", {})[0].startswith("Mean ±sd over fine-tuning seeds, in points")
+    assert "1 to 3 fine-tuning seeds of each measurement" in dict(facts.facts(study))["Seeds"]
+    assert notes("alarm", study)[0].startswith("1 of 1 model learned next to nothing in pre-training: its scores")
+    warning = notes("warnings", study)[0]
     assert warning.endswith("80/10/10 and 100/0/0, seed 0 (5.800, entropy 5.900).")
 
 
@@ -229,13 +229,13 @@ def test_a_baseline_that_is_not_above_a_floor_is_a_warning(builder: Any) -> None
     run = builder.pretrain("80/10/10")
     builder.cell("80/10/10", "MNLI", 41.0, pretrain_id=run, floors={"lexical": 43.6})
     builder.cell("80/10/10", "NER", 60.0, pretrain_id=run, floors={"lexical": 43.6})
-    evidence = gathered(builder)
-    assert evidence.below_floors == ["MNLI"]
-    assert notes("alarm", evidence) == [
+    study = gathered(builder)
+    assert study.below_floors == {"MNLI": 41.0}
+    assert notes("alarm", study) == [
         "On MNLI the baseline does not beat a trivial model (lexical baseline): "
         "even the direction of a difference is close to a guess."
     ]
-    assert notes("warnings", evidence) == ["MNLI: 80/10/10 41.0, lexical baseline 43.6."]
+    assert notes("warnings", study) == ["MNLI: 80/10/10 41.0, lexical baseline 43.6."]
     (limited,) = builder.root.glob(f"finetune/{builder.cells[0]['run_id']}--*/result.json")
     settings = {"max_train_examples": 1000}
     limited.write_text(json.dumps({**json.loads(limited.read_text()), "settings": settings}))
@@ -307,11 +307,11 @@ def test_a_data_set_that_stands_in_is_in_the_head_and_the_papers_values_are_in_b
         ({"conll2003": "someone/news ner"}, "NER (someone/news ner)", "(95.4)", "(-0.5)"),
         ({"mnli": "snli"}, "NER", "95.4", "-0.5"),
     ):
-        evidence = gathered(builder, substitutes=substitutes)
-        assert tables.columns(evidence)[1].measurement == "NER"
-        assert row(tables.results(evidence), "80/10/10")[-1] == shown
-        assert tables.results(evidence).columns[-2] == head
-        assert tables.differences(evidence).rows[0][-1] == minus
-    lines = tidy.summary([evidence])
+        study = gathered(builder, substitutes=substitutes)
+        assert tables.columns(study)[1].measurement == "NER"
+        assert row(tables.results(study), "80/10/10")[-1] == shown
+        assert tables.results(study).columns[-2] == head
+        assert tables.differences(study).rows[0][-1] == minus
+    lines = tidy.summary([study])
     assert list(lines["dataset"]) == ["mnli", "bc5cdr"] * 2
     assert list(lines["published"])[1] == 95.4, "a number in CSV files"

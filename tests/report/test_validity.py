@@ -13,10 +13,10 @@ from bertlab.lab.claim import GUESS, Claim
 from bertlab.lab.needs import Needs
 from bertlab.report import findings, rules, validity
 from bertlab.report.cells import LEXICAL
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
-from bertlab.report.verdicts import Trial, endpoints, trials, verdicts
+from bertlab.report.study_results import StudyResults
+from bertlab.report.verdicts import ClaimTest, claim_tests, endpoints, verdicts
 from bertlab.store.addenda import Addenda, Remark, floor_key
 from bertlab.store.runs import Store
 
@@ -50,7 +50,7 @@ def compared(
     points: tuple[float, float] = (66.0, 60.0),
     floors: dict[str, float] | None = None,
     day: str = "2026-11-20",
-) -> Evidence:
+) -> StudyResults:
     """A study of two objectives, four seeds each; the first has the `figures` of each seed."""
     for seed in range(4):
         for side, (variant, objective) in enumerate(((NSP, one), (PLAIN, other))):
@@ -66,8 +66,8 @@ def own(accuracies: tuple[float, ...], name: str = "next_sentence") -> list[dict
     return [{f"{name}_accuracy": each, f"{name}_majority": MAJORITY} for each in accuracies]
 
 
-def judged(evidence: Evidence, claim: Claim = HELPS) -> Trial:
-    return verdicts(trials(evidence, [claim]))[0]
+def judged(study: StudyResults, claim: Claim = HELPS) -> ClaimTest:
+    return verdicts(claim_tests(study, [claim]))[0]
 
 
 MASKED, SENTENCES, ORDER = {"kind": "masked_lm"}, {"kind": "next_sentence"}, {"kind": "sentence_order"}
@@ -94,16 +94,16 @@ def test_pairs_of_another_format_are_another_task(builder: Any) -> None:
 
 def test_one_loss_against_another_needs_both(builder: Any) -> None:
     figures = [{**one, **two} for one, two in zip(own(LEARNED), own(DEAD, "sentence_order"), strict=True)]
-    evidence = compared(builder, [MASKED, ORDER], PAIRS, *figures)
-    assert judged(evidence).validity_issue.startswith(f"{NSP} did not learn sentence order")
+    study = compared(builder, [MASKED, ORDER], PAIRS, *figures)
+    assert judged(study).validity_issue.startswith(f"{NSP} did not learn sentence order")
 
 
 def test_a_claim_on_held_out_pairs_compares_the_loss_even_with_a_guess(builder: Any) -> None:
-    evidence = compared(builder, PAIRS, LONE, *own(DEAD))
+    study = compared(builder, PAIRS, LONE, *own(DEAD))
     on_task, on_pairs = (Claim("It is above a guess", better=NSP, worse=GUESS, on=on) for on in ("MNLI", "pairs"))
-    cells = [replace(cell, measurement="pairs", method="pretraining") for cell in evidence.cells]
-    evidence = replace(evidence, cells=(*evidence.cells, *cells))
-    assert [bool(list(validity._compared(evidence, each))) for each in (on_task, on_pairs)] == [False, True]
+    cells = [replace(cell, measurement="pairs", method="pretraining") for cell in study.cells]
+    study = replace(study, cells=(*study.cells, *cells))
+    assert [bool(list(validity._compared(study, each))) for each in (on_task, on_pairs)] == [False, True]
 
 
 def test_significance_counts_seeds_and_pairs() -> None:
@@ -121,26 +121,26 @@ def test_a_span_boundary_loss_on_the_plateau_is_not_compared(builder: Any) -> No
     long = {"length": 512}
     boundary = [spans, {"kind": "span_boundary"}]
     figures = [{"span_boundary_loss": ENTROPY - 0.1}] * 4
-    evidence = compared(builder, boundary, [spans], *figures, inputs=(long, long))
-    assert judged(evidence).validity_issue.startswith(f"{NSP} did not learn span boundary: 5.80 nats")
+    study = compared(builder, boundary, [spans], *figures, inputs=(long, long))
+    assert judged(study).validity_issue.startswith(f"{NSP} did not learn span boundary: 5.80 nats")
 
 
 @pytest.mark.parametrize(("length", "valid"), [(32, False), (64, False), (512, True)])
 def test_spans_that_a_length_cuts_are_not_compared(builder: Any, length: int, *, valid: bool) -> None:
     spans = [{"kind": "masked_lm", "selection": {"kind": "geometric_spans"}}]
     inputs = {"length": length}, {"length": length}
-    evidence = compared(builder, spans, LONE, inputs=inputs)
-    found = judged(evidence)
+    study = compared(builder, spans, LONE, inputs=inputs)
+    found = judged(study)
     assert (found.outcome == "reproduced") == valid
     assert found.validity_issue.startswith("" if valid else "geometric spans have ")
-    assert bool(validity.flaws(evidence)) != valid
+    assert bool(validity.flaws(study)) != valid
 
 
 def test_the_same_spans_on_both_sides_are_not_what_is_compared(builder: Any) -> None:
     spans = {"kind": "masked_lm", "selection": {"kind": "geometric_spans"}}
     inputs = {"length": 32}, {"length": 32}
-    evidence = compared(builder, [spans, SENTENCES], [spans], *own(LEARNED), inputs=inputs)
-    assert judged(evidence).outcome == "reproduced"
+    study = compared(builder, [spans, SENTENCES], [spans], *own(LEARNED), inputs=inputs)
+    assert judged(study).outcome == "reproduced"
 
 
 @pytest.mark.parametrize(
@@ -161,8 +161,8 @@ def test_how_far_below_a_floor_makes_no_difference(p: float | None, mean: float,
 
 def test_sizes_that_a_claim_needs_are_a_later_rule(builder: Any) -> None:
     claim = replace(HELPS, needs=Needs(steps=10_000))
-    evidence = replace(compared(builder, PAIRS, LONE, *own(LEARNED)), claims=(claim,))
-    (found,), _ = endpoints(evidence)
+    study = replace(compared(builder, PAIRS, LONE, *own(LEARNED)), claims=(claim,))
+    (found,), _ = endpoints(study)
     assert found.validity_issue.startswith("not testable at this scale: needs 10,000 steps")
     assert found.marks == (rules.RULES[rules.SIZES].mark("reproduced"),)
 
@@ -172,30 +172,30 @@ def test_one_variant_above_the_floor_is_enough(builder: Any) -> None:
 
 
 def test_a_verdict_that_a_later_rule_decides_has_a_mark(builder: Any) -> None:
-    evidence = replace(compared(builder, PAIRS, LONE, *own(DEAD)), claims=(HELPS,))
-    (found,), _ = endpoints(evidence)
+    study = replace(compared(builder, PAIRS, LONE, *own(DEAD)), claims=(HELPS,))
+    (found,), _ = endpoints(study)
     assert found.marks == (rules.RULES[rules.PREMISE].mark("reproduced"),)
-    (finding,) = findings.findings(evidence)
+    (finding,) = findings.findings(study)
     assert finding.sentence.endswith(f"† {found.marks[0]}")
     assert found.marks[0].endswith("without it reproduced")
 
 
 def test_each_of_two_later_rules_that_refuse_a_verdict_has_a_mark(builder: Any) -> None:
-    evidence = replace(compared(builder, PAIRS, LONE, *own(DEAD), floors={"lexical": 67.0}), claims=(HELPS,))
-    (found,), _ = endpoints(evidence)
+    study = replace(compared(builder, PAIRS, LONE, *own(DEAD), floors={"lexical": 67.0}), claims=(HELPS,))
+    (found,), _ = endpoints(study)
     known = [rules.RULES[name].mark("and others like it, reproduced") for name in (rules.PREMISE, rules.FLOOR)]
     assert found.marks == tuple(known)
 
 
 def test_a_rule_that_is_older_than_the_runs_leaves_no_mark(builder: Any) -> None:
-    evidence = replace(compared(builder, PAIRS, LONE, *own(DEAD), day="2027-01-01"), claims=(HELPS,))
-    assert endpoints(evidence)[0][0].marks == ()
-    assert endpoints(evidence)[0][0].outcome == "undecided", "and holds"
+    study = replace(compared(builder, PAIRS, LONE, *own(DEAD), day="2027-01-01"), claims=(HELPS,))
+    assert endpoints(study)[0][0].marks == ()
+    assert endpoints(study)[0][0].outcome == "undecided", "and holds"
 
 
 def test_a_rule_that_changes_nothing_leaves_no_mark(builder: Any) -> None:
-    evidence = replace(compared(builder, PAIRS, LONE, *own(LEARNED)), claims=(HELPS,))
-    assert (endpoints(evidence)[0][0].outcome, endpoints(evidence)[0][0].marks) == ("reproduced", ())
+    study = replace(compared(builder, PAIRS, LONE, *own(LEARNED)), claims=(HELPS,))
+    assert (endpoints(study)[0][0].outcome, endpoints(study)[0][0].marks) == ("reproduced", ())
 
 
 def test_remarks_of_the_store_stand_beside_what_they_are_about(builder: Any) -> None:
@@ -207,8 +207,8 @@ def test_remarks_of_the_store_stand_beside_what_they_are_about(builder: Any) -> 
         Remark("Of a section.", "masking", "0" * 8),
     ]
     Addenda(remarks=(*texts.values(), *other)).write(builder.root)
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    (found,), _ = endpoints(replace(evidence, claims=(HELPS,)))
+    study = gather(Store(builder.root), [builder.record()])[0]
+    (found,), _ = endpoints(replace(study, claims=(HELPS,)))
     assert found.marks == ("Of this claim.", "Of the study.")
 
 
@@ -216,16 +216,20 @@ def test_of_undecided_claims_only_those_that_a_remark_names_have_it(builder: Any
     compared(builder, PAIRS, LONE, *own(DEAD), day="2027-01-01")
     named, study = Remark("Of this claim.", "masking", claim=HELPS.text), Remark("Of the study.", "masking")
     Addenda(remarks=(named, study)).write(builder.root)
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    (found,), _ = endpoints(replace(evidence, claims=(HELPS,)))
+    study = gather(Store(builder.root), [builder.record()])[0]
+    (found,), _ = endpoints(replace(study, claims=(HELPS,)))
     assert (found.outcome, found.marks) == ("undecided", ("Of this claim.",))
 
 
 def test_the_page_says_what_each_variant_has_learned(builder: Any) -> None:
-    evidence = compared(builder, PAIRS, LONE, *own(DEAD))
-    assert validity.learned(evidence) == [
+    study = compared(builder, PAIRS, LONE, *own(DEAD))
+    assert validity.learned(study) == [
         f"{NSP}, next sentence: 50.4 % of its own held-out pairs, a majority guess 52.8 %; not learned."
     ]
+
+
+def fitted(study: StudyResults) -> set[int]:
+    return {cell.lexical_examples for cell in study.column("MNLI")}
 
 
 def test_later_floors_are_preferred_and_their_examples_counted(builder: Any) -> None:
@@ -233,10 +237,10 @@ def test_later_floors_are_preferred_and_their_examples_counted(builder: Any) -> 
         run_id = builder.pretrain(variant, seed)
         builder.cell(variant, "MNLI", 60.0, seed, pretrain_id=run_id, test=61.0, floors={"lexical": 43.6})
     before = gather(Store(builder.root), [builder.record()])[0]
-    assert (before.floors("MNLI")[LEXICAL], before.lexical_examples("MNLI")) == (43.6, (1000, 1000))
+    assert (before.floors("MNLI")[LEXICAL], fitted(before)) == (43.6, {1000})
     floor = {"examples": 900, "evaluation": {"accuracy": 46.9}}
     Addenda({floor_key({}): floor}).write(builder.root)
     after = gather(Store(builder.root), [builder.record()])[0]
-    assert (after.floors("MNLI")[LEXICAL], after.lexical_examples("MNLI")) == (46.9, (1000, 900))
+    assert (after.floors("MNLI")[LEXICAL], fitted(after)) == (46.9, {900})
     assert LEXICAL not in after.floors("MNLI test"), "the later floor has none of the test split"
     assert any("46.9 (900 of 1,000 examples)" in line for line in notes("floors", after))

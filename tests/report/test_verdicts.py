@@ -13,7 +13,7 @@ from scipy.stats import ttest_1samp
 
 from bertlab.lab.study import Claim
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect, effect
-from bertlab.report.verdicts import Pair, Trial, holm, verdicts
+from bertlab.report.verdicts import ClaimTest, Pair, holm, verdicts
 from bertlab.tasks.metrics import Mean
 
 BETTER = Claim("A beats B", better="A", worse="B", on="MNLI")
@@ -27,14 +27,14 @@ def found(values: tuple[float, ...] | np.ndarray) -> Effect | None:
     return effect(variant, {seed: [Mean(np.zeros(1))] for seed in variant})
 
 
-def verdict(claim: Claim, values: tuple[float, ...] | np.ndarray, published: float | None = None) -> Trial:
+def verdict(claim: Claim, values: tuple[float, ...] | np.ndarray, published: float | None = None) -> ClaimTest:
     """The verdict of a claim that stands alone."""
     return verdicts([trial(claim, found(values), published)])[0]
 
 
-def trial(claim: Claim, effect: Effect | None, published: float | None) -> Trial:
+def trial(claim: Claim, effect: Effect | None, published: float | None) -> ClaimTest:
     """The trial of a claim about two variants."""
-    return Trial(claim, (Pair("A", "B", effect, published, published),))
+    return ClaimTest(claim, (Pair("A", "B", effect, published, published),))
 
 
 def test_better_and_worse() -> None:
@@ -63,9 +63,13 @@ def test_seeds_alone_are_a_paired_t() -> None:
 def test_seeds_alone_of_several_pairs() -> None:
     weak, strong = (2.0, -1.0, 1.5, 1.0), (2.0, 1.9, 2.1, 2.0)
     alone = [float(ttest_1samp(each, 0).pvalue) for each in (weak, strong)]
-    both = Trial(BETTER, tuple(Pair("A", "B", found(each), None) for each in (weak, strong)), validity_issue="a reason")
+    both = ClaimTest(
+        BETTER, tuple(Pair("A", "B", found(each), None) for each in (weak, strong)), validity_issue="a reason"
+    )
     assert both.seeds_alone_p == pytest.approx(max(alone)), "whatever keeps the data from a verdict"
-    against = Trial(BETTER, tuple(Pair("A", "B", found(tuple(-one for one in each)), None) for each in (weak, strong)))
+    against = ClaimTest(
+        BETTER, tuple(Pair("A", "B", found(tuple(-one for one in each)), None) for each in (weak, strong))
+    )
     assert against.seeds_alone_p == pytest.approx(2 * min(alone))
 
 
@@ -167,13 +171,13 @@ def test_wrong_verdicts_on_a_family_are_as_rare_as_promised() -> None:
     assert right / 500 > 0.9
 
 
-def several(*effects: tuple[float, ...], within: float | None = None) -> Trial:
+def several(*effects: tuple[float, ...], within: float | None = None) -> ClaimTest:
     """The verdict of a claim that a variant lies above several others."""
     worse = tuple("BCD"[: len(effects)])
     claim = Claim("A beats all", better="A", worse=worse, on="MNLI", within=within)
     assert claim.pairs == tuple(("A", variant) for variant in worse)
     pairs = zip(claim.pairs, effects, strict=True)
-    return verdicts([Trial(claim, tuple(Pair(*pair, found(values), None) for pair, values in pairs))])[0]
+    return verdicts([ClaimTest(claim, tuple(Pair(*pair, found(values), None) for pair, values in pairs))])[0]
 
 
 def test_a_claim_about_several_variants_has_to_hold_for_each() -> None:
@@ -198,7 +202,7 @@ def test_the_p_of_several_variants_is_the_largest_or_bonferronis() -> None:
 def test_a_variant_that_was_not_measured_leaves_the_claim_undecided() -> None:
     claim = Claim("A beats all", better="A", worse=("B", "C"), on="MNLI")
     pairs = (Pair("A", "B", found(CLOSE), None), Pair("A", "C", None, None))
-    left = verdicts([Trial(claim, pairs)])[0]
+    left = verdicts([ClaimTest(claim, pairs)])[0]
     assert (left.outcome, left.measured, left.p, left.need) == ("undecided", 1, None, None)
     assert left.pair.worse == "B"  # what is known is shown
 
@@ -218,5 +222,5 @@ def test_all_pairs_of_a_claim_have_to_be_seen_at_once() -> None:
 
 
 def test_what_the_data_cannot_carry_is_undecided() -> None:
-    lost = Trial(BETTER, (Pair("A", "B", found(CLOSE), None),), validity_issue="B has learnt nothing")
+    lost = ClaimTest(BETTER, (Pair("A", "B", found(CLOSE), None),), validity_issue="B has learnt nothing")
     assert (verdicts([lost])[0].outcome, verdicts([lost])[0].p) == ("undecided", None)

@@ -7,7 +7,6 @@ only script, whose hash its policy names, sorts and filters the table of all stu
 import base64
 import hashlib
 import re
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
@@ -19,12 +18,13 @@ import markupsafe
 from bertlab.names import filename, plain
 from bertlab.report import agreement, disagreements, escape, facts, findings, noise, tables, validity
 from bertlab.report.cells import FLOORS, LEXICAL, PLATEAU
-from bertlab.report.evidence import Evidence
 from bertlab.report.findings import Finding
 from bertlab.report.noise import Spread
+from bertlab.report.pages import latex
 from bertlab.report.plots import Picture, pictures
 from bertlab.report.plots.figure import GRID, INK, WHITE
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
+from bertlab.report.study_results import StudyResults
 from bertlab.wording import count, duration, listed
 
 
@@ -32,7 +32,7 @@ from bertlab.wording import count, duration, listed
 class Section:
     """A study at one scale on one corpus."""
 
-    evidence: Evidence
+    study: StudyResults
     stem: str
     """The name of its figures and of its place on a page: letters, digits, `.`, `_` and `-`."""
     findings: tuple[Finding, ...]
@@ -42,17 +42,16 @@ class Section:
     @property
     def place(self) -> str:
         """Scale, setting, and its name; of several options that set it apart, their number and its key."""
-        about = self.evidence
-        if about.setting_name or not self.fields:
-            return about.place
-        return f"{about.scale} {about.setting} with {count(len(self.fields), 'field')} of its own, key {about.key}"
+        study, fields = self.study, self.fields
+        if study.setting_name or not fields:
+            return study.place
+        return f"{study.scale} {study.setting} with {count(len(fields), 'field')} of its own, key {study.key}"
 
     @property
     def fields(self) -> tuple[str, ...]:
         """The options that `place` does not list."""
-        about = self.evidence
-        options = tuple(each for each in about.own_options if not each.startswith("key "))
-        return about.overrides if about.setting_name else options if len(options) > 1 else ()
+        options = tuple(option for option in self.study.own_options if not option.startswith("key "))
+        return self.study.overrides if self.study.setting_name else options if len(options) > 1 else ()
 
     @property
     def title(self) -> str:
@@ -62,17 +61,12 @@ class Section:
     @property
     def measured(self) -> tuple[Finding, ...]:
         """The claims that are measured, decided ones first."""
-        return tuple(each for each in self.findings if each.outcome != findings.NOT_MEASURED)
+        return tuple(finding for finding in self.findings if finding.outcome != findings.NOT_MEASURED)
 
     @property
     def unmeasured(self) -> tuple[Finding, ...]:
         """The claims that are not measured."""
         return self.findings[len(self.measured) :]
-
-    @property
-    def likely(self) -> bool:
-        """Whether a claim has a second verdict, by likelihood."""
-        return any(each.likely for each in self.findings)
 
     def figure(self, picture: Picture) -> str:
         """The file of a picture of the section, relative to the directory of the report."""
@@ -91,60 +85,43 @@ class Chapter:
     """Whether it has pages; other studies show their claims only."""
 
 
-def chapter(evidences: Sequence[Evidence], *, written: bool) -> Chapter:
+def chapter(studies: Sequence[StudyResults], *, written: bool) -> Chapter:
     """A study in each of its settings; without figures unless it is `written`."""
-    stem = filename(evidences[0].study)
+    stem = filename(studies[0].name)
     sections = [
         Section(
-            evidence=each,
+            study=study,
             # the first section has the plain name, so that links to its figures keep working
-            stem=f"{stem}-{filename(each.scale)}-{_mark(each, evidences)}" if place else stem,
-            findings=findings.ordered(findings.findings(each)),
-            pictures=tuple(pictures(each)) if written else (),
-            spreads=tuple(noise.spreads(each)) if written else (),
+            stem=f"{stem}-{filename(study.scale)}-{_mark(study, studies)}" if number else stem,
+            findings=findings.ordered(findings.findings(study)),
+            pictures=tuple(pictures(study)) if written else (),
+            spreads=tuple(noise.spreads(study)) if written else (),
         )
-        for place, each in enumerate(evidences)
+        for number, study in enumerate(studies)
     ]
-    return Chapter(evidences[0].study, stem, tuple(sections), written)
+    return Chapter(studies[0].name, stem, tuple(sections), written)
 
 
-def _mark(evidence: Evidence, evidences: Sequence[Evidence]) -> str:
+def _mark(study: StudyResults, studies: Sequence[StudyResults]) -> str:
     """What names a section in its chapter: the name of its setting, or its key where another has that name too."""
-    alike = [each for each in evidences if (each.scale, each.setting_name) == (evidence.scale, evidence.setting_name)]
-    return filename(evidence.setting_name) if evidence.setting_name and len(alike) == 1 else evidence.key
+    alike = [each for each in studies if (each.scale, each.setting_name) == (study.scale, study.setting_name)]
+    return filename(study.setting_name) if study.setting_name and len(alike) == 1 else study.key
 
 
 def decided(chapters: Iterable[Chapter]) -> list[tuple[Chapter, Section, Finding]]:
     """The claims that the paper's metric decides, then those that the likelihood alone decides."""
-    found = [(each, section, finding) for each in chapters for section in each.sections for finding in section.findings]
-    likely = [each for each in found if each[2].open and each[2].likely_outcome in ("reproduced", "contradicted")]
-    return [each for each in found if not each[2].open] + likely
+    every = [(part, section, finding) for part in chapters for section in part.sections for finding in section.findings]
+    likely = [line for line in every if line[2].open and line[2].likely and not line[2].likely.open]
+    return [line for line in every if not line[2].open] + likely
 
 
 def undecided(chapters: Iterable[Chapter]) -> str:
     """The most frequent reasons of claims that are measured and undecided; empty if there are none."""
-    return findings.reasons([finding for each in chapters for section in each.sections for finding in section.findings])
-
-
-def summary(chapters: Iterable[Chapter]) -> str:
-    """The number of claims with each verdict by each endpoint, in one or two sentences; empty without claims."""
-    found = [finding for each in chapters for section in each.sections for finding in section.findings]
-    lines = []
-    for outcomes, by in (
-        ([each.outcome for each in found], "Of"),
-        (
-            [each.likely_outcome for each in found if each.likely],
-            "By the second test, the probability that the models give to the right answers: of",
-        ),
-    ):
-        counts = {"reproduced": 0, "contradicted": 0, "undecided": 0} | Counter(outcomes)
-        parts = [f"{number or 'none'} {'are' if number > 1 else 'is'} {name}" for name, number in counts.items()]
-        lines += [f"{by} {count(len(outcomes), 'claim')}, {', '.join(parts)}."] if outcomes else []
-    return " ".join(lines)
+    return findings.reasons([finding for part in chapters for section in part.sections for finding in section.findings])
 
 
 def render(template: str, /, **context: Any) -> str:
-    """A template filled in. It calls the modules for its text: `{{ tables.pretraining(section.evidence) }}`.
+    """A template filled in. It calls the modules for its text: `{{ tables.pretraining(section.study) }}`.
 
     In HTML all text is escaped; in Markdown each text goes through the filters `md` (a line of its own) or `words`.
     """
@@ -156,7 +133,7 @@ def render(template: str, /, **context: Any) -> str:
 def notes(part: str, *about: Any) -> list[str]:
     """How to read a part of a page and what limits it: the paragraphs of its macro in `notes.j2`, raw text."""
     macros = _environment(html=False).get_template("notes.j2").module
-    return [" ".join(lines) for each in getattr(macros, part)(*about).split("\n\n") if (lines := each.split())]
+    return [" ".join(words) for text in getattr(macros, part)(*about).split("\n\n") if (words := text.split())]
 
 
 @cache
@@ -174,10 +151,10 @@ def _environment(*, html: bool) -> Any:
         autoescape=html,
         finalize=lambda value: plain(value) if html and type(value) is str else value,
     )
-    known = {"facts": facts, "findings": findings, "noise": noise, "tables": tables, "disagreements": disagreements}
-    known |= {"validity": validity, "agreement": agreement}
-    templates.globals |= {**known, "notes": notes, "SCRIPT": markupsafe.Markup(script), "SCRIPT_HASH": digest}
-    templates.globals |= {each.__name__: each for each in (count, clusters, failures, floors_by_kind, narrow)}
+    modules = (agreement, disagreements, facts, findings, latex, noise, tables, validity)
+    templates.globals |= {module.__name__.rpartition(".")[2]: module for module in modules}
+    templates.globals |= {each.__name__: each for each in (clusters, count, failures, floors_by_kind, narrow, notes)}
+    templates.globals |= {"SCRIPT": markupsafe.Markup(script), "SCRIPT_HASH": digest}
     # with fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread
     templates.globals |= {"FEW": 6, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
     templates.filters |= {"md": escape.paragraph, "words": escape.markdown, "inline": _inline, "nats": "{:.3f}".format}
@@ -204,41 +181,43 @@ def narrow(columns: Sequence[tables.Column]) -> bool:
     return len(columns) <= 4 and sum(words) <= 28  # letters of at most 9 pixels beside the names of variants
 
 
-def clusters(evidence: Evidence) -> list[str]:
+def clusters(study: StudyResults) -> list[str]:
     """The measurements whose examples are resampled in groups, with the numbers of examples and of groups."""
-    found: list[str] = []
-    for name in evidence.measurements:
-        effects = [evidence.difference(variant, name) for variant in evidence.variants]
-        groups = max((each.examples for each in effects if each and each.examples > 1), default=0)
-        examples = max(cell.eval_examples for cell in evidence.column(name))
+    lines: list[str] = []
+    for name in study.measurements:
+        effects = [study.difference(variant, name) for variant in study.variants]
+        groups = max((effect.examples for effect in effects if effect and effect.examples > 1), default=0)
+        examples = max(cell.eval_examples for cell in study.column(name))
         if 0 < groups < examples:
-            words = ("", "") if found else (" examples", " clusters")  # the first one says what the numbers are
-            found.append(f"{name}: {examples:,}{words[0]} in {groups:,}{words[1]}")
-    return found
+            words = ("", "") if lines else (" examples", " clusters")  # the first one says what the numbers are
+            lines.append(f"{name}: {examples:,}{words[0]} in {groups:,}{words[1]}")
+    return lines
 
 
-def floors_by_kind(evidence: Evidence) -> dict[str, list[str]]:
+def floors_by_kind(study: StudyResults) -> dict[str, list[str]]:
     """Each floor with its meaning, and the points that it reaches on each measurement."""
-    points = {name: evidence.floors(name) for name in evidence.measurements}
+    floors = {name: study.floors(name) for name in study.measurements}
 
     def shown(name: str, kind: str) -> str:
-        read, fitted = evidence.lexical_examples(name)
-        few = f" ({fitted:,} of {read:,} examples)" if kind == LEXICAL and fitted < read else ""
-        return f"{evidence.head(name)} {points[name][kind]:.{tables.digits(evidence, name)}f}{few}"
+        cells = [cell for cell in study.column(name) if cell.lexical_examples and kind == LEXICAL]
+        read = max((cell.train_examples for cell in cells), default=0)
+        fitted = min((cell.lexical_examples for cell in cells), default=0)
+        few = f" ({fitted:,} of {read:,} examples)" if fitted < read else ""
+        return f"{study.head(name)} {floors[name][kind]:.{study.digits(name)}f}{few}"
 
     return {
-        kind.capitalize() + meaning: [shown(name, kind) for name, floors in points.items() if kind in floors]
+        kind.capitalize() + meaning: [shown(name, kind) for name, points in floors.items() if kind in points]
         for kind, (key, meaning) in FLOORS.items()
-        if key == "majority" or any(kind in floors for floors in points.values())
+        if key == "majority" or any(kind in points for points in floors.values())
     }
 
 
-def failures(evidence: Evidence) -> dict[str, list[str]]:
+def failures(study: StudyResults) -> dict[str, list[str]]:
     """What ended without a value, by the reason; one mention for each variant, measurement and seed."""
-    found: dict[str, dict[str, None]] = {}
-    for cell in evidence.unfinished:
+    reasons: dict[str, dict[str, None]] = {}
+    for cell in study.unfinished:
         if cell.status != "pending":
             reason = f"{cell.status} ({cell.reason})" if cell.reason else cell.status
-            reason = cell.reason if cell.fate != cell.status else reason
-            found.setdefault(reason, {})[f"{cell.measurement} of {cell.variant}, seed {cell.pretrain_seed}"] = None
-    return {reason: list(cells) for reason, cells in found.items()}
+            reason = cell.reason if cell.status_text != cell.status else reason
+            reasons.setdefault(reason, {})[f"{cell.measurement} of {cell.variant}, seed {cell.pretrain_seed}"] = None
+    return {reason: list(cells) for reason, cells in reasons.items()}

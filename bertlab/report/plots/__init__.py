@@ -1,14 +1,14 @@
 """The figures of a report, one per file: vector graphics, 7.2 inches wide."""
 
-from bertlab.report.evidence import Evidence
 from bertlab.report.plots import curves, variants
 from bertlab.report.plots.figure import Picture as Picture
 from bertlab.report.plots.figure import applied
+from bertlab.report.study_results import StudyResults
 
 
-def pictures(evidence: Evidence) -> list[Picture]:
+def pictures(study: StudyResults) -> list[Picture]:
     """The figures of a section, in the order of the page."""
     with applied():
         every = (variants.effects, variants.points, curves.convergence, curves.losses, curves.finetuning)
-        drawn = [draw(evidence) for draw in every]
+        drawn = [draw(study) for draw in every]
     return [each for each in drawn if each is not None]

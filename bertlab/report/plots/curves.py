@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertlab.report.cells import Pretraining
-from bertlab.report.evidence import Evidence
 from bertlab.report.plots.figure import COLOURS, INK, LEVEL, ROUND, WIDTH, Key, Picture, axis_name, blank, label, legend
+from bertlab.report.study_results import StudyResults
 from bertlab.wording import count
 
 if TYPE_CHECKING:
@@ -30,19 +30,19 @@ MARKED = 8
 _COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
 
 
-def losses(evidence: Evidence) -> Picture | None:
+def losses(study: StudyResults) -> Picture | None:
     """A panel for each held-out loss, the unigram entropy dashed in those over the vocabulary; None without curves,
     and where all variants share one pre-training."""
-    runs = [run for variant in evidence.trained for run in evidence.of(variant) if run.curve]
+    runs = [run for variant in study.trained for run in study.of(variant) if run.curve]
     panels: dict[tuple[tuple[Any, ...], ...], str] = {}
     levels: dict[str, list[float]] = {}
-    for name, title in evidence.heldout_metrics.items():
+    for name, title in study.heldout_metrics.items():
         points = tuple(
             (run.variant, run.seed, point.losses[name], point.step, point.tokens, _flops(run, point.step))
             for run in runs
             for point in run.curve
             # leaves out a loss on inputs unlike those of training where the variant has a better one
-            if name in point.losses and not (name in run.unseen and run.judged_by in point.losses)
+            if name in point.losses and not (name in run.defined.unseen and run.judged_by in point.losses)
         )
         if points:
             panel = panels.setdefault(points, f"Held-out text, {title}")  # equal losses share a panel
@@ -51,22 +51,22 @@ def losses(evidence: Evidence) -> Picture | None:
     if not panels:
         return None
     variants = list(dict.fromkeys(run.variant for run in runs))
-    if len(variants) == 1 and evidence.trained[variants[0]]:
+    if len(variants) == 1 and study.trained[variants[0]]:
         return None
     dashed = ", the unigram entropy dashed" if any(levels.values()) else ""
     alt = f"Held-out loss of {count(len(variants), 'variant')} during pre-training{dashed}."
     lines = ((name, "loss (nats)", *point) for points, name in panels.items() for point in points)
-    return Picture(evidence, "curves", "Learning curves", alt, _draw(evidence, variants, lines, levels))
+    return Picture(study, "curves", "Learning curves", alt, _draw(study, variants, lines, levels))
 
 
-def finetuning(evidence: Evidence) -> Picture | None:
+def finetuning(study: StudyResults) -> Picture | None:
     """A panel for each measurement: the training loss of its fine-tunings, averaged over parts of the steps."""
-    runs = {name: {cell.run_id for cell in evidence.column(name)} for name in evidence.measurements}
+    runs = {name: {cell.run_id for cell in study.column(name)} for name in study.measurements}
     shared = {name: [other for other in runs if runs[other] == runs[name]] for name in runs}  # on several splits
     lines = []
-    for cell in evidence.cells:
+    for cell in study.cells:
         names = shared[cell.measurement]
-        if cell.milestone < 100 or cell.variant in evidence.duplicates or cell.measurement != names[0]:
+        if cell.milestone < 100 or cell.variant in study.duplicates or cell.measurement != names[0]:
             continue
         # parts of equal length: what is left over at the end is not drawn
         size = max(1, len(cell.curve) // POINTS)
@@ -76,34 +76,34 @@ def finetuning(evidence: Evidence) -> Picture | None:
             lines.append((name, "training loss", cell.variant, seed, loss, cell.curve[end - 1][0], None, None))
     if not lines:
         return None
-    variants = _drawn(evidence, lines)
+    variants = _drawn(study, lines)
     alt = f"Training loss of {count(len(variants), 'variant')} during fine-tuning."
-    return Picture(evidence, "finetuning", "Fine-tuning curves", alt, _draw(evidence, variants, lines, {}))
+    return Picture(study, "finetuning", "Fine-tuning curves", alt, _draw(study, variants, lines, {}))
 
 
-def convergence(evidence: Evidence) -> Picture | None:
+def convergence(study: StudyResults) -> Picture | None:
     """A panel for each measurement of which a variant has two milestones or more to draw; None where there is none."""
-    variants = [each for each in evidence.variants if each not in evidence.duplicates and not evidence.untrained(each)]
-    runs = {(run.variant, run.seed): run for each in variants for run in evidence.of(each)}
-    cells = [cell for cell in evidence.cells if cell.value is not None and (cell.variant, cell.pretrain_seed) in runs]
+    variants = [each for each in study.variants if each not in study.duplicates and not study.untrained(each)]
+    runs = {(run.variant, run.seed): run for each in variants for run in study.of(each)}
+    cells = [cell for cell in study.cells if cell.value is not None and (cell.variant, cell.pretrain_seed) in runs]
     places = {(cell.measurement, cell.variant, cell.milestone, cell.pretrain_seed) for cell in cells}
     at = Counter(place[:3] for place in places)
     seeds = Counter(place[:2] for place in {(name, variant, seed) for name, variant, _, seed in places})
     points = Counter(place[:2] for place, number in at.items() if number >= _fewest(seeds[place[:2]]))
     curved = {name for (name, _), number in points.items() if number > 1}
-    names = [name for name in evidence.measurements if name in curved]
+    names = [name for name in study.measurements if name in curved]
     if not names:
         return None
     lines = []
     for cell in cells:
         if cell.measurement in names:
-            name, unit = label(evidence.head(cell.measurement), WIDTH / 2), axis_name(evidence, cell.measurement)
+            name, unit = label(study.head(cell.measurement), WIDTH / 2), axis_name(study, cell.measurement)
             run = runs[cell.variant, cell.pretrain_seed]
             step = run.steps * cell.milestone / 100
             lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, _flops(run, step)))
-    variants = _drawn(evidence, lines)
+    variants = _drawn(study, lines)
     alt = f"{count(len(names), 'measurement')} of {count(len(variants), 'variant')} during pre-training."
-    return Picture(evidence, "convergence", "Convergence", alt, _draw(evidence, variants, lines, {}))
+    return Picture(study, "convergence", "Convergence", alt, _draw(study, variants, lines, {}))
 
 
 def _fewest(seeds: int) -> float:
@@ -116,14 +116,14 @@ def _flops(run: Pretraining, step: float) -> float | None:
     return None if run.flops is None or not run.steps else run.flops * step / run.steps
 
 
-def _drawn(evidence: Evidence, lines: Iterable[tuple[Any, ...]]) -> list[str]:
+def _drawn(study: StudyResults, lines: Iterable[tuple[Any, ...]]) -> list[str]:
     """The variants that `lines` (`_COLUMNS`) have values of, in the order of the study."""
     found = {line[_COLUMNS.index("variant")] for line in lines}
-    return [each for each in evidence.variants if each in found]
+    return [each for each in study.variants if each in found]
 
 
 def _draw(
-    evidence: Evidence, variants: list[str], lines: Iterable[tuple[Any, ...]], levels: Mapping[str, Sequence[float]]
+    study: StudyResults, variants: list[str], lines: Iterable[tuple[Any, ...]], levels: Mapping[str, Sequence[float]]
 ) -> Figure:
     """Draws `lines` (`_COLUMNS`) over each axis that has values, and dashed `levels`, by panel."""
     import pandas
@@ -133,11 +133,11 @@ def _draw(
     few = points.groupby(["panel", "variant"])["step"].nunique().max() <= MARKED
     styles: dict[str, dict[str, Any]] = {}  # the baseline in ink and bold, the others in colours and dashes that differ
     for variant in variants:
-        place = len(styles.keys() - {evidence.baseline})
+        place = len(styles.keys() - {study.baseline})
         colour, dashes = COLOURS[place % len(COLOURS)], _DASHES[(place + place // len(COLOURS)) % len(_DASHES)]
         styles[variant] = {"color": colour, "linestyle": dashes, "linewidth": 1.5}
         styles[variant] |= {"marker": "o", "markersize": 2.5} if few else {}
-        if variant == evidence.baseline:
+        if variant == study.baseline:
             # below the others, which are thinner: equal lines are seen
             styles[variant] |= {"color": INK, "linestyle": "solid", "linewidth": 3, "zorder": 1.9}
     level = {"color": INK, "linewidth": 1, "linestyle": LEVEL}

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertlab.names import plain
-from bertlab.report.evidence import Evidence
 from bertlab.report.plots.drawing import compact
+from bertlab.report.study_results import StudyResults
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -65,7 +65,7 @@ def applied() -> Iterator[None]:
 class Picture:
     """A figure of a section."""
 
-    evidence: Evidence = field(repr=False)
+    study: StudyResults = field(repr=False)
     kind: str
     """Part of its file's name: `effects`, `points`, `convergence`, `curves` or `finetuning`."""
     title: str
@@ -76,7 +76,7 @@ class Picture:
     @cached_property
     def svg(self) -> bytes:
         """The figure in a file, the same bytes each time."""
-        return svg(self.figure, f"{self.evidence.study} {self.evidence.key} {self.kind}")
+        return svg(self.figure, f"{self.study.name} {self.study.key} {self.kind}")
 
 
 def svg(figure: Figure, name: str) -> bytes:
@@ -103,11 +103,11 @@ def label(name: str, inches: float = 2.0, lines: int = 1) -> str:
     return (" " + text if text.startswith("_") else text).replace("$", r"\$")
 
 
-def axis_name(evidence: Evidence, measurement: str) -> str:
+def axis_name(study: StudyResults, measurement: str) -> str:
     """The unit of a measurement: its metric in points, or a metric of the pre-training in its own unit."""
-    cell = evidence.column(measurement)[0]
+    cell = study.column(measurement)[0]
     name = f"{cell.metric_name} (points)" if cell.in_points else cell.metric_name
-    return f"{name}, less is better" if evidence.less_is_more(measurement) else name
+    return f"{name}, less is better" if study.less_is_more(measurement) else name
 
 
 def blank(height: float) -> Figure:
@@ -118,7 +118,7 @@ def blank(height: float) -> Figure:
     return Figure(figsize=(WIDTH, height), layout=ConstrainedLayoutEngine(w_pad=0.09, h_pad=0.05), facecolor="white")
 
 
-def by_variant(evidence: Evidence, names: Mapping[str, str], variants: Sequence[str]) -> tuple[Figure, list[Axes]]:
+def by_variant(study: StudyResults, names: Mapping[str, str], variants: Sequence[str]) -> tuple[Figure, list[Axes]]:
     """A figure with a panel for each measurement; in each panel, the variants are at y = 0, 1, ... from the top.
 
     `names` are the measurements, each with what its title adds.
@@ -131,8 +131,8 @@ def by_variant(evidence: Evidence, names: Mapping[str, str], variants: Sequence[
     figure = blank(down * (0.95 + 0.33 * len(variants)) + 0.2)
     panels = figure.subplots(down, across, sharey=True, squeeze=False).ravel()
     for (name, more), axes in zip(names.items(), panels, strict=False):
-        axes.set_title(label(evidence.head(name) + more, room, lines=2))
-        axes.set_xlabel(label(axis_name(evidence, name), room, lines=2))
+        axes.set_title(label(study.head(name) + more, room, lines=2))
+        axes.set_xlabel(label(axis_name(study, name), room, lines=2))
         axes.xaxis.set_major_locator(MaxNLocator(min(6, max(2, int(room / 0.5))), steps=ROUND))
     for axes in panels[len(names) :]:
         axes.set_visible(False)
@@ -141,10 +141,10 @@ def by_variant(evidence: Evidence, names: Mapping[str, str], variants: Sequence[
     return figure, list(panels[: len(names)])
 
 
-def limit(axes: Axes, evidence: Evidence, measurement: str, values: Collection[float]) -> None:
+def limit(axes: Axes, study: StudyResults, measurement: str, values: Collection[float]) -> None:
     """Sets the limits of an axis: those of the values, at least `SPAN` points apart, with a margin."""
     low, high = min(values), max(values)
-    least = SPAN if evidence.column(measurement)[0].in_points else 0.0
+    least = SPAN if study.column(measurement)[0].in_points else 0.0
     half = max((high - low) / 2, least / 2, 1e-3 * max(abs(low), abs(high)), 1e-9) * 1.16
     axes.set_xlim((low + high) / 2 - half, (low + high) / 2 + half)
 

@@ -7,16 +7,14 @@ of the example and of their interaction. Seeds and examples are both samples, an
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from statistics import fmean, median, stdev
 
 import numpy as np
 
-from bertlab.arrays import Float
-from bertlab.report.statistics.variance import BehrensFisher, Typical, VarianceComponents, measured
+from bertlab.report.statistics.variance import BehrensFisher, Interval, Typical, VarianceComponents, measured
 from bertlab.tasks.metrics import Metric
 
 LEVEL = 0.95
@@ -29,8 +27,6 @@ Points = Mapping[int, Sequence[float]]
 """Points of one variant on one measurement by pre-training seed, one for each fine-tuning seed; no seed is empty."""
 Runs = Mapping[int, Sequence[Metric]]
 """One metric for each fine-tuning seed, by pre-training seed; all on the same examples."""
-Seed = Sequence[Sequence[Metric]]
-"""The fine-tuning seeds of two variants, or of the four of a contrast, at one pre-training seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,23 +45,6 @@ class Summary:
     seeds: int
     finetune_seeds: tuple[int, int]
     """Fewest and most fine-tuning seeds within a seed."""
-
-
-@dataclass(frozen=True)
-class Interval:
-    """A confidence interval, in points."""
-
-    low: float
-    high: float
-
-    @property
-    def half(self) -> float:
-        """Half of its width."""
-        return (self.high - self.low) / 2
-
-    def covers(self, value: float) -> bool:
-        """Whether `value` lies in it."""
-        return self.low <= value <= self.high
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -87,16 +66,14 @@ class Effect:
 
         `alike` are those of the same two variants.
         """
-        spreads = [each.spread for each in alike if each and each.spread]
-        return (
-            self if self.spread is None else dataclasses.replace(self, spread=self.spread.moderated(typical, spreads))
-        )
+        spreads = [effect.spread for effect in alike if effect and effect.spread]
+        return replace(self, spread=self.spread.moderated(typical, spreads)) if self.spread else self
 
     @property
     def seeds_alone(self) -> Effect:
         """The effect by a paired t over its seeds: nothing borrowed, and only these examples."""
         values = np.array([*self.by_seed.values()])
-        return dataclasses.replace(self, spread=measured(values[:, None]) if len(values) else None)
+        return replace(self, spread=measured(values[:, None]) if len(values) else None)
 
     @cached_property
     def confidence(self) -> BehrensFisher | None:
@@ -106,9 +83,7 @@ class Effect:
     @cached_property
     def interval(self) -> Interval | None:
         """The interval at `LEVEL`."""
-        if (known := self.confidence) is None:
-            return None
-        return Interval(known.quantile(0.5 - LEVEL / 2), known.quantile(0.5 + LEVEL / 2))
+        return None if self.confidence is None else self.confidence.interval(1 - LEVEL)
 
     @property
     def p(self) -> float | None:
@@ -118,13 +93,20 @@ class Effect:
     def between(self, low: float, high: float) -> float | None:
         """The p-value of an effect that does not lie between: the larger of two one-sided tests, or that of one bound
         where the other is infinite."""
-        known = self.confidence
-        return None if known is None else max(known.below(low), 1 - known.below(high))
+        confidence = self.confidence
+        return None if confidence is None else max(confidence.below(low), 1 - confidence.below(high))
 
     def beyond(self, low: float, high: float) -> float | None:
         """The two-sided p-value of an effect that lies between."""
-        known = self.confidence
-        return None if known is None else min(1.0, 2 * min(known.below(high), 1 - known.below(low)))
+        confidence = self.confidence
+        return None if confidence is None else min(1.0, 2 * min(confidence.below(high), 1 - confidence.below(low)))
+
+    def p_of(self, margin: tuple[float, float] | None) -> float | None:
+        """The p-value of no effect; with a margin, the smaller of lying within it and of lying beyond it."""
+        if margin is None:
+            return self.p
+        inside, outside = self.between(*margin), self.beyond(*margin)
+        return None if inside is None or outside is None else min(inside, outside)
 
 
 def effect(variant: Runs, other: Runs, *than: Runs) -> Effect | None:
@@ -136,34 +118,24 @@ def effect(variant: Runs, other: Runs, *than: Runs) -> Effect | None:
     `ValueError` for runs with different numbers of examples.
     """
     sides = (variant, other, *than)
-    shared = [seed for seed in sorted(variant) if all(seed in side for side in sides)]
-    if not shared:
+    seeds = [seed for seed in sorted(variant) if all(seed in side for side in sides)]
+    if not seeds:
         return None
-    seeds: list[Seed] = [[side[seed] for side in sides] for seed in shared]
-    sizes = {each.examples for seed in seeds for side in seed for each in side}
+    sizes = {run.examples for side in sides for seed in seeds for run in side[seed]}
     if len(sizes) > 1:
         raise ValueError(f"runs on {' and '.join(map(str, sorted(sizes)))} examples cannot be paired")
-    differences = _contributions(seeds)
-    by_seed = dict(zip(shared, differences.mean(1).tolist(), strict=True))
-    mean, examples = float(differences.mean()), sizes.pop()
-    return Effect(mean=mean, n=len(seeds), examples=examples, by_seed=by_seed, spread=measured(differences))
-
-
-def _contributions(seeds: Sequence[Seed]) -> Float:
-    """The contribution of each example to the difference at each seed, (S, E)."""
-    sides = [[np.mean([run.contributions() for run in side], axis=0) for side in seed] for seed in seeds]
-    return np.stack([*map(_apart, sides)])
-
-
-def _apart(sides: Sequence[Float]) -> Float:
-    """The first minus the second; of four, minus the difference of the others."""
-    one, other, *than = sides
-    return one - other - (than[0] - than[1]) if than else one - other
-
-
-def seed_means(points: Points) -> dict[int, float]:
-    """The mean over the fine-tuning seeds of each pre-training seed, by seed in ascending order."""
-    return {seed: fmean(points[seed]) for seed in sorted(points)}
+    # the contribution of each example at each seed, (S, E), by side
+    one, two, *rest = (
+        np.stack([np.mean([run.contributions() for run in side[seed]], axis=0) for seed in seeds]) for side in sides
+    )
+    differences = one - two - (rest[0] - rest[1]) if rest else one - two
+    return Effect(
+        mean=float(differences.mean()),
+        n=len(seeds),
+        examples=sizes.pop(),
+        by_seed=dict(zip(seeds, differences.mean(1).tolist(), strict=True)),
+        spread=measured(differences),
+    )
 
 
 def summarise(points: Points, *, of_seeds: bool = False) -> Summary | None:
@@ -173,11 +145,11 @@ def summarise(points: Points, *, of_seeds: bool = False) -> Summary | None:
     """
     if not points:
         return None
-    means, runs = list(seed_means(points).values()), list(points.values())
+    means, runs = [fmean(points[seed]) for seed in sorted(points)], list(points.values())
     spread = means if len(means) > 1 or of_seeds else runs[0]
     return Summary(
         mean=fmean(means),
-        median=median(point for each in runs for point in each),
+        median=median(value for values in runs for value in values),
         sd=stdev(spread) if len(spread) > 1 else None,
         low=min(spread),
         high=max(spread),

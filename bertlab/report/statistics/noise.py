@@ -10,9 +10,10 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
+from typing import NamedTuple
 
 import numpy as np
 
@@ -62,12 +63,8 @@ class Components:
     @property
     def one_run(self) -> tuple[float, float, float]:
         """The variance of one run's value by pre-training seed, by fine-tuning seed and by examples."""
-        positive = self.positive
-        return (
-            positive.seed,
-            positive.finetune,
-            positive.variance(1, 1, self.examples) - positive.seed - positive.finetune,
-        )
+        known = self.positive
+        return known.seed, known.finetune, known.variance(1, 1, self.examples) - known.seed - known.finetune
 
 
 def components(variants: Iterable[Contributions]) -> Components | None:
@@ -75,29 +72,29 @@ def components(variants: Iterable[Contributions]) -> Components | None:
 
     Raises `ValueError` for runs with different numbers of examples.
     """
-    every = [[np.stack(list(runs.values())) for runs in each.values() if runs] for each in variants]
-    every = [seeds for seeds in every if seeds]
-    if not any(len(seeds) > 1 for seeds in every):
+    stacked = [[np.stack([*runs.values()]) for runs in variant.values() if runs] for variant in variants]
+    stacked = [seeds for seeds in stacked if seeds]
+    if not any(len(seeds) > 1 for seeds in stacked):
         return None
-    sizes = {runs.shape[1] for seeds in every for runs in seeds}
+    sizes = {runs.shape[1] for seeds in stacked for runs in seeds}
     if len(sizes) > 1:
         raise ValueError(f"runs on {' and '.join(map(str, sorted(sizes)))} examples cannot be compared")
     examples = sizes.pop()
-    values = [[runs.mean(1, keepdims=True) for runs in seeds] for seeds in every]
-    rest = [[runs - mean for runs, mean in zip(*both, strict=True)] for both in zip(every, values, strict=True)]
+    values = [[runs.mean(1, keepdims=True) for runs in seeds] for seeds in stacked]
+    rest = [[runs - mean for runs, mean in zip(*both, strict=True)] for both in zip(stacked, values, strict=True)]
     of_values, of_rest = _mean_squares(values), _mean_squares(rest)
     # the deviations of a run's examples from their mean have one degree of freedom less than there are examples
     freedom = max(1, examples - 1)
     between, within = of_rest[0] / freedom, of_rest[1] / freedom
-    inverse_seeds, inverse_restarts = fmean(1 / len(seeds) for seeds in every), of_values[2]
+    inverse_seeds, inverse_restarts = fmean(1 / len(seeds) for seeds in stacked), of_values[2]
     seed_example = between - inverse_restarts * within
     of_means = [np.mean([runs.mean(0) for runs in seeds], axis=0) for seeds in rest]
-    own = fmean(float((each**2).sum()) / freedom for each in of_means)
-    inverse_runs = fmean(fmean(1 / len(runs) for runs in seeds) / len(seeds) for seeds in every)
+    of_examples = fmean(float((mean**2).sum()) / freedom for mean in of_means)
+    inverse_runs = fmean(fmean(1 / len(runs) for runs in seeds) / len(seeds) for seeds in stacked)
     return Components(
         seed=of_values[0] - inverse_restarts * of_values[1] - seed_example / examples,
         finetune=of_values[1] - within / examples,
-        example=own - inverse_seeds * seed_example - inverse_runs * within,
+        example=of_examples - inverse_seeds * seed_example - inverse_runs * within,
         seed_example=seed_example,
         finetune_example=within,
         seeds=1 / inverse_seeds,
@@ -177,16 +174,16 @@ def noise(variants: Sequence[Contributions]) -> Noise | None:
     run = components(variants)
     if run is None:
         return None
-    largest = max(float(np.abs(runs).max()) for each in variants for seed in each.values() for runs in seed.values())
+    runs = [values for variant in variants for by_restart in variant.values() for values in by_restart.values()]
+    largest = max(float(np.abs(values).max()) for values in runs)
     if run.positive.variance(1, 1, run.examples) <= (1e-12 * largest) ** 2:  # rounding errors of equal values
         run = replace(run, seed=0.0, finetune=0.0, example=0.0, seed_example=0.0, finetune_example=0.0)
-    pairs = [each for pair in itertools.combinations(variants, 2) if (each := minus(*pair))]
-    difference = components(pairs)
-    signal = None
+    pairs = [apart for pair in itertools.combinations(variants, 2) if (apart := minus(*pair))]
+    difference, signal = components(pairs), None
     if difference is not None:
-        means = [fmean(fmean(float(each.mean()) for each in runs.values()) for runs in pair.values()) for pair in pairs]
+        means = [fmean(fmean(float(run.mean()) for run in runs.values()) for runs in pair.values()) for pair in pairs]
         design = difference.seeds, difference.finetune_seeds, difference.examples
-        square = (fmean(each**2 for each in means) - difference.variance(*design)) / 2
+        square = (fmean(mean**2 for mean in means) - difference.variance(*design)) / 2
         signal = math.sqrt(max(0.0, square))
     return Noise(run=run, difference=difference, signal=signal)
 
@@ -195,8 +192,7 @@ MOST_EXAMPLES = 4
 """A design has at most this many times the examples at hand: few tasks have more."""
 
 
-@dataclass(frozen=True)
-class Design:
+class Design(NamedTuple):
     """What a variant is measured with."""
 
     seeds: int
@@ -221,45 +217,40 @@ class Costs:
         return design.seeds * (self.pretraining + design.finetune_seeds * measurement)
 
 
-def most_per_second(found: Components, now: Design, costs: Costs) -> Design | None:
+def most_per_second(components: Components, now: Design, costs: Costs) -> Design | None:
     """The step that reduces the variance of a difference most per second; None if nothing reduces it.
 
     One of: a pre-training seed more; a fine-tuning seed more within each, where its share is known; twice the examples.
     """
-    steps = [replace(now, seeds=now.seeds + 1)]
-    if found.finetune_seeds > 1:
-        steps.append(replace(now, finetune_seeds=now.finetune_seeds + 1))
-    if found.examples > 1 and costs.example:
-        steps.append(replace(now, examples=2 * now.examples))
-    variance = _variance_of(found)
-    gains = {step: variance(now) - variance(step) for step in steps}
-    spent = costs.seconds(now)
-    useful = [step for step in steps if gains[step] > 0]
-    return max(useful, key=lambda step: gains[step] / max(1e-9, costs.seconds(step) - spent), default=None)
+    variance = components.positive.variance
+    steps = [now._replace(seeds=now.seeds + 1)]
+    if components.finetune_seeds > 1:
+        steps.append(now._replace(finetune_seeds=now.finetune_seeds + 1))
+    if components.examples > 1 and costs.example:
+        steps.append(now._replace(examples=2 * now.examples))
+
+    def rate(step: Design) -> float:
+        return (variance(*now) - variance(*step)) / max(1e-9, costs.seconds(step) - costs.seconds(now))
+
+    return max((step for step in steps if variance(*now) > variance(*step)), key=rate, default=None)
 
 
-def cheapest(found: Components, now: Design, costs: Costs) -> Design | None:
+def cheapest(components: Components, now: Design, costs: Costs) -> Design | None:
     """The design of the least cost that has all of `now` and at most half of its variance; None without any variance.
 
     Twice the seeds on twice the examples always halve it. For each number of seeds of both kinds, the number of
     examples that suffices follows from the components.
     """
-    variance = _variance_of(found)
-    aim = variance(now) / 2
+    known, designs = components.positive, []
+    aim = known.variance(*now) / 2
     if aim <= 0:
         return None
-    known, designs = found.positive, []
-    restarts = range(now.finetune_seeds, now.finetune_seeds + 9) if found.finetune_seeds > 1 else [now.finetune_seeds]
-    for seeds, each in itertools.product(range(now.seeds, 4 * now.seeds + 1), restarts):
+    most = now.examples * (MOST_EXAMPLES if known.examples > 1 and costs.example else 1)
+    restarts = range(now.finetune_seeds, now.finetune_seeds + (9 if known.finetune_seeds > 1 else 1))
+    for seeds, runs in itertools.product(range(now.seeds, 4 * now.seeds + 1), restarts):
         # the share above the aim allows for rounding errors
-        left = (1 + 1e-9) * aim - (known.seed + known.finetune / each) / seeds
-        by_examples = known.example + (known.seed_example + known.finetune_example / each) / seeds
-        most = now.examples * (MOST_EXAMPLES if found.examples > 1 and costs.example else 1)
+        left = (1 + 1e-9) * aim - (known.seed + known.finetune / runs) / seeds
+        by_examples = known.example + (known.seed_example + known.finetune_example / runs) / seeds
         if left > 0 and (needed := max(now.examples, math.ceil(by_examples / left))) <= most:
-            designs.append(Design(seeds, each, needed))
+            designs.append(Design(seeds, runs, needed))
     return min(designs, key=costs.seconds, default=None)
-
-
-def _variance_of(found: Components) -> Callable[[Design], float]:
-    known = found.positive
-    return lambda design: known.variance(design.seeds, design.finetune_seeds, design.examples)

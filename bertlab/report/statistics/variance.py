@@ -197,6 +197,23 @@ class Component:
 
 
 @dataclass(frozen=True)
+class Interval:
+    """A confidence interval, in points."""
+
+    low: float
+    high: float
+
+    @property
+    def half(self) -> float:
+        """Half of its width."""
+        return (self.high - self.low) / 2
+
+    def covers(self, value: float) -> bool:
+        """Whether `value` lies in it."""
+        return self.low <= value <= self.high
+
+
+@dataclass(frozen=True)
 class BehrensFisher:
     """The distribution of Behrens and Fisher: the mean plus a Student's t for each of two parts of its variance.
 
@@ -234,6 +251,10 @@ class BehrensFisher:
                 break
             one, two = two, two + (aim - found) * (two - one) / (found - before)
         return two
+
+    def interval(self, error: float) -> Interval:
+        """The interval that leaves out half of this probability on each side."""
+        return Interval(self.quantile(error / 2), self.quantile(1 - error / 2))
 
     @cached_property
     def _mixture(self) -> tuple[Float, Float]:

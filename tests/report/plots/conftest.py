@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 from bertlab.report.plots import pictures
 from bertlab.report.plots.figure import applied
+from bertlab.report.study_results import StudyResults
 from bertlab.store.runs import Store
 
 LONG = "a variant with a very long name indeed, longer than any panel"
@@ -26,9 +26,9 @@ def styled() -> Iterator[None]:
 def figures(builder: Any) -> Callable[..., dict[str, Any]]:
     """The figures of what a builder has written, by kind."""
 
-    def drawn(evidence: Evidence | None = None, **record: Any) -> dict[str, Any]:
-        evidence = evidence or gather(Store(builder.root), [builder.record(**record)])[0]
-        return {each.kind: each.figure for each in pictures(evidence)}
+    def drawn(study: StudyResults | None = None, **record: Any) -> dict[str, Any]:
+        study = study or gather(Store(builder.root), [builder.record(**record)])[0]
+        return {each.kind: each.figure for each in pictures(study)}
 
     return drawn
 

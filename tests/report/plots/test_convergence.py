@@ -16,13 +16,13 @@ def test_milestones_are_drawn_over_the_steps(builder: Any, figures: Figures) -> 
         run_id = builder.pretrain(variant)
         for milestone, value in zip((50, 100), values, strict=True):
             builder.cell(variant, "MNLI", value, pretrain_id=run_id, milestone=milestone)
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    (axes,) = figures(evidence)["convergence"].axes
+    study = gather(Store(builder.root), [builder.record()])[0]
+    (axes,) = figures(study)["convergence"].axes
     assert [list(line.get_ydata()) for line in axes.lines] == [[40.0, 50.0], [38.0, 51.0]]
     assert [list(line.get_xdata()) for line in axes.lines] == [[500, 1000]] * 2
     assert axes.get_xlabel() == "steps"
     assert axes.get_ylabel() == "accuracy (points)"
-    assert evidence.points("80/10/10", "MNLI") == {0: [50.0]}, "a table shows the end"
+    assert study.points("80/10/10", "MNLI") == {0: [50.0]}, "a table shows the end"
 
 
 def test_seeds_make_a_band(builder: Any, figures: Figures) -> None:

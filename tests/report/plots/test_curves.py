@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 from matplotlib.axes import Axes
 
-from bertlab.report.evidence import Evidence
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
+from bertlab.report.study_results import StudyResults
 from bertlab.store.runs import Store
 
 Figures = Callable[..., dict[str, Any]]
@@ -22,7 +22,7 @@ def edges(axes: Axes) -> list[list[tuple[float, float]]]:
     return [[(float(x), float(y)) for x, y in each.get_paths()[0].vertices] for each in axes.collections]
 
 
-def evidence_of(builder: Any) -> Evidence:
+def evidence_of(builder: Any) -> StudyResults:
     return gather(Store(builder.root), [builder.record()])[0]
 
 
@@ -88,9 +88,9 @@ def test_losses_are_drawn_over_steps_and_tokens(builder: Any, figures: Figures) 
 def test_losses_are_drawn_over_operations_where_steps_differ_in_them(builder: Any, figures: Figures) -> None:
     for variant, causal in (("80/10/10", False), ("left to right", True)):
         builder.pretrain(variant, causal=causal)
-    evidence = evidence_of(builder)
-    masked = figures(evidence)["curves"].axes[:2]
-    operations = [run.flops for run in evidence.pretrainings]
+    study = evidence_of(builder)
+    masked = figures(study)["curves"].axes[:2]
+    operations = [run.flops for run in study.pretrainings]
     assert operations[1] > 1.02 * operations[0], "each token has a loss"
     assert [float(each.lines[0].get_xdata()[-1]) for each in masked] == [1000, operations[0]]
 
@@ -115,9 +115,9 @@ def test_without_own_curves_every_variant_is_drawn_under_the_fixed_masking(build
     metrics = [{"step": step, "heldout_masked_lm_loss": 8.0 - step / 500} for step in (500, 1000)]
     builder.pretrain("80/10/10", metrics=metrics)
     builder.pretrain("0/0/100", own=4.4, metrics=metrics)
-    evidence = evidence_of(builder)
-    assert [len(axes.lines) for axes in figures(evidence)["curves"].axes] == [3], "over steps"
-    assert notes("times", evidence) == [], "no time was kept"
+    study = evidence_of(builder)
+    assert [len(axes.lines) for axes in figures(study)["curves"].axes] == [3], "over steps"
+    assert notes("times", study) == [], "no time was kept"
 
 
 def test_fine_tuning_is_drawn_as_means_over_parts_of_its_steps(builder: Any, figures: Figures) -> None:

@@ -75,10 +75,10 @@ def test_an_interval_of_four_seeds_is_strong_if_it_excludes_0(builder: Any) -> N
 
 def test_they_are_those_of_the_evidence(builder: Any, figures: Figures) -> None:
     written(builder, ROWS)
-    evidence = gather(Store(builder.root), [builder.record()])[0]
-    (axes,) = figures(evidence)["effects"].axes
+    study = gather(Store(builder.root), [builder.record()])[0]
+    (axes,) = figures(study)["effects"].axes
     for place, row in enumerate(("100/0/0", "0/0/100")):
-        effect = evidence.difference(row, "MNLI")
+        effect = study.difference(row, "MNLI")
         assert effect is not None
         assert effect.interval is not None
         assert marks(axes, "o")[place][0] == effect.mean

@@ -85,10 +85,10 @@ def test_hostile_names_are_only_words(builder: Any, hostile_names: list[str]) ->
                 made.cell(name, "MNLI", 50.0, pretrain_id=run_id, milestone=milestone)
         for cell in made.cells:
             cell["measurement"], cell["task"], cell["metric"] = names[0], names[-1], cell["metric"]
-        evidence = gather(Store(root), [made.record(baseline=names[0])])[0]
+        study = gather(Store(root), [made.record(baseline=names[0])])[0]
         found = set()
         kinds = []
-        for each in pictures(evidence):
+        for each in pictures(study):
             kinds.append(each.kind)
             for element in ElementTree.fromstring(each.svg).iter():
                 found.add(element.tag)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from bertlab.report.statistics.effects import Seed, effect
+from bertlab.report.statistics.effects import effect
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.metrics import Mean, MetricOfMeans, f1_points
-from multibootstrap import drawn, interval, resampled
+from multibootstrap import Seed, drawn, interval, resampled
 
 
 @pytest.mark.parametrize("metric", ["accuracy", "f1"])

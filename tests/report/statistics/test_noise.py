@@ -180,7 +180,7 @@ def test_the_step_and_the_mix_depend_on_the_source_and_the_costs() -> None:
     found = cheapest(both, now, costs)
     assert found is not None
     assert both.variance(found.seeds, found.finetune_seeds, found.examples) <= both.variance(4, 2, 20) / 2
-    for other in (replace(found, seeds=found.seeds - 1), replace(found, examples=found.examples - 1)):
+    for other in (found._replace(seeds=found.seeds - 1), found._replace(examples=found.examples - 1)):
         assert both.variance(other.seeds, other.finetune_seeds, other.examples) > both.variance(4, 2, 20) / 2
 
 
@@ -193,5 +193,5 @@ def test_what_is_not_known_is_not_proposed() -> None:
     assert found is not None
     assert found.finetune_seeds == 1
     alone = replace(together, example=0.0, seed_example=0.0, examples=1)
-    assert most_per_second(alone, replace(now, examples=1), costs) == Design(5, 1, 1)
-    assert cheapest(alone, replace(now, examples=1), costs) == Design(8, 1, 1)
+    assert most_per_second(alone, now._replace(examples=1), costs) == Design(5, 1, 1)
+    assert cheapest(alone, now._replace(examples=1), costs) == Design(8, 1, 1)
