@@ -11,8 +11,6 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from bertlab import keyed
 from bertlab.arrays import Integer
-from bertlab.errors import ArmFailed
-from bertlab.names import shown
 from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.identity import science
 from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, FieldError, Range, arm
@@ -69,7 +67,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         "runs": Literal["finetune", "features"],
         "options": tuple[str, ...],
         "inputs": "bertlab.adaptation.base.Inputs",
-        "logits": "torch.Tensor",
+        **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
+        **dict.fromkeys(("encoder", "prepare"), "torch.nn.Module"),
         "lr_multipliers": Annotated[Mapping[Any, float], Range(0, 10**6)],
         "rate_factor": Annotated[float, Range(0, 10**6, above=True)],
         "steps": Annotated[int, Range(1, 10**9)],
@@ -155,15 +154,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     ) -> nn.Module:
         """The module to train on a task: adds modules, whose weights start from `key`, and freezes others. The default
         is `encoder` under the head of the task."""
-        from torch import nn
-
         encoder, seed = self.encoder(model, key), keyed.key(*key, "head")
-        if not isinstance(encoder, nn.Module):
-            raise ArmFailed.of(self, "encoder", f"returns {shown(encoder)}: return the encoder, a module")
-        adapted = kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
-        if not isinstance(adapted, nn.Module):
-            raise ArmFailed.of(kind, "head", f"returns {shown(adapted)}: return the encoder with a head, a module")
-        return adapted
+        return kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
         """The encoder with what the adaptation adds to it and freezes."""
@@ -175,16 +167,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     def logits(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
         """The logits of the targets of a batch, as `TaskKind.logits`."""
-        from torch import Tensor
-
-        logits = kind.logits(model, batch)
-        if not isinstance(logits, Tensor):
-            raise ArmFailed.of(kind, "logits", f"returns {shown(logits)}: return a tensor")
-        shape, wanted = tuple(logits.shape), tuple(batch["targets"].shape)
-        if kind.user_defined and (len(shape) != 3 or shape[:2] != wanted):
-            advice = "return ({}, {}, C), the logits of each target of the batch".format(*wanted)
-            raise ArmFailed.of(kind, "logits", f"returns a tensor of shape {shape}: {advice}")
-        return logits
+        return kind.logits(model, batch)
 
     def loss(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
         """The loss of a batch of training, a scalar with a gradient: the task's, the mean over its targets. An

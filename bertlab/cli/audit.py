@@ -30,6 +30,7 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
     from bertlab.cli.carry_out import carry_out, tell, unfinished
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, studies, texts
+    from bertlab.lab.jobs.lists import check_components
     from bertlab.lab.study import Measurement
     from bertlab.machine import Machine
     from bertlab.store.runs import Store
@@ -51,6 +52,7 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
         if json:
             print_json(unfinished(corpora, store))
         return 1
+    check_components(plan.jobs, store, machine)
     tell(*texts.planned(corpora, store))
     opened: dict[str, TokenisedCorpus] = {}
     same_batches: dict[Any, tuple[Recipe, TokenisedCorpus, list[str]]] = {}

@@ -20,7 +20,7 @@ from bertlab.execution.schedule import execute
 from bertlab.lab import texts
 from bertlab.lab.jobs import Job
 from bertlab.lab.jobs.evaluation import read_task
-from bertlab.lab.jobs.lists import grouped, to_run
+from bertlab.lab.jobs.lists import check_components, grouped, to_run
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences
 from bertlab.lab.statement import timed_notes
@@ -183,6 +183,7 @@ def carry_out(
         with signals_as_flags(), store.locks.reserved(used), Live(eta) as live:
 
             def begin_training() -> None:
+                check_components(pending, store, machine)
                 tell(*texts.prepared(pending, store))
                 on_training()  # keeps records, from which the addresses follow
                 live.addresses = addresses_of(store)

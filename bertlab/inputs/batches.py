@@ -13,13 +13,11 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Int64
-from bertlab.errors import ArmFailed, BadInput
+from bertlab.errors import BadInput
 from bertlab.inputs.collator import Collator
 from bertlab.inputs.formats import Layout, segment_pairs, single_segments
-from bertlab.inputs.formats.base import Endless
 from bertlab.inputs.streams import Batch, joined
-from bertlab.names import shown
-from bertlab.recipe import Format, Inputs, Loss, Recipe
+from bertlab.recipe import Inputs, Loss, Recipe
 from bertlab.recipe.cost import tokens
 from bertlab.recipe.objective import pairing, text_length
 from bertlab.text.tokens import Part, TokenisedCorpus, by_hash, first_corpora, share_of
@@ -106,23 +104,10 @@ def _passes(recipe: Recipe, text: Part) -> float:
     passes, form = 0.0, recipe.inputs.format
     for stage, steps in recipe.stages:
         length = text_length(stage.objective, stage.inputs.length)
-        layout = _laid_out(form, text, stage, length, copy=0)
+        layout = form.lay_out(text, stage, length, 0)
         size = layout.lengths.sum() if form.token_matched_to else len(layout)
         passes += steps * _weight(stage, text, length) / size
     return passes
-
-
-def _laid_out(form: Format, text: Part, recipe: Recipe, length: int, copy: int) -> Layout:
-    """What a format lays out; that of a study file raises `ArmFailed` for what is no `Layout` of the text."""
-    try:
-        layout = form.lay_out(text, recipe, length, copy)
-    except Endless as error:
-        raise ArmFailed.of(form, "lay_out", str(error)) from None
-    if not isinstance(layout, Layout):
-        raise ArmFailed.of(form, "lay_out", f"returns {shown(layout)}: return a Layout, as base.consecutive makes it")
-    if form._own and (problem := layout.problem(len(text.tokens), length)):
-        raise ArmFailed.of(form, "lay_out", problem)
-    return layout
 
 
 def _weight(recipe: Recipe, text: Part, length: int) -> int:
@@ -131,10 +116,7 @@ def _weight(recipe: Recipe, text: Part, length: int) -> int:
     size, matched = recipe.schedule.batch_size, recipe.inputs.format.token_matched_to
     if not matched:
         return size
-    if not isinstance(matched, Format):
-        form = recipe.inputs.format
-        raise ArmFailed.of(form, "token_matched_to", f"is {shown(matched)}: give a format, as FullSentences(), or None")
-    mean = float(_laid_out(matched, text, recipe, length, copy=0).lengths.mean())
+    mean = float(matched.lay_out(text, recipe, length, 0).lengths.mean())
     return max(length, round(size * mean))  # no batch is empty
 
 
@@ -147,7 +129,7 @@ class _Reading:
         self.weight = 0
         """The weight of what stages before have read."""
         self.seed, self.copies, self.matched = recipe.seed, recipe.inputs.copies, form.token_matched_to
-        make: Callable[[int], Layout] = functools.partial(_laid_out, form, text, recipe, of_text)
+        make: Callable[[int], Layout] = functools.partial(form.lay_out, text, recipe, of_text)
         self._layout = functools.lru_cache(max(1, _KEPT // len(text.tokens)))(make)
         self.sizes = functools.cache(self._measure)
         self._order = functools.lru_cache(2)(self._draw_order)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -31,7 +31,7 @@ class Stream(NamedTuple):
 class Sequences:
     """B sequences of text, from which the losses make their inputs and labels, one after the other."""
 
-    streams: Mapping[str, Stream]
+    streams: dict[str, Stream]
     """The streams by name, as the losses before have left them; a loss may change their tokens in place."""
     before: Int32
     """(B, N) ordinary tokens before each of the N inner [SEP] of the text."""
@@ -43,7 +43,7 @@ class Sequences:
     """The one epoch of all B sequences, from 0."""
     format: Arrays = field(default_factory=dict)
     """What the format has added, as in the `Batch`."""
-    arrays: Mapping[str, Arrays] = field(default_factory=dict)
+    arrays: dict[str, Arrays] = field(default_factory=dict)
     """What the losses before have added, by their kind."""
     marks: UInt8 = field(default_factory=lambda: np.zeros((0, 0), dtype=np.uint8))
     """(B, T) the linguistic spans that each ordinary token is in, as `text.annotation` marks them; empty if no loss
@@ -65,6 +65,16 @@ class Sequences:
         for column in self.before.T:
             positions += numbers >= column[:, None]
         return positions
+
+    def add(self, kind: str, added: Mapping[str, Any]) -> None:
+        """Adds what a loss of this kind returns: its arrays, and streams in place of those of the same name."""
+        self.streams.update({name: value for name, value in added.items() if isinstance(value, Stream)})
+        self.arrays[kind] = {name: value for name, value in added.items() if not isinstance(value, Stream)}
+
+    def batch(self) -> Batch:
+        """The batch of the streams and all arrays."""
+        epochs = np.full(len(self.sequence_ids), self.epoch)
+        return Batch(self.streams, self.format, self.arrays, self.sequence_ids, epochs)
 
 
 @dataclass(frozen=True)

@@ -52,20 +52,24 @@ class Targets:
 
 def targets(recipe: Recipe, corpus: TokenisedCorpus) -> list[Targets]:
     """The targets of each loss in a keyed sample of the sequences that a recipe makes of a corpus."""
-    text = first_corpora(corpus.train, recipe.inputs.corpora)
-    documents = len(text.documents) - 1
-    share = min(1.0, _TOKENS / len(text.tokens))
-    part = share_of(text, share, FEWEST, keyed.permutation(keyed.key("targets"), documents))
-    inputs = dataclasses.replace(recipe.inputs, corpora=0, document_share=1.0, epochs=0)
-    schedule = dataclasses.replace(recipe.schedule, batch_size=SEQUENCES, over_steps={})
-    sampled = dataclasses.replace(recipe, inputs=inputs, schedule=schedule)
-    batch = Batches(sampled, dataclasses.replace(corpus, train=part)).batch(0)
+    sampled, part = excerpt(recipe, corpus, SEQUENCES)
+    batch = Batches(sampled, part).batch(0)
     first = batch.epochs == 0  # a short text is there several times
     counted = []
     for loss in recipe.objective:
-        for words, has in loss.targets(batch, part).items():
+        for words, has in loss.targets(batch, part.train).items():
             counted.append(Targets(loss.kind, words, int(np.asarray(has)[first].sum()), int(first.sum())))
     return counted
+
+
+def excerpt(recipe: Recipe, corpus: TokenisedCorpus, sequences: int) -> tuple[Recipe, TokenisedCorpus]:
+    """A keyed sample of the documents that a recipe trains on, and the recipe with batches of so many sequences."""
+    text = first_corpora(corpus.train, recipe.inputs.corpora)
+    share = min(1.0, _TOKENS / len(text.tokens))
+    part = share_of(text, share, FEWEST, keyed.permutation(keyed.key("targets"), len(text.documents) - 1))
+    inputs = dataclasses.replace(recipe.inputs, corpora=0, document_share=1.0, epochs=0)
+    schedule = dataclasses.replace(recipe.schedule, batch_size=sequences, over_steps={})
+    return dataclasses.replace(recipe, inputs=inputs, schedule=schedule), dataclasses.replace(corpus, train=part)
 
 
 def require(sampled: list[Targets]) -> None:

@@ -35,8 +35,6 @@ def prepared(jobs: Sequence[Job], store: Store) -> tuple[list[str], list[str]]:
             text = job.describe_text(store)
         except BadInput as error:
             raise BadInput(f"{job.name}: {error}") from None
-        except Exception:  # of a component of the user's, whose run says where it failed
-            continue
         if text is not None:
             texts.append(text)
             few = [f"{job.name}: only {share:.0%} {words}" for words, share in text["targets"].items() if share < LOW]

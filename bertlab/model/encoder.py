@@ -6,14 +6,11 @@ Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.errors import ArmFailed
 from bertlab.model.attention import Attention, gather, padding_bias, real_tokens
 from bertlab.model.backbone import Backbone
 from bertlab.model.layers import MLP, Block, Embeddings, LayerNorm, Norm, PreNormBlock
@@ -21,7 +18,6 @@ from bertlab.model.positions import Rotary, Rotation
 from bertlab.model.power_norm import PowerNorm
 from bertlab.model.sharing import share
 from bertlab.model.streams import TensorBatch
-from bertlab.names import shown
 from bertlab.recipe.objective import INPUTS
 
 AttentionInputs = tuple[Tensor | None, Rotation | None]
@@ -49,28 +45,6 @@ class Stack(Backbone, ABC):
     def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
         """The attention bias and rotary angles of each layer, for the embeddings `x` (B, T, D)."""
 
-    def inputs_of_layers(self, x: Tensor, lengths: Tensor | None) -> Sequence[AttentionInputs]:
-        """The `attention_inputs`; those of a study file raise `ArmFailed` for what its layers cannot read."""
-        of_layers = self.attention_inputs(x, lengths)
-        if type(self).__module__.startswith("bertlab."):
-            return of_layers
-        inputs: Any = of_layers
-        pairs = isinstance(inputs, list | tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in inputs)
-        if not pairs or len(inputs) != self.num_layers:
-            advice = f"return a list of a bias and angles, each perhaps None, for each of {self.num_layers} layers"
-            raise ArmFailed.of(self, "attention_inputs", f"returns {shown(inputs)}: {advice}")
-        sizes = len(x), self.heads, x.shape[1]
-        for bias, _ in inputs:
-            if bias is None:
-                continue
-            shape = tuple(getattr(bias, "shape", ()))
-            fits = len(shape) == 4 and all(size in (1, full) for size, full in zip(shape, sizes, strict=False))
-            if not fits or shape[-1] != sizes[-1] or not bias.is_floating_point():
-                of = f"of shape {shape}, {bias.dtype}" if isinstance(bias, Tensor) else shown(bias)
-                wanted = "({} or 1, {} or 1, {} or 1, {})".format(*sizes, sizes[-1])
-                raise ArmFailed.of(self, "attention_inputs", f"makes a bias {of}: give floats of shape {wanted}")
-        return of_layers
-
     def padding(self, x: Tensor, lengths: Tensor | None) -> Tensor | None:
         """The bias (B, 1, 1, T) that masks padding; None if `causal`: padding is at the end, which no token sees."""
         return None if self.causal else padding_bias(lengths, x.shape[1], x.dtype)
@@ -94,7 +68,7 @@ class Stack(Backbone, ABC):
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """As `forward`, from the embeddings `x` (B, T, D)."""
-        *below, of_last = self.inputs_of_layers(x, lengths)
+        *below, of_last = self.attention_inputs(x, lengths)
         real, later = None, None
         if self.training and self.over_tokens:
             real = None if lengths is None else real_tokens(lengths, x.shape[1])
@@ -111,7 +85,7 @@ class Stack(Backbone, ABC):
         """The vectors (B, T, D) of the embeddings and of each layer; under pre-norm, only the last are normalised."""
         x = self.embeddings(tokens, segments)
         states = [x]
-        for layer, own in zip(self.layers, self.inputs_of_layers(x, lengths), strict=True):
+        for layer, own in zip(self.layers, self.attention_inputs(x, lengths), strict=True):
             states.append(layer(states[-1], *own, causal=self.causal))
         if self.final_norm is not None:
             states[-1] = self.final_norm(states[-1])

@@ -18,16 +18,14 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bertlab import recipe
-from bertlab.errors import ArmFailed, BadInput
+from bertlab.errors import BadInput
 from bertlab.keyed import key
 from bertlab.model.attention import eager_on_cpu, gather
 from bertlab.model.backbone import Backbone
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import APPROXIMATE, set_dropout
 from bertlab.model.streams import Lengths, TensorBatch
-from bertlab.names import shown
 from bertlab.recipe.objective import bert
-from bertlab.recipe.ranges import naming
 
 MANY_LOGITS = 2**22
 """On the CPU, the loss of a batch with more logits is computed in parts: memory traffic costs more than the products. A
@@ -141,16 +139,10 @@ class PretrainingModel(nn.Module):
         self.objective = tuple(objective) or bert()
         causal = any(loss.causal for loss in self.objective)
         self.encoder: Backbone = model.new_encoder(vocabulary, max_length, causal)
-        if not isinstance(self.encoder, Backbone):
-            raise ArmFailed.of(
-                model, "new_encoder", f"returns {shown(self.encoder)}: return a bertlab.model.backbone.Backbone"
-            )
         heads: dict[str, recipe.Loss] = {}
         for loss in self.objective:
             heads.setdefault(loss.head, loss)
         for name, loss in heads.items():
-            if hasattr(self, name) or "." in name:
-                raise ArmFailed.of(loss, "head", f"is {shown(name)}, which is no free name in a model: give another")
             self.add_module(name, loss.new_head(model, vocabulary))
         initialise(self, model.deviation, seed)
         self._described = model
@@ -180,8 +172,7 @@ class PretrainingModel(nn.Module):
 
     def losses(self, batch: TensorBatch) -> dict[str, Tensor]:
         """The sum of each loss over its predictions in a batch, nats, scalars, by the kind of the loss."""
-        with naming(self._described, *self.objective):
-            return self._losses(self.encoder.embed(batch), batch.lengths, batch.arrays)
+        return self._losses(self.encoder.embed(batch), batch.lengths, batch.arrays)
 
     def compile_losses(self, **options: Any) -> None:
         """Compiles `losses` at its first call for each shape, as one graph; the `options` are `torch.compile`'s.
@@ -207,12 +198,11 @@ class PretrainingModel(nn.Module):
 
     def logits(self, batch: TensorBatch, kind: str, arrays: str = "") -> Tensor:
         """The logits of the loss `kind` in a batch, in fp32, at the positions of that loss or of the loss `arrays`."""
-        loss = next(each for each in self.objective if each.kind == kind)
-        with naming(self._described, loss):
-            places = {kind: loss.reads(batch.arrays[arrays or kind]), "": None}
-            hidden = self.encoder.read(self.encoder.embed(batch), batch.lengths, places)[kind]
-            out: Tensor = self.head(loss)(hidden, self.encoder.output_embeddings)
-            return out.float()
+        loss = next(loss for loss in self.objective if loss.kind == kind)
+        places = {kind: loss.reads(batch.arrays[arrays or kind]), "": None}
+        hidden = self.encoder.read(self.encoder.embed(batch), batch.lengths, places)[kind]
+        out: Tensor = self.head(loss)(hidden, self.encoder.output_embeddings)
+        return out.float()
 
     def save(self, path: Path) -> None:
         """Writes the weights as safetensors; the tied output matrix is in it once, as the token embeddings."""

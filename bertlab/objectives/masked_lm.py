@@ -166,7 +166,7 @@ class MaskedLM(LanguageModel):
 
     def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
         """Chooses tokens and replaces them."""
-        choose, shown = self.selection.chooser(self.mask_prob, tokenizer, length), self.corruption.prepare(tokenizer)
+        choose, shown = self.selection.prepare(self.mask_prob, tokenizer, length), self.corruption.prepare(tokenizer)
         base = keyed.key(seed, "mask", length)
 
         def examples(sequences: Sequences) -> Arrays:

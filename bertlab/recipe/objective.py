@@ -84,6 +84,8 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         "pairing": Pairing | None,
         "alike": "bertlab.recipe.Loss",
         "new_head": "torch.nn.Module",
+        "prepare": "collections.abc.Callable",
+        "sum": "torch.Tensor",
         "unseen": tuple[str, ...],
         "count": Annotated[float, SIZE],
         "parameters": Annotated[int, SIZE],

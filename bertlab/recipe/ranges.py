@@ -133,13 +133,20 @@ class Arm(Checked):
                 raise FieldError(self._group, each.name, f"is {shown(value)}, which an id cannot hold: {advice}")
 
 
-def own_arms(value: Any) -> list[type[Arm]]:
-    """The classes of the arms of study files in a value, a dataclass or a tuple, each once."""
+def user_defined(value: Any) -> Iterator[Arm]:
+    """The arms of study files in a value, a dataclass or a tuple."""
     inner = tuple(value.values()) if isinstance(value, Mapping) else value if isinstance(value, tuple) else ()
     if dataclasses.is_dataclass(value):
         inner = tuple(getattr(value, field.name) for field in dataclasses.fields(value))
-    classes = [type(value)] if isinstance(value, Arm) and value._own else []
-    return [*dict.fromkeys([*classes, *(kind for item in inner for kind in own_arms(item))])]
+    if isinstance(value, Arm) and value._own:
+        yield value
+    for item in inner:
+        yield from user_defined(item)
+
+
+def own_arms(value: Any) -> list[type[Arm]]:
+    """The classes of the arms of study files in a value, each once."""
+    return [*dict.fromkeys(map(type, user_defined(value)))]
 
 
 @contextmanager

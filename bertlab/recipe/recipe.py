@@ -85,7 +85,7 @@ class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
     _returns: ClassVar[Mapping[str, Any]] = {
         "file": str,
         "cased": bool,
-        "load": "bertlab.text.tokenizers.base.TrainedTokenizer",
+        **dict.fromkeys(("train", "load"), "bertlab.text.tokenizers.base.TrainedTokenizer"),
     }
 
     def __init_subclass__(cls, home: str = "") -> None:
@@ -154,6 +154,7 @@ class Format(Arm, ABC, home="bertlab.inputs.formats"):
         **dict.fromkeys(("pairs", "exchanges", "drawn", "trimmed", "crosses", "cut_in_front"), bool),
         "coverage": Literal["each once", "none twice", "any"],
         "audit": list,
+        "lay_out": "bertlab.inputs.formats.base.Layout",
     }
 
     def __init_subclass__(cls, home: str = "") -> None:
@@ -262,6 +263,7 @@ class Optimizer(Arm, ABC, home="bertlab.optimizers"):
     """Share of a weight that an update subtracts, times the learning rate; 0.01 in BERT (appendix A.2)."""
     max_grad_norm: Annotated[float, CLIP] = 1.0
     """Gradients with a larger global norm are scaled down to it; 1 in BERT's released code."""
+    _returns: ClassVar[Mapping[str, Any]] = {"build": "torch.optim.Optimizer"}
 
     def __init_subclass__(cls, home: str = "") -> None:
         super().__init_subclass__(home)

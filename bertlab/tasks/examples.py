@@ -11,7 +11,6 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Array, Integer
-from bertlab.names import shown
 
 IGNORED = -100
 """The label of slots without a target."""
@@ -58,34 +57,6 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.positions)
-
-    def problem(self, vocabulary: int, length: int, labels: int) -> str:
-        """What is wrong with examples for a model of this vocabulary and `length`; empty if nothing is.
-
-        `labels` is the number of labels that targets can be, 0 for other targets.
-        """
-        rows, targets = len(self.sequences), np.asarray(self.targets)
-        if not len(self) or rows != len(self) * self.choices or len(self.second_starts) != rows:
-            sizes_of_parts = f"{len(self)} examples of {self.choices} sequences, {rows} sequences"
-            return (
-                f"makes {sizes_of_parts} and {len(self.second_starts)} second_starts: give them for the same examples"
-            )
-        ids, positions = np.concatenate(self.sequences), np.concatenate(self.positions)
-        if not (len(positions) == len(targets) == len(self.owners)):
-            return (
-                f"makes {len(positions)} positions, {len(targets)} targets and {len(self.owners)} owners: give as many"
-            )
-        if ids.dtype.kind not in "iu" or not 0 <= ids.min(initial=0) <= ids.max(initial=0) < vocabulary:
-            return f"makes tokens from {ids.min()} to {ids.max()}: give ids from 0 to {vocabulary - 1}"
-        if not 1 <= sizes(self.sequences).min() <= self.lengths.max() <= length:
-            return f"makes sequences of up to {self.lengths.max()} tokens: give 1 to {length}"
-        if ((positions < 0) | (positions >= np.repeat(self.lengths, self.counts))).any():
-            return "makes positions beyond their sequences: give those of tokens"
-        if targets.dtype.kind not in "iuf" or not np.isfinite(targets).all():
-            return f"makes targets {shown(targets)}: give finite numbers"
-        if labels and not ((targets == IGNORED) | ((targets >= 0) & (targets < labels))).all():
-            return f"makes targets from {targets.min()} to {targets.max()}: give labels from 0 to {labels - 1}"
-        return ""
 
     def batch(self, examples: Integer) -> ExampleBatch:
         """The examples at these indices as one batch, padded to the longest or up to `WIDTH_STEP` - 1 tokens more."""

@@ -11,17 +11,13 @@ from torch import Tensor
 
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
-from bertlab.errors import ArmFailed, BadInput
+from bertlab.errors import BadInput
 from bertlab.inputs.batches import Batches, Evaluation
 from bertlab.inputs.streams import Batch, Stream
 from bertlab.model.streams import TensorBatch, TensorStream
-from bertlab.names import shown
-from bertlab.recipe import Loss, Recipe
-from bertlab.recipe.objective import Decoded
-from bertlab.recipe.ranges import problem_of
+from bertlab.recipe import Recipe
 from bertlab.tasks import examples
 from bertlab.text.tokens import TokenisedCorpus
-from bertlab.training.evaluations import checked
 from bertlab.training.process_group import SINGLE, ProcessGroup
 
 EVALUATION_SEQUENCES = 1024
@@ -70,7 +66,7 @@ class PretrainingDataModule(LightningDataModule):
         size = EVALUATION_SEQUENCES if final else EVALUATION_SEQUENCES // 4
         self.evaluations = []
         for loss in self.recipe.objective:
-            self.evaluations += checked(loss, loss.evaluations(self.recipe, self.corpus, size, final))
+            self.evaluations += loss.evaluations(self.recipe, self.corpus, size, final)
 
     def train_dataloader(self) -> Iterable[MicroBatch]:
         """Batch after batch, from the step that the training has reached whenever it is read anew."""
@@ -125,38 +121,9 @@ class _MicroBatches:
         for step in range(start, recipe.schedule.steps):
             batch = self.data.batches.batch(step)
             counts = {loss.kind: loss.count(batch.arrays[loss.kind]) for loss in recipe.objective}
-            for loss in recipe.objective:
-                if problem := problem_of(Loss._returns["count"], counts[loss.kind]):
-                    raise ArmFailed.of(loss, "count", f"returns {shown(counts[loss.kind])}: {problem}")
-            if nothing := [kind for kind, predictions in counts.items() if predictions == 0]:
-                raise ArmFailed(
-                    f"{nothing[0]} predicts nothing in the batch of step {step}, its count there is 0: let it predict "
-                    "something in every batch"
-                )
-            for place, (number, begin, end) in enumerate(group.micro_batches(len(batch.tokens), count), start=1):
-                own = self.data.tensors(batch.take(begin, end))
-                if step == start:
-                    _check_positions(recipe.objective, own)
-                yield MicroBatch(own, counts, number, place == count, batch.tokens.size)
-
-
-def _check_positions(objective: Sequence[Loss], batch: TensorBatch) -> None:
-    """Raises `ArmFailed` if a loss of a study file reads a model where a batch has no tokens."""
-    for loss in objective:
-        positions = loss.reads(batch.arrays[loss.kind]) if loss._own else None
-        if positions is None or isinstance(positions, Decoded):
-            continue
-        whole = isinstance(positions, Tensor) and not positions.is_floating_point() and positions.dtype != torch.bool
-        if not whole or positions.ndim != 2 or len(positions) != len(batch.tokens):
-            of = shown(positions)
-            if isinstance(positions, Tensor):
-                of = f"positions of shape {tuple(positions.shape)}, {positions.dtype}"
-            advice = f"return whole numbers, (B, K) for {len(batch.tokens)} sequences, or None for [CLS]"
-            raise ArmFailed.of(loss, "positions", f"returns {of}: {advice}")
-        tokens = batch.tokens.shape[1]
-        if positions.numel() and not 0 <= int(positions.min()) <= int(positions.max()) < tokens:
-            span = f"positions from {positions.min()} to {positions.max()}"
-            raise ArmFailed.of(loss, "positions", f"returns {span}: give 0 to {tokens - 1}")
+            for done, (number, begin, end) in enumerate(group.micro_batches(len(batch.tokens), count), start=1):
+                part = self.data.tensors(batch.take(begin, end))
+                yield MicroBatch(part, counts, number, done == count, batch.tokens.size)
 
 
 def to_tensors(batch: Batch, *, always_lengths: bool = False) -> TensorBatch:

@@ -16,23 +16,22 @@ from bertlab import keyed, recipe
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
 from bertlab.arrays import Array, Float, Float32
-from bertlab.errors import ArmFailed, BadInput
+from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
-from bertlab.names import shown
 from bertlab.progress import Progress
 from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import Examples, by_length
-from bertlab.tasks.kinds.base import Predicted, TaskKind
+from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
 from bertlab.training.callbacks import ProgressCallback, StopOnSignal
 from bertlab.training.data import TaskDataModule, in_order
 from bertlab.training.loggers import CurveLogger, ThroughputMeter
-from bertlab.training.module import TrainingModule, require_finite, require_gradient, require_scalar
+from bertlab.training.module import TrainingModule, require_finite, require_scalar
 from bertlab.training.trainer import quiet, trainer
 
 
@@ -77,7 +76,6 @@ class FinetuningModule(TrainingModule):
         loss = self.adaptation.loss(self.model, self.kind, batch)
         component = self.adaptation if self.adaptation._own else self.kind
         require_scalar(loss, component, "loss")
-        require_gradient(loss, component, "loss")
         self.add_losses(loss)
         return loss
 
@@ -205,7 +203,7 @@ def finetune(
     data = sampled(data, adaptation.max_eval_examples)
     splits = [raw for raw in (data.evaluation, data.test) if raw is not None]
     encoded = [encode(data, raw, opened, adaptation) for raw in splits]
-    model = _prepared(adaptation, opened.model, kind, data.labels, key)
+    model = adaptation.prepare(opened.model, kind, data.labels, key)
     stages: list[tuple[TaskData, str, tuple[int | str, ...]]] = [(data, "train", key)]
     if intermediate_task is not None:
         stages.insert(0, (intermediate_task, "intermediate", (*key, "first")))
@@ -238,18 +236,6 @@ def finetune(
         train_examples=train.raw_count,
         trained_parameters=trained,
     )
-
-
-def _prepared(
-    adaptation: Adaptation, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
-) -> nn.Module:
-    """The module that an adaptation trains."""
-    prepared = adaptation.prepare(model, kind, labels, key)
-    if not isinstance(prepared, nn.Module):
-        raise ArmFailed.of(adaptation, "prepare", f"returns {shown(prepared)}: return the module to train")
-    if not any(value.requires_grad for value in prepared.parameters()):
-        raise ArmFailed.of(adaptation, "prepare", "returns a module without a parameter to train: leave some unfrozen")
-    return prepared
 
 
 def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Machine) -> Float32:
@@ -286,13 +272,7 @@ def encode(
             f"positions: set the length to {pretrained.positions} at most"
         )
     kind = kinds.find(data.kind)
-    found = kind.encode(raw, pretrained.tokenizer, length, training=training, options=settings.options(kind))
-    if not isinstance(found, Examples):
-        raise ArmFailed.of(kind, "encode", f"returns {shown(found)}: return Examples")
-    outcomes = len(data.labels) if kind.labelled and type(kind).loss is TaskKind.loss else 0
-    if kind.user_defined and (problem := found.problem(pretrained.tokenizer.size, length, outcomes)):
-        raise ArmFailed.of(kind, "encode", problem)
-    return found
+    return kind.encode(raw, pretrained.tokenizer, length, training=training, options=settings.options(kind))
 
 
 def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
@@ -317,8 +297,6 @@ def evaluate(
     """The results of logits (W, C) on a split; a `threshold` that the kind needs and that is None is chosen on it."""
     kind = kinds.find(data.kind)
     found = kind.predict(data, rows, evaluated, scores, threshold)
-    if not isinstance(found, Predicted):
-        raise ArmFailed.of(kind, "predict", f"returns {shown(found)}: return a Predicted")
     arrays = scored = found.arrays | rows.beside
     if rows.groups is not None and len(np.unique(rows.groups)) < len(rows.groups):
         arrays = arrays | {"group": rows.groups}
@@ -326,7 +304,7 @@ def evaluate(
     return EvalResult(
         examples=evaluated.raw_count,
         metrics=kind.values(scored, data.labels),
-        majority=kind.floor("majority", kind.majority(data, rows, train, evaluated), rows, data.labels),
+        majority=kind.floor(kind.majority(data, rows, train, evaluated), rows, data.labels),
         predictions={name: _narrowed(name, values) for name, values in arrays.items()},
         collapsed=found.collapsed,
         threshold=found.threshold,

@@ -155,12 +155,6 @@ def require_scalar(value: Any, arm: object, method: str) -> None:
         raise ArmFailed.of(arm, method, f"returns {returned}: return a scalar tensor")
 
 
-def require_gradient(value: Tensor, arm: object, method: str) -> None:
-    """Raises `ArmFailed` if the loss that an arm returns has no gradient."""
-    if not value.requires_grad:
-        raise ArmFailed.of(arm, method, "returns a tensor without a gradient: compute it from the model, not detached")
-
-
 def require_finite(step: int, loss: float, norm: float) -> None:
     """Raises `RunFailed`, status `diverged`, if the loss or the gradient norm of update number `step` is not finite."""
     for name, value in (("loss", loss), ("gradient", norm)):
@@ -186,19 +180,7 @@ def build(
             parameters = [value for value in values if (value.dim() >= 2) == matrix]
             matrices = [stacked.get(value, matrix) for value in parameters]
             groups.append({"params": parameters, "matrices": matrices, "weight_decay": decay, "lr": multiplier})
-    built = settings.build([group for group in groups if group["params"]])
-    if not isinstance(built, Optimizer):
-        raise ArmFailed.of(settings, "build", f"returns {shown(built)}: return a torch.optim.Optimizer")
-    if problem := own_trainer.unfused(built):
-        raise ArmFailed.of(settings, "build", f"returns {problem}")
-    rates = {value: group["lr"] for group in built.param_groups for value in group["params"]}
-    if left := [value for value in trained if value not in rates]:
-        problem = f"returns an optimiser without {len(left)} of {len(trained)} parameters: give it those of all groups"
-        raise ArmFailed.of(settings, "build", problem)
-    for value, multiplier in zip(trained, multipliers, strict=True):
-        if multiplier and not 0 < rates[value] < math.inf:
-            problem = f"returns an optimiser with a learning rate of {shown(rates[value])}: keep the lr of each group"
-            raise ArmFailed.of(settings, "build", problem)
+    built: Optimizer = settings.build([group for group in groups if group["params"]])
     return built
 
 

@@ -15,7 +15,7 @@ import torch
 from lightning.pytorch.strategies import Strategy
 from torch import Tensor
 
-from bertlab.errors import ArmFailed, BadInput, RunFailed
+from bertlab.errors import BadInput, RunFailed
 from bertlab.inputs.batches import Batches
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
@@ -32,7 +32,7 @@ from bertlab.training.callbacks import ProgressCallback, RunDirectory
 from bertlab.training.checkpoints import SafetensorsIO
 from bertlab.training.data import MicroBatch, PretrainingDataModule
 from bertlab.training.loggers import CurveLogger, JsonLinesLogger, ThroughputMeter
-from bertlab.training.module import TrainingModule, require_finite, require_gradient, require_scalar
+from bertlab.training.module import TrainingModule, require_finite, require_scalar
 from bertlab.training.process_group import SINGLE, ProcessGroup
 from bertlab.training.trainer import quiet, trainer
 from bertlab.wording import listed
@@ -87,18 +87,6 @@ class PretrainingModule(TrainingModule):
         super().on_train_start()
         for norm in self.running_norms:
             norm.loss_scale = float(self.trainer.world_size)
-        self._first = self.global_step, self._weights()
-
-    def on_train_end(self) -> None:
-        """Raises `ArmFailed` if an optimiser of a study file has changed no weight."""
-        step, weights = self._first
-        if self.global_step > step and weights and weights == self._weights():
-            problem = "returns an optimiser that changes no weight: let its step update them"
-            raise ArmFailed.of(self.optimizer_settings, "build", problem)
-
-    def _weights(self) -> list[float]:
-        """The sum of each parameter, for an optimiser of a study file; empty for others."""
-        return [float(value.detach().sum()) for value in self.parameters()] if self.optimizer_settings._own else []
 
     def total(self, values: Tensor) -> Tensor:
         """The sum of `values` over the processes."""
@@ -113,7 +101,6 @@ class PretrainingModule(TrainingModule):
         sums = self.model.losses(batch.sequences)
         for each in self.recipe.objective:
             require_scalar(sums[each.kind], each, "sum")
-            require_gradient(sums[each.kind], each, "sum")
         self.add_losses(*(sums[kind].detach().double() / count for kind, count in batch.counts.items()))
         losses = [sums[kind] / count for kind, count in batch.counts.items()]
         loss = sum(losses[1:], losses[0])
@@ -247,7 +234,6 @@ def pretrain(
         began = time.monotonic()
         made.loggers = []  # what follows is the result, no point of the curve
         made.validate(module, data, verbose=False)
-    _check_figures(recipe, module.heldout)
     result = _result(recipe, corpus, module, data.batches)
     if group.first:
         module.model.save(work / "model.safetensors")
@@ -257,14 +243,6 @@ def pretrain(
     for logger in loggers:
         logger.log_result(steps, result["heldout"])
     return result
-
-
-def _check_figures(recipe: Recipe, heldout: Mapping[str, float]) -> None:
-    """Raises `ArmFailed` if the final evaluation lacks a loss by which reports compare models."""
-    for loss in recipe.objective:
-        if loss.judged_by and loss.judged_by not in heldout:
-            found = f"the figures {listed(sorted(heldout))}" if heldout else "no figures"
-            raise ArmFailed.of(loss, "evaluations", f"gives {found}: give {loss.judged_by}, which judged_by names")
 
 
 def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, batches: Batches) -> dict[str, Any]:

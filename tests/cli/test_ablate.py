@@ -164,10 +164,12 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(smoke, call, tmp_path, f
     ("returned", "says"),
     [
         ("missing", "NameError: name 'missing' is not defined (mine.py, line 7)"),
-        ("[1]", "Mine.prepare (mine.py, line 6) returns [1]: return a function that returns arrays by name"),
+        ("[1]", "Mine.prepare (mine.py, line 6) returns [1]: give a collections.abc.Callable"),
     ],
 )
-def test_an_error_in_a_study_file_is_placed_and_not_tried_again(call, finished, tmp_path, capsys, returned, says):
+def test_an_error_in_a_study_file_is_placed_before_anything_is_trained(
+    call, finished, tmp_path, capsys, returned, says
+):
     mine = tmp_path / "mine.py"
     mine.write_text(
         "from bertlab import MaskedLM, Measurement, Study, Variant\n"
@@ -183,15 +185,9 @@ def test_an_error_in_a_study_file_is_placed_and_not_tried_again(call, finished, 
     )
     runs = with_corpus(tmp_path / "runs", finished)
     command = ("ablate", mine, "--scale", "smoke", "--threads", "1", "--workers", "0", "--runs", runs)
-    assert call(*command) == 1
-    printed = capsys.readouterr()
-    assert "1 of 2 jobs has no result" in printed.err
-    assert f"failed: {says}" in printed.err
-    assert "trying once more" not in printed.out + printed.err
-    assert "Traceback" not in printed.err
-    assert call("--debug", *command) == 1
-    assert ('mine.py", line 7, in prepare' in (err := capsys.readouterr().err)) is (returned == "missing")
-    assert "Traceback" in err
+    assert call(*command) == 2
+    assert capsys.readouterr().err == f"bertlab: {says}; correct it\n"
+    assert {run.kind for run in Store(runs).runs()} == {"corpus"}
 
 
 def test_the_report_has_every_value_and_the_same_bytes_each_time(call, finished, tmp_path, capsys):

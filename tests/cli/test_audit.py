@@ -115,7 +115,7 @@ def test_a_fault_is_in_the_json(audit, monkeypatch):
         ),
         (
             "return MaskedLM(selection=Own()).prepare(*given)",
-            "bertlab: Own.prepare (mine.py, line 13) chooses 7: let its function return a Choice; correct it",
+            "bertlab: AttributeError: 'int' object has no attribute 'used', in the computation of Mine; correct it",
         ),
     ],
 )

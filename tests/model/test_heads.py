@@ -271,3 +271,16 @@ def test_every_dropout_of_a_model_is_set():
     assert not torch.equal(model.train().encoder(tokens, tokens % 2), plain)
     set_dropout(model, 0.0)
     assert torch.equal(model.train().encoder(tokens, tokens % 2), plain)
+
+
+def test_losses_that_share_a_head_have_the_first_one_s():
+    made = []
+
+    def new_head(self, model, vocabulary):
+        made.append(self.kind)
+        return torch.nn.Linear(1, 1)
+
+    first, second = (type("Own", (MaskedLM,), {"kind": kind, "new_head": new_head})() for kind in ("own", "other"))
+    model = PretrainingModel(recipe.Model(layers=1, hidden=8, heads=2), 20, 16, 0, (first, second))
+    assert made == ["own"]
+    assert model.head(first) is model.head(second)

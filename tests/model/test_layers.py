@@ -4,7 +4,6 @@ import pytest
 import torch
 
 from bertlab import recipe
-from bertlab.errors import ArmFailed
 from bertlab.model.attention import Attention, bias_at, gather, padding_bias
 from bertlab.model.encoder import Encoder
 from bertlab.model.initial import initialise
@@ -169,35 +168,3 @@ def test_what_an_encoder_reads_at_positions_is_what_it_computes_for_all(name, mo
         sees &= (column - 3).abs() <= 4
     for row, length in enumerate(LENGTHS.tolist()):
         assert differs[row, :length].tolist() == sees[:length].tolist()
-
-
-@pytest.mark.parametrize(
-    ("of", "says"),
-    [
-        (
-            lambda bias, x: torch.zeros(5, 5),
-            r"makes a bias of shape \(5, 5\), torch.float32: give floats of shape \(2 or",
-        ),
-        (lambda bias, x: torch.zeros(3, 1, 5, 5), r".*: give floats of shape \(2 or 1, 2 or 1, 5 or 1, 5\)"),
-        (lambda bias, x: torch.zeros(2, 3, 5, 5), "makes a bias"),
-        (lambda bias, x: torch.zeros(1, 1, 4, 5), "makes a bias"),
-        (lambda bias, x: torch.zeros(1, 1, 5, 1), "makes a bias"),
-        (
-            lambda bias, x: torch.ones(1, 1, 5, 5).bool(),
-            r"makes a bias of shape \(1, 1, 5, 5\), torch.bool: give floats",
-        ),
-        (lambda bias, x: "causal", "makes a bias 'causal': give floats"),
-    ],
-)
-def test_a_bias_of_another_form_is_refused(of, says):
-    tokens = torch.zeros(2, 5, dtype=torch.long)
-    with pytest.raises(ArmFailed, match=rf"^Own\.attention_inputs \(test_layers\.py, line \d+\) {says}"):
-        stack(of, modern=False, causal=False)(tokens, tokens)
-
-
-@pytest.mark.parametrize("returned", [None, [], [(None, None)] * 2, [None], [(None,)], iter([(None, None)])])
-def test_inputs_of_other_layers_are_refused(monkeypatch, returned):
-    built, tokens = stack(OF_STACK["usual"], modern=False, causal=False), torch.zeros(2, 5, dtype=torch.long)
-    monkeypatch.setattr(type(built), "attention_inputs", lambda *given: returned)
-    with pytest.raises(ArmFailed, match="return a list of a bias and angles, each perhaps None, for each of 1 layers"):
-        built(tokens, tokens)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-from contextlib import nullcontext
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,11 +12,10 @@ from scipy import stats
 
 from bertlab import keyed
 from bertlab.audit import Audited, audit
-from bertlab.errors import ArmFailed
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.streams import Sequences, Stream
 from bertlab.objectives import Corruption, MaskedLM
-from bertlab.objectives.selection import Choice, GeometricSpans, NGrams, Selection, Tokens, WholeWords, chosen, slots
+from bertlab.objectives.selection import GeometricSpans, NGrams, Selection, Tokens, WholeWords, chosen, slots
 from bertlab.recipe import Inputs, Recipe, Schedule
 from bertlab.recipe.identity import science, set_fields
 from bertlab.recipe.objective import INPUTS
@@ -113,43 +111,6 @@ def test_the_same_tokens_as_by_the_definition(selection: Selection, rate: float)
         assert used.tolist() == [1] * count + [0] * (len(used) - count)
         assert len(set(numbers[:count])) == count
         assert set(numbers[:count].tolist()) == plainly(selection, made, number, keys[number], count)
-
-
-def zeros(**changes: Any) -> Choice:
-    """A choice of the first token of one sequence, with other arrays."""
-    arrays: dict[str, Any] = dict.fromkeys(("numbers", "used", "groups"), np.zeros((1, 2), np.int32))
-    return Choice(**(arrays | {"used": np.array([[1, 0]])} | changes))
-
-
-@pytest.mark.parametrize(
-    ("choice", "problem"),
-    [
-        (np.zeros((1, 2)), "chooses array.*: let its function return a Choice"),
-        (zeros(groups=[[0, 0]]), r"gives a Choice whose groups are .*: give whole numbers, an array \(B, K\)"),
-        (zeros(used=np.ones((1, 3), np.int32)), "gives a Choice whose used are"),
-        (zeros(numbers=np.zeros((1, 2))), "gives a Choice whose numbers are"),
-        (zeros(numbers=np.zeros(1, np.int32)), "gives a Choice whose numbers are"),
-        (zeros(numbers=np.array([[4, 9]])), "chooses token number 4 of a sequence of 4 ordinary tokens"),
-        (zeros(numbers=np.array([[-1, 0]])), "chooses token number -1 of a sequence of 4 ordinary tokens"),
-        (zeros(numbers=np.array([[2, 2]]), used=np.array([[1, 1]])), "chooses token number 2 of a sequence twice"),
-        (zeros(used=np.array([[0, 1]])), "leaves unused slots between used ones"),
-        (zeros(used=np.array([[2, 0]])), "makes used from 0 to 2: give 1 for a slot that is used, else 0"),
-        (zeros(used=np.array([[1, -1]])), "makes used from -1 to 1: give 1"),
-        (zeros(numbers=np.array([[3, 3]])), ""),
-        (zeros(numbers=np.array([[3, 9]])), ""),
-        (zeros(used=np.array([[True, False]])), ""),
-    ],
-)
-def test_what_a_selection_of_a_study_file_chooses_is_checked(choice: Any, problem: str) -> None:
-    class Own(Selection):
-        def prepare(self, mask_prob: float, tokenizer: Any, length: int) -> Any:
-            return lambda sequences, keys: choice
-
-    choose = Own().chooser(0.15, VOCABULARY, 16)  # type: ignore[abstract, arg-type]
-    made = sequences([[[7, 8], [9, 10]]], 16)
-    wrong = pytest.raises(ArmFailed, match=rf"^Own\.prepare \(test_selections_of_words\.py, line \d+\) {problem}")
-    with wrong if problem else nullcontext():
-        assert choose(made, keyed.bits(1, np.arange(1))) is choice
 
 
 def test_a_word_is_cut_only_where_no_other_fits() -> None:

@@ -338,7 +338,11 @@ def test_a_given_vocabulary_is_used_as_it_is(build, tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("entries", "says"), [(0, "returns None: return a TrainedTokenizer"), (200, r"makes \d+ entries: make 100 at most")]
+    ("entries", "says"),
+    [
+        (0, "returns None: give a bertlab.text.tokenizers.base.TrainedTokenizer"),
+        (200, r"makes \d+ entries: make 100 at most"),
+    ],
 )
 def test_what_a_tokenizer_of_a_study_file_makes_is_checked(build, entries, says):
     @dataclass(frozen=True, kw_only=True)

@@ -13,8 +13,8 @@ import torch
 from lightning import Trainer
 from torch.nn import functional
 
-from bertlab.adaptation import Adaptation, FineTuning, base
-from bertlab.errors import ArmFailed, BadInput, RunFailed
+from bertlab.adaptation import FineTuning, base
+from bertlab.errors import BadInput, RunFailed
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import MaskedLM
 from bertlab.optimizers import LAMB, Adafactor, AdamW
@@ -23,7 +23,7 @@ from bertlab.recipe.identity import load, science
 from bertlab.recipe.schedules import Cosine, LinearDecay, WarmupStableDecay
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import by_length
-from bertlab.tasks.kinds import KINDS, Classification
+from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.task import RawExamples
 from bertlab.training import finetuning
 from bertlab.training.data import TaskDataModule
@@ -168,12 +168,6 @@ def test_an_adaptation_may_add_a_loss(run, pairs):
     assert outcome.trained_parameters > run(pairs, SHORT).trained_parameters, "the language model's head is trained"
 
 
-def test_a_loss_of_a_study_file_is_checked(run, pairs, monkeypatch):
-    monkeypatch.setattr(WithLanguageModel, "loss", lambda *args: torch.zeros(()))
-    with pytest.raises(ArmFailed, match=r"WithLanguageModel.loss .*returns a tensor without a gradient"):
-        run(pairs, WithLanguageModel(max_steps=1, length=32))
-
-
 def test_a_dropout_of_the_head_leaves_that_of_the_encoder(pretrained):
     def prepared(**fields):
         setting = FineTuning(dropout=0.2, **fields)
@@ -189,42 +183,6 @@ def test_a_dropout_of_the_head_leaves_that_of_the_encoder(pretrained):
         inside = set(encoder.modules())
         above = {each.p for each in model.modules() if isinstance(each, torch.nn.Dropout) and each not in inside}
         assert (below, above) == ({0.2}, {head})
-
-
-@pytest.mark.parametrize(
-    ("arm", "method", "changed", "says"),
-    [
-        (FineTuning, "prepare", lambda *given: None, "returns None: return the module to train"),
-        (FineTuning, "encoder", lambda *given: None, "returns None: return the encoder, a module"),
-        (
-            FineTuning,
-            "prepare",
-            lambda *given: Adaptation.prepare(*given).requires_grad_(False),
-            "returns a module without a parameter to train",
-        ),
-        (Classification, "head", lambda *given: None, "returns None: return the encoder with a head, a module"),
-        (Classification, "encode", lambda *given, **named: None, "returns None: return Examples"),
-        (Classification, "logits", lambda *given: None, "returns None: return a tensor"),
-        (
-            Classification,
-            "loss",
-            lambda self, logits, targets: logits,
-            r"returns a tensor of shape .*: return a scalar tensor",
-        ),
-        (Classification, "loss", lambda *given: torch.zeros(()), "returns a tensor without a gradient"),
-        (Classification, "predict", lambda *given: {}, r"returns \{\}: return a Predicted"),
-        (
-            Classification,
-            "score",
-            lambda *given: 3.0,
-            "returns 3.0 for the metric accuracy: return a Metric of all exam",
-        ),
-    ],
-)
-def test_what_a_study_file_returns_is_checked(run, pairs, monkeypatch, arm, method, changed, says):
-    monkeypatch.setattr(arm, method, changed)
-    with pytest.raises(ArmFailed, match=rf"^{arm.__name__}\.{method} \(test_finetuning\.py, line \d+\) {says}"):
-        run(pairs, dataclasses.replace(SHORT, max_steps=1))
 
 
 def test_sequences_longer_than_the_positions_of_a_model_are_refused(run, entities):

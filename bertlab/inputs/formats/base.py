@@ -12,7 +12,6 @@ import numpy as np
 
 from bertlab.arrays import Array, Bool, Int32, Int64
 from bertlab.inputs.windows import Windows
-from bertlab.names import shown
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
 
@@ -104,35 +103,6 @@ class Layout:
         spans = self.spans(chosen)
         return values.joined(spans.begins, spans.separators)[0]
 
-    def problem(self, tokens: int, length: int) -> str:
-        """What is wrong with it for a text of so many `tokens` and sequences of at most `length`; empty if nothing."""
-        for name, array in vars(self).items():
-            kind = "b" if name == "random" else "i"
-            if not isinstance(array, np.ndarray) or array.ndim != 1 or array.dtype.kind != kind:
-                of = f"of shape {array.shape}, {array.dtype}" if isinstance(array, np.ndarray) else shown(array)
-                return f"makes {name} {of}: give an array of {'bool' if kind == 'b' else 'int64'}, (N,)"
-            if name != "breaks" and len(array) != len(self.starts):
-                return f"makes {len(array):,} {name} for {len(self.starts):,} starts: give one for each sequence"
-        if not len(self):
-            return "makes no sequence: make one at least"
-        if (longest := int(self.lengths.max())) > length:
-            return f"makes a sequence of {longest} tokens with its specials: at most {length}"
-        for name, begin, end, least in self._of_text():
-            used = (end > begin) | bool(least)
-            wrong = (end - begin < least) | (used & ((begin < 0) | (end > tokens)))
-            if wrong.any():
-                number = int(wrong.argmax())
-                span = f"{name} of sequence {number} from token {begin[number]} up to {end[number]}"
-                return f"puts {span}: the text has tokens 0 to {tokens - 1}, and a sequence has one at least"
-        if (np.diff(self.starts) < 0).any():
-            return "makes starts that do not ascend: give them in the order of the text"
-        return ""
-
-    def _of_text(self) -> list[tuple[str, Int64, Int64, int]]:
-        """Parts of the text: their name, where each begins and ends, and its tokens at least."""
-        first = self.first.astype(np.int64)
-        return [("starts", self.starts, self.starts + 1, 1), ("first", first, first + self.first_length, 1)]
-
 
 @dataclass(frozen=True)
 class PackedLayout(Layout):
@@ -155,16 +125,6 @@ class PackedLayout(Layout):
         begins = self.breaks.take(number, mode="clip")
         before = np.where(number < high[:, None], begins - first[:, None], length[:, None])
         return Spans(np.concatenate([first[:, None], begins], axis=1), before.astype(np.int32), length)
-
-    def problem(self, tokens: int, length: int) -> str:
-        """What is wrong with it, its breaks too."""
-        if problem := super().problem(tokens, length):
-            return problem
-        if (np.diff(self.breaks) <= 0).any():
-            return "makes breaks that do not ascend: give them in the order of the text"
-        if len(self.breaks) and (self.breaks[0] < 1 or self.breaks[-1] >= tokens):
-            return "makes breaks outside of the text: give them within segments"
-        return ""
 
     def _breaks_until(self, offsets: Int64, side: Any) -> Int64:
         return np.searchsorted(self.breaks, offsets, side=side)
@@ -207,22 +167,18 @@ def places_of(offsets: Int64, values: Int64, side: Literal["left", "right"] = "l
     return found
 
 
-class Endless(ValueError):
-    """A function of `follow` that does not go on."""
-
-
 def follow(after: Callable[[Int64], Int64], size: int) -> Int64:
     """The numbers 0, after(0), after(after(0)), ... below `size`. `after` maps many numbers at once to larger ones.
 
-    Raises `Endless` if it does not.
+    Raises `ValueError` if it does not.
     """
     steps = np.empty(size, dtype=np.int64)
     for low in range(0, size, BLOCK):
         block = np.arange(low, min(low + BLOCK, size))
         steps[block] = after(block)
         if (still := steps[block] <= block).any():
-            place = low + int(still.argmax())
-            raise Endless(f"goes from sentence {place} to {steps[place]}: let each sequence end behind where it starts")
+            at = low + int(still.argmax())
+            raise ValueError(f"goes from sentence {at} to {steps[at]}: let each sequence end behind where it starts")
     jumps, met, number = steps.data, bytearray(size), 0
     while number < size:
         met[number] = 1

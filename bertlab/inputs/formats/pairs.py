@@ -52,17 +52,6 @@ class PairLayout(Layout):
         random, order = (array.take(chosen).astype(np.int32) for array in (self.random, self.order))
         return {"segments": (last & 1).astype(np.int32), "random_second": random, "order": order}
 
-    def problem(self, tokens: int, length: int) -> str:
-        """What is wrong with it, its order too."""
-        if problem := super().problem(tokens, length):
-            return problem
-        beyond = self.order[abs(self.order) > 1]
-        return f"makes an order of {beyond[0]}: give 1, 0 or -1" if len(beyond) else ""
-
-    def _of_text(self) -> list[tuple[str, Int64, Int64, int]]:
-        second = self.second.astype(np.int64)
-        return [*super()._of_text(), ("second", second, second + self.second_length, 0)]
-
 
 class PairFormat(Format):
     """A format whose sequences have two segments, laid out by a `PairLayout`."""

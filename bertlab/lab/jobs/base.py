@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bertlab.store.run import Run
     from bertlab.store.runs import Store
     from bertlab.tasks.locate import LocatedTask
+    from bertlab.training.finetuning import Pretrained as LoadedModel
 
 KINDS: dict[str, type[Job]] = {}
 """The class of each kind of job, in the order of their definitions."""
@@ -188,6 +189,14 @@ class Job(ABC):
         """Raises `BadInput` if it cannot use what was `prepared` for it, runs by id."""
         return
 
+    def components(self) -> tuple[object, ...]:
+        """The components of study files that it runs."""
+        return ()
+
+    def check_components(self, store: Store, machine: Machine) -> None:
+        """Runs them once on a few sequences. Raises `ArmFailed` for what they do not do."""
+        return
+
     def describe_source(self, store: Store) -> TextNotes | None:
         """What a plan says of the text that it prepares; None for a job that prepares none."""
         return None
@@ -268,6 +277,12 @@ class Pretrained(Job):
     def saved(self, milestones: Sequence[int]) -> list[int]:
         """Those of some milestones (per cent of the steps) at which it has weights, and the end; ascending."""
         return [100]
+
+    def opened(self, store: Store) -> LoadedModel:
+        """Model and tokenizer of its finished run."""
+        from bertlab.training.finetuning import open_pretrained
+
+        return open_pretrained(store.get_verified(self.id).path)
 
     def fitted(self, adaptation: Adaptation) -> Adaptation:
         """An adaptation as it is on this model. Raises `BadInput` if it does not fit."""

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab import synthetic as microworld
 from bertlab.adaptation import Adaptation
+from bertlab.audit.components import check_adaptation
 from bertlab.errors import BadInput
 from bertlab.lab.jobs.base import Job, Pretrained, Storage, Work, copied, without_none
 from bertlab.lab.study_file import Code
@@ -18,6 +19,7 @@ from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import MARK, canonical, filled, science, template
+from bertlab.recipe.ranges import user_defined
 from bertlab.store.predictions import PREDICTIONS, packed
 from bertlab.store.runs import Store
 from bertlab.store.writes import write
@@ -127,6 +129,15 @@ class Evaluation(Job, kinds=("finetune", "features")):
                 code=self.code and self.code.sha256,
             ),
         }
+
+    def components(self) -> tuple[object, ...]:
+        """Those of its settings, and the kind of its task."""
+        kind = kinds.find(self.data.task.kind)
+        return *user_defined(self.settings), *([kind] if kind.user_defined else [])
+
+    def check_components(self, store: Store, machine: Machine) -> None:
+        """Runs them on a few examples of its task."""
+        check_adaptation(self.pretrained.opened(store), read_task(self.data), self.settings, machine.cpu_only())
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Trains, evaluates, and writes the predictions into `work`."""

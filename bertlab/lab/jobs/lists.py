@@ -6,8 +6,11 @@ from typing import TypeVar
 
 from bertlab.lab.jobs.base import Job
 from bertlab.machine import Machine
+from bertlab.store.runs import Store
 
 T = TypeVar("T")
+_checked: list[object] = []
+"""Components of study files that this process has run."""
 
 
 def grouped(jobs: Sequence[Job]) -> list[tuple[Job, int]]:
@@ -39,6 +42,19 @@ def to_run(jobs: Sequence[Job], done: Collection[str]) -> list[Job]:
         return left
     needed, still = ({need.id for job in some for need in job.needs} for some in (jobs, left))
     return [job for job in left if not job.preparation or job.id in still or job.id not in needed]
+
+
+def check_components(jobs: Sequence[Job], store: Store, machine: Machine) -> None:
+    """Runs each component of a study file once, with the first job that has it and whose text or checkpoint is ready.
+
+    Raises `ArmFailed` for what one does not do.
+    """
+    for job, _ in grouped(jobs):
+        new = [component for component in job.components() if component not in _checked]
+        needs = {need.id: need for needed in (job, *job.needs) for need in needed.needs if need.preparation}
+        if new and all(store.get(run_id) is not None for run_id in needs):
+            job.check_components(store, machine)
+            _checked.extend(new)
 
 
 def devices_per_run(machine: Machine, jobs: Iterable[Job]) -> int:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertlab.adaptation import Adaptation
+from bertlab.audit.components import check_recipe
 from bertlab.errors import BadInput
 from bertlab.inputs import targets
 from bertlab.lab.jobs.base import Pretrained, Storage, Work, copied, without_none
@@ -20,6 +21,7 @@ from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Recipe, Schedule, cost
 from bertlab.recipe.identity import MARK, canonical, filled, load, science, template
+from bertlab.recipe.ranges import user_defined
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 from bertlab.text import facts, tokens
@@ -28,6 +30,8 @@ from bertlab.wording import short
 
 if TYPE_CHECKING:
     from lightning.pytorch.strategies import Strategy
+
+    from bertlab.training.finetuning import Pretrained as LoadedModel
 
 
 @dataclass(frozen=True)
@@ -136,8 +140,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         from bertlab.training.pretraining import pretrain
 
         defined = self._defined() if self.code else None  # first: a mistake in it must not cost a training
-        directory = store.get_verified(self.corpus.id).path
-        corpus = tokens.open_corpus(directory, self.recipe.tokenizer, check=False)
+        corpus = self._open_corpus(store)
         text = _facts_of(self.recipe, corpus)
         fields = self.definition() | {"recipe": science(self.recipe, whole=True)}
         first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
@@ -192,6 +195,29 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         run, corpora = prepared.get(self.corpus.id), self.recipe.declared.inputs.corpora
         if run is not None and corpora:
             tokens.first_documents(run.result().documents_by_source.get("train", ()), corpora)
+
+    def components(self) -> tuple[object, ...]:
+        """Those of its recipe, if it is trained."""
+        return tuple(user_defined(self.recipe)) if self.steps else ()
+
+    def check_components(self, store: Store, machine: Machine) -> None:
+        """Runs them on a few sequences of its text."""
+        check_recipe(self.recipe.declared, self._open_corpus(store))
+
+    def opened(self, store: Store) -> LoadedModel:
+        """Model and tokenizer of its run, or with new weights before it has one."""
+        from bertlab.model.heads import PretrainingModel
+        from bertlab.training.finetuning import Pretrained as LoadedModel
+
+        if store.get(self.id) is not None:
+            return super().opened(store)
+        tokenizer = self._open_corpus(store).tokenizer
+        model = PretrainingModel.of(self.recipe, tokenizer.size)
+        return LoadedModel(model=model, tokenizer=tokenizer, positions=model.encoder.max_length)
+
+    def _open_corpus(self, store: Store) -> tokens.TokenisedCorpus:
+        directory = store.get_verified(self.corpus.id).path
+        return tokens.open_corpus(directory, self.recipe.tokenizer, check=False)
 
     def describe_text(self, store: Store) -> dict[str, Any] | None:
         """The facts of the text with the targets of its losses; None before it is prepared."""

@@ -8,11 +8,9 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from bertlab.arrays import Bool, Int32, Int64, UInt64
-from bertlab.errors import ArmFailed
 from bertlab.inputs.checks import Check, always
 from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Batch, Sequences
-from bertlab.names import shown
 from bertlab.recipe.ranges import Arm
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
@@ -44,28 +42,13 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         **dict.fromkeys(("annotated", "fewer"), bool),
         **dict.fromkeys(("audit", "audit_again"), list),
         "apart": "numpy.ndarray",
+        "prepare": "collections.abc.Callable",
     }
 
     @abstractmethod
     def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
         """Returns what chooses `chosen(mask_prob, n)` of n tokens, or fewer if it is `fewer`; `length` is that of the
         longest sequence."""
-
-    def chooser(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
-        """What `prepare` returns; that of a study file raises `ArmFailed` for what is no choice of ordinary tokens."""
-        choose = self.prepare(mask_prob, tokenizer, length)
-        if not self._own:
-            return choose
-
-        def checked(sequences: Sequences, keys: UInt64) -> Choice:
-            choice = choose(sequences, keys)
-            if problem := _problem(choice, sequences.ordinary):
-                raise ArmFailed.of(self, "prepare", problem)
-            return choice
-
-        if not callable(choose):
-            raise ArmFailed.of(self, "prepare", f"returns {shown(choose)}: return a function that returns a Choice")
-        return checked
 
     def mean_run(self, mask_prob: float, ordinary: int) -> float | None:
         """The mean words of a run of chosen words in sequences of so many ordinary tokens, of which few cut the spans;
@@ -94,31 +77,6 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
             return []
         alike = np.array([len(which) > 1 and bool((chosen == later).all())])
         return [always(figure, "not all the same", alike, lambda _: sample.name(int(which[0])), of="comparison")]
-
-
-def _problem(choice: Choice, ordinary: Int32) -> str:
-    """What is wrong with a choice of the `ordinary` (B,) tokens of sequences; empty if nothing is."""
-    if not isinstance(choice, Choice):
-        return f"chooses {shown(choice)}: let its function return a Choice"
-    shape = (len(ordinary), *getattr(choice.numbers, "shape", ())[1:2])
-    for name, array in choice._asdict().items():
-        if not isinstance(array, np.ndarray) or array.shape != shape or array.dtype.kind not in "iub" or len(shape) < 2:
-            return f"gives a Choice whose {name} are {shown(array)}: give whole numbers, an array (B, K)"
-    beyond = (choice.used > 0) & ((choice.numbers < 0) | (choice.numbers >= ordinary[:, None]))
-    if beyond.any():
-        sequence, slot = np.argwhere(beyond)[0]
-        size = f"a sequence of {ordinary[sequence]} ordinary tokens, which are numbered from 0"
-        return f"chooses token number {choice.numbers[sequence, slot]} of {size}"
-    if ((choice.used != 0) & (choice.used != 1)).any():
-        return f"makes used from {choice.used.min()} to {choice.used.max()}: give 1 for a slot that is used, else 0"
-    if (choice.used[:, 1:] > choice.used[:, :-1]).any():
-        return "leaves unused slots between used ones: let the used slots of a sequence come first"
-    # unused slots get numbers of their own, below 0
-    numbers = np.sort(np.where(choice.used > 0, choice.numbers, -1 - np.arange(shape[1])), axis=1)
-    if (twice := numbers[:, 1:] == numbers[:, :-1]).any():
-        sequence, slot = np.argwhere(twice)[0]
-        return f"chooses token number {numbers[sequence, slot]} of a sequence twice: choose each token once"
-    return ""
 
 
 def chosen(mask_prob: float, ordinary: int) -> int:

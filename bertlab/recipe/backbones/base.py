@@ -49,6 +49,7 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones"):
         **dict.fromkeys(("encoder", "shape", "description", "remark"), str),
         **dict.fromkeys(("declared", "unshared", "scaled", "for_length"), "bertlab.recipe.BackboneConfig"),
         "biases": bool,
+        "new_encoder": "bertlab.model.backbone.Backbone",
         "activation": Activation,
         "sizes": Mapping[str, float],
         "parameters": Annotated[int, SIZE],

@@ -11,7 +11,7 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Array, Float, Integer
-from bertlab.errors import ArmFailed, BadInput
+from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.recipe.ranges import Range, check_returns
 from bertlab.tasks import lexical
@@ -45,7 +45,11 @@ _RETURNS: Mapping[str, Any] = {
     "columns": range,
     "exchanged": Annotated[int, Range(0, 100)],
     "text": tuple,
+    "encode": "bertlab.tasks.examples.Examples",
     "head": "torch.nn.Module",
+    **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
+    "predict": "bertlab.tasks.kinds.base.Predicted",
+    "score": "bertlab.tasks.metrics.Metric",
     "majority": Mapping[str, Any],
     "lexical": "collections.abc.Callable",
     "extent": Annotated[tuple[float, float], Range(0, 1e12)],
@@ -210,14 +214,9 @@ class TaskKind(Scoring):
         model = lexical.fit(len(train), classes, encoded)
         return lambda raw: {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
 
-    def floor(self, method: str, arrays: Any, raw: RawExamples, labels: Sequence[str]) -> dict[str, float]:
-        """The metrics of what `majority` or `lexical` predicts for `raw`. Raises `ArmFailed` where an array lacks."""
-        if not isinstance(arrays, Mapping):
-            raise ArmFailed.of(self, method, f"predicts {shown(arrays)}: give arrays by name")
-        try:
-            return self.values({**arrays, **raw.beside}, labels)
-        except KeyError as error:
-            raise ArmFailed.of(self, method, f"predicts no {error}, which a metric reads: add this array") from error
+    def floor(self, arrays: Arrays, raw: RawExamples, labels: Sequence[str]) -> dict[str, float]:
+        """The metrics of what `majority` or `lexical` predicts for `raw`."""
+        return self.values({**arrays, **raw.beside}, labels)
 
     def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
         """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split: fitted to as
@@ -232,7 +231,7 @@ class TaskKind(Scoring):
                 train = train.take(np.sort(keyed.permutation(keyed.key("lexical"), len(train))[:most]))
             predict = self.lexical(train)
             parts = [examples for examples in (data.evaluation, data.test) if examples]
-            _floors[key] = [self.floor("lexical", predict(raw), raw, data.labels) for raw in parts]
+            _floors[key] = [self.floor(predict(raw), raw, data.labels) for raw in parts]
         return _floors[key]
 
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:

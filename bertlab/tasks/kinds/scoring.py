@@ -7,8 +7,7 @@ from typing import ClassVar
 import numpy as np
 
 from bertlab.arrays import Array
-from bertlab.errors import ArmFailed, BadInput
-from bertlab.names import shown
+from bertlab.errors import BadInput
 from bertlab.tasks.metrics import Grouped, Mean, Metric
 from bertlab.tasks.task import Task
 
@@ -51,14 +50,11 @@ class Scoring(ABC):
         """One of `metrics`, or `LIKELIHOOD`, of the examples; of their groups, if an array `group` numbers these.
 
         Raises `ValueError` for a metric that the kind lacks and for another number of examples, `KeyError` for
-        predictions that lack an array, `ArmFailed` for a score that is no metric.
+        predictions that lack an array.
         """
         if name not in (LIKELIHOOD, *self.metrics):
             raise ValueError(f"{self.name} has no metric {name}")
         metric = self.likelihood(arrays) if name == LIKELIHOOD else self.score(name, arrays, labels)
-        if not isinstance(metric, Metric) or (self.user_defined and np.ndim(metric.contributions()) != 1):
-            wrong = f"returns {shown(metric)} for the metric {name}: return a Metric of all examples, as Mean(scores)"
-            raise ArmFailed.of(self, "score", wrong)
         if "group" not in arrays:
             return metric
         group = arrays["group"]

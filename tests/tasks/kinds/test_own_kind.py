@@ -2,10 +2,8 @@
 
 import numpy as np
 import pytest
-import torch
 
-from bertlab import FineTuning, open_run
-from bertlab.errors import ArmFailed, BadInput
+from bertlab.errors import BadInput
 from bertlab.lab import studies
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.tasks import catalog, kinds
@@ -13,7 +11,7 @@ from bertlab.tasks.kinds import Span
 from bertlab.tasks.kinds.classification import Classification
 from bertlab.tasks.locate import _substituted, locate
 from bertlab.tasks.metrics import Mean
-from bertlab.tasks.task import RawExamples, Task
+from bertlab.tasks.task import Task
 
 ARRAYS = {"prediction": np.array([0, 1, 1]), "label": np.array([0, 0, 1]), "log_likelihood": np.log([0.5, 0.25, 1])}
 
@@ -72,13 +70,6 @@ def test_a_task_of_the_catalogue_keeps_its_synthetic_counterpart_and_takes_subst
 def test_a_metric_that_is_wrong_is_named(scores, wrong):
     with pytest.raises(BadInput, match=wrong):
         own(scores).contributions(ARRAYS, ("no", "yes"))
-
-
-def test_a_score_that_is_no_metric_of_the_examples_names_the_class():
-    with pytest.raises(
-        ArmFailed, match=r"Own\.score \(test_own_kind\.py, line \d+\) returns Mean.* return a Metric of all"
-    ):
-        own(np.array(3.0)).values(ARRAYS, ("no", "yes"))
 
 
 @pytest.mark.parametrize(
@@ -144,55 +135,3 @@ def test_a_study_made_in_python_cannot_keep_its_code():
     study = Study(name="s", question="?", source="me", baseline="a", variants=[Variant("a")], measurements=[measured])
     with pytest.raises(BadInput, match="results keep the code that they come from: define it and the study in a file"):
         studies.chosen([study])
-
-
-@pytest.mark.parametrize(
-    ("arrays", "says"),
-    [
-        (None, "predicts None: give arrays by name"),
-        ({"prediction": np.zeros(3)}, "predicts no 'label', which a metric reads: add this array"),
-    ],
-)
-@pytest.mark.parametrize("method", ["majority", "lexical"])
-def test_a_floor_without_what_metrics_read_names_its_method(known, method, arrays, says):
-    class Own(Classification):
-        name = "own"
-
-        def majority(self, data, raw, train, examples):
-            return arrays
-
-        def lexical(self, train):
-            return lambda raw: arrays
-
-    raw = RawExamples(text=(["a", "b", "c"],), labels=[0, 1, 1])
-    with pytest.raises(ArmFailed, match=rf"^Own\.{method} \(test_own_kind\.py, line \d+\) {says}"):
-        Own().floor(method, arrays, raw, ("no", "yes"))
-    if arrays is None:
-        with pytest.raises(ArmFailed, match=r"^Own\.majority \(.*\) returns None: give pairs in braces"):
-            Own().majority(None, raw, None, None)
-
-
-@pytest.mark.parametrize("shape", [(2,), (2, 1), (1, 2, 3), (2, 2, 3)])
-def test_logits_of_other_targets_are_refused(known, shape):
-    class Own(Classification):
-        name = "own"
-
-        def logits(self, model, batch):
-            return torch.zeros(shape)
-
-    says = r"^Own\.logits \(test_own_kind\.py, line \d+\) returns a tensor of shape .*: return \(2, 1, C\), the logits"
-    with pytest.raises(ArmFailed, match=says):
-        FineTuning().logits(None, Own(), {"targets": torch.zeros(2, 1)})
-
-
-@pytest.mark.parametrize("head_dropout", [0.0, 0.3])
-def test_a_kind_without_a_head_is_refused(known, finished, head_dropout):
-    class Own(Classification):
-        name = "own"
-
-        def head(self, *given, **named):
-            return None
-
-    model = open_run(finished, "masking-80-10-10-seed0").model
-    with pytest.raises(ArmFailed, match=r"^Own\.head \(test_own_kind\.py, line \d+\) returns None: give a torch"):
-        FineTuning(head_dropout=head_dropout).prepare(model, Own(), ("no", "yes"), (0,))

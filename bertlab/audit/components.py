@@ -1,0 +1,348 @@
+"""Runs the components of a study file once, on a few sequences, before anything is trained, and names what is wrong.
+
+A method that returns another type than its base class says is refused wherever it is called (`recipe.ranges`). Here,
+what it returns is compared with what the rest of the package reads. Training itself tests only that losses are finite
+scalars.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from bertlab.arrays import Array
+from bertlab.errors import ArmFailed, BadInput, RunFailed, text_of
+from bertlab.inputs.collator import Collator
+from bertlab.inputs.formats.base import Layout
+from bertlab.inputs.streams import Batch, Sequences, Stream
+from bertlab.inputs.targets import excerpt
+from bertlab.names import shown
+from bertlab.objectives.selection.base import Choice, Selection
+from bertlab.recipe import Format, Loss, Recipe
+from bertlab.recipe.objective import INPUTS, Decoded, text_length
+from bertlab.recipe.ranges import naming, user_defined
+from bertlab.tasks import kinds
+from bertlab.tasks.examples import IGNORED, Examples, sizes
+from bertlab.tasks.kinds.base import TaskKind
+from bertlab.text.tokens import TokenisedCorpus
+from bertlab.wording import listed
+
+if TYPE_CHECKING:
+    from torch import nn
+
+    from bertlab.adaptation import Adaptation
+    from bertlab.machine import Machine
+    from bertlab.model.backbone import Backbone
+    from bertlab.model.streams import TensorBatch
+    from bertlab.tasks.task import TaskData
+    from bertlab.training.finetuning import Pretrained
+
+SEQUENCES = 8
+"""Sequences of the batch that is predicted."""
+EXAMPLES = 64
+"""Examples of a task at most, of which the first four are trained on."""
+_TYPES = {"iu": "whole numbers", "b": "booleans", "iubf": "finite numbers"}
+_ANY = (-1e30, 1e30)
+
+
+def check_recipe(recipe: Recipe, corpus: TokenisedCorpus) -> None:
+    """Lays out, corrupts, predicts, updates and evaluates once with what a recipe consists of.
+
+    Raises `ArmFailed`, which names class, method and line, for what a component of a study file does not do.
+    """
+    with naming(recipe.inputs.format, recipe.model, recipe.optimizer, *recipe.objective):
+        _check_training(*excerpt(recipe, corpus, SEQUENCES))
+
+
+def _check_training(recipe: Recipe, corpus: TokenisedCorpus) -> None:
+    from bertlab.model.heads import PretrainingModel
+    from bertlab.training.data import to_device, to_tensors
+    from bertlab.training.module import build
+
+    batch = to_device(to_tensors(_batch(recipe, corpus)), "cpu")
+    for loss in recipe.objective:
+        taken = hasattr(PretrainingModel, loss.head) or loss.head in ("encoder", "objective") or "." in loss.head
+        wrong = f"is {shown(loss.head)}, which is no free name in a model: give another"
+        _Method(loss, "head").require(not taken, wrong)
+        _check_places(loss, batch)
+    model = PretrainingModel.of(recipe, corpus.tokenizer.size)
+    _check_bias(model.encoder, batch)
+    sums = model.losses(batch)
+    for loss in recipe.objective:
+        _check_loss(_Method(loss, "sum"), sums[loss.kind])
+    _check_update(_Method(recipe.optimizer, "build"), sum(sums.values()), model, build(model, recipe.optimizer))
+    for loss in recipe.objective:
+        _check_evaluations(loss, recipe, corpus, model.eval())
+
+
+def check_adaptation(pretrained: Pretrained, data: TaskData, adaptation: Adaptation, machine: Machine) -> None:
+    """Encodes, trains, predicts and scores a few examples of a task with an adaptation and the kind of the task.
+
+    Changes the model. Raises `ArmFailed`, which names class, method and line, for what a component of a study file does
+    not do.
+    """
+    from bertlab.progress import silent
+    from bertlab.training.finetuning import FinetuningModule, encode, predict
+    from bertlab.training.module import build
+
+    kind, key, source = kinds.find(data.kind), (adaptation.kind, 0, 0), pretrained.model
+    rows, evaluation = (raw.take(np.arange(min(EXAMPLES, len(raw)))) for raw in (data.train, data.evaluation))
+    train = encode(data, rows, pretrained, adaptation, training=True)
+    evaluated = encode(data, evaluation, pretrained, adaptation)
+    labels = len(data.labels) if kind.labelled and type(kind).loss is TaskKind.loss else 0
+    for part in (train, evaluated):
+        _check_examples(kind, part, pretrained.tokenizer.size, adaptation.length, labels)
+    module = FinetuningModule(adaptation.prepare(source, kind, data.labels, key), kind, adaptation, 1, key).train()
+    trained = any(value.requires_grad for value in module.parameters())
+    wrong = "returns a module without a parameter to train: leave some unfrozen"
+    _Method(adaptation, "prepare").require(trained, wrong)
+    batch = adaptation.inputs(source, train, machine, silent).build(np.arange(min(4, len(train))))
+    shape, wanted = tuple(module(batch).shape), tuple(batch["targets"].shape)
+    wrong = f"returns a tensor of shape {shape}: return {(*wanted, 'C')}, the logits of each target of the batch"
+    _Method(kind, "logits").require(shape[:-1] == wanted, wrong)
+    adaptation.on_step(module.model, 0, 1)
+    loss, settings = adaptation.loss(module.model, kind, batch), adaptation.optimizer_settings
+    _check_loss(_Method(adaptation if adaptation._own else kind, "loss"), loss)
+    _check_update(_Method(settings, "build"), loss, module, build(module, settings, module.lr_multipliers()))
+    adaptation.merge(module.model)
+    scores = predict(module, evaluated, adaptation.inputs(source, evaluated, machine, silent), machine)
+    guesses: dict[str, Any] = {"predict": kind.predict(data, evaluation, evaluated, scores, None).arrays}
+    guesses["majority"] = kind.majority(data, evaluation, train, evaluated)
+    if kind.user_defined:
+        guesses["lexical"] = kind.lexical(rows)(evaluation)
+    for method, arrays in guesses.items():
+        with _Method(kind, method).blamed("give what the metrics read, arrays by name"):
+            kind.contributions({**arrays, **evaluation.beside}, data.labels)
+
+
+class _Method(NamedTuple):
+    """A method of a component, whose mistakes name it."""
+
+    component: object
+    name: str
+
+    def require(self, holds: Any, problem: str) -> None:
+        """Raises `ArmFailed` unless something holds."""
+        if not holds:
+            raise ArmFailed.of(self.component, self.name, problem)
+
+    def require_numbers(
+        self, name: str, array: Any, shape: tuple[int | None, ...], limits: Any = _ANY, types: str = "iu"
+    ) -> None:
+        """Raises `ArmFailed` unless `array` has this shape, any size for None, and numbers within `limits`."""
+        form = ", ".join("any" if size is None else str(size) for size in shape) + "," * (len(shape) == 1)
+        wanted = f"give {_TYPES[types]} of shape ({form})"
+        wanted += f" from {limits[0]} to {limits[1]}" if limits != _ANY else ""
+        self.require(isinstance(array, np.ndarray), f"makes {name} {shown(array)}: {wanted}")
+        fits = array.ndim == len(shape) and all(
+            want in (None, has) for want, has in zip(shape, array.shape, strict=True)
+        )
+        fits, span = fits and array.dtype.kind in types, ""
+        if array.size and array.dtype.kind in "iubf":
+            span = f" from {array.min()} to {array.max()}"
+            fits = fits and bool(limits[0] <= array.min() and array.max() <= limits[1])
+        self.require(fits, f"makes {name} of shape {array.shape}, {array.dtype}{span}: {wanted}")
+
+    def require_first(self, used: Array) -> None:
+        """Raises `ArmFailed` if an unused slot of a sequence comes before a used one."""
+        first = ((used[:, 1:] > 0) <= (used[:, :-1] > 0)).all()
+        self.require(first, "leaves unused slots between used ones: let the used slots of a sequence come first")
+
+    @contextmanager
+    def blamed(self, advice: str) -> Iterator[None]:
+        """Lets an error within it say that what the method returns cannot be used."""
+        try:
+            yield
+        except (BadInput, RunFailed):
+            raise
+        except Exception as error:
+            problem = f"returns what cannot be used ({type(error).__name__}: {text_of(error)}): {advice}"
+            raise ArmFailed.of(self.component, self.name, problem) from error
+
+
+def _layout(form: Format, recipe: Recipe, corpus: TokenisedCorpus) -> Layout:
+    """What a format lays out, where it lies in the text."""
+    length, tokens = text_length(recipe.objective, recipe.inputs.length), len(corpus.train.tokens)
+    method = _Method(form, "lay_out")
+    with method.blamed("return a Layout, as base.consecutive makes it"):
+        layout: Layout = form.lay_out(corpus.train, recipe, length, 0)
+    method.require(len(layout), "makes no sequence: make one at least")
+    limits = {"first_length": (1, length), "second_length": (0, length), "order": (-1, 1), "random": (0, 1)}
+    for name, array in vars(layout).items():
+        size, types = None if name == "breaks" else len(layout), "b" if name == "random" else "iu"
+        method.require_numbers(name, array, (size,), limits.get(name, (0, tokens - 1)), types)
+    for name in {"starts", "breaks"} & vars(layout).keys():
+        ascends = (np.diff(vars(layout)[name]) >= (name == "breaks")).all()
+        method.require(ascends, f"makes {name} that do not ascend: give them in the order of the text")
+    for name in {"first", "second"} & vars(layout).keys():
+        end = int((vars(layout)[name] + vars(layout)[f"{name}_length"]).max())
+        method.require(end <= tokens, f"makes a {name} segment up to token {end}: the text has {tokens}")
+    longest = int(layout.lengths.max())
+    method.require(longest <= length, f"makes a sequence of {longest} tokens with its specials: at most {length}")
+    return layout
+
+
+def _batch(recipe: Recipe, corpus: TokenisedCorpus) -> Batch:
+    """A few sequences, as the losses change them."""
+    form, tokenizer, objective = recipe.inputs.format, corpus.tokenizer, recipe.objective
+    layout, matched = _layout(form, recipe, corpus), form.token_matched_to
+    wrong = f"is {shown(matched)}: give a format, as FullSentences(), or None"
+    _Method(form, "token_matched_to").require(isinstance(matched, Format | None), wrong)
+    collator = Collator(objective, tokenizer, corpus.train, recipe.inputs.length, recipe.seed)
+    sequences = collator.sequences(layout, np.arange(min(SEQUENCES, len(layout))), 0, 0)
+    for number, loss in enumerate(objective):
+        length = text_length(objective[number:], recipe.inputs.length)
+        for selection in user_defined(loss):
+            if isinstance(selection, Selection):
+                choose = selection.prepare(0.15, tokenizer, length)
+                _check_choice(selection, choose(sequences, sequences.sequence_ids.view(np.uint64)), sequences)
+        added = loss.prepare(tokenizer, length, recipe.seed)(sequences)
+        _check_added(loss, added, sequences, tokenizer.size)
+        sequences.add(loss.kind, added)
+        loss.count(sequences.arrays[loss.kind])
+    return sequences.batch()
+
+
+def _check_choice(selection: Selection, choice: Any, sequences: Sequences) -> None:
+    """Each chosen token is an ordinary one of its sequence, and is chosen once."""
+    method = _Method(selection, "prepare")
+    method.require(isinstance(choice, Choice), f"chooses {shown(choice)}: let its function return a Choice")
+    method.require_numbers("used", choice.used, (len(sequences.ordinary), None), (0, 1), "iubf")
+    for name in ("numbers", "groups"):
+        method.require_numbers(name, getattr(choice, name), choice.used.shape)
+    method.require_first(choice.used)
+    for numbers, used, size in zip(choice.numbers, choice.used > 0, sequences.ordinary, strict=True):
+        chosen = numbers[used].tolist()
+        fits = {*chosen} <= {*range(size)} and len({*chosen}) == len(chosen)
+        wrong = f"chooses the tokens number {chosen} of {size} ordinary ones: number them from 0, and choose each once"
+        method.require(fits, wrong)
+
+
+def _check_added(loss: Loss, added: Any, sequences: Sequences, vocabulary: int) -> None:
+    """What a loss adds to sequences, and the streams that it leaves, fit a batch and a model of this vocabulary."""
+    method, count, slots = _Method(loss, "prepare"), len(sequences.ordinary), None
+    method.require(isinstance(added, Mapping), f"makes {shown(added)}: let its function return arrays by name")
+    streams = {**sequences.streams, **{name: value for name, value in added.items() if isinstance(value, Stream)}}
+    for name, (tokens, lengths) in streams.items():
+        method.require_numbers(f"tokens of {name}", tokens, (count, None), (0, vocabulary - 1))
+        method.require_numbers(f"lengths of {name}", lengths, (count,), (1, tokens.shape[1]))
+    arrays = {name: value for name, value in added.items() if not isinstance(value, Stream)}
+    if "weights" in arrays:
+        method.require_numbers("weights", arrays["weights"], (count, None), (0, 1e30), "iubf")
+        method.require_first(arrays["weights"])
+        slots = arrays["weights"].shape[1]
+    limits = {"targets": (0, vocabulary - 1)} if loss.over_vocabulary else {}
+    if (type(loss).positions, type(loss).reads) == (Loss.positions, Loss.reads):
+        wrong = "makes no positions: give those at which it reads the model, (B, K), or define positions"
+        method.require("positions" in arrays, wrong)
+        limits["positions"] = (0, streams[INPUTS].tokens.shape[1] - 1)
+    for name, array in arrays.items():
+        others = (slots,) if np.ndim(array) == 2 else (None,) * (np.ndim(array) - 1)
+        method.require_numbers(
+            name, array, (count, *others), limits.get(name, _ANY), "iu" if name in limits else "iubf"
+        )
+
+
+def _check_places(loss: Loss, batch: TensorBatch) -> None:
+    """A loss reads tokens of the batch, [CLS], or a decoder."""
+    place = loss.reads(batch.arrays[loss.kind])
+    if place is not None and not isinstance(place, Decoded):
+        method = _Method(loss, "positions" if type(loss).reads is Loss.reads else "reads")
+        array = place.numpy() if hasattr(place, "numpy") else place
+        method.require_numbers("positions", array, (len(batch.tokens), None), (0, batch.tokens.shape[1] - 1))
+
+
+def _check_bias(encoder: Backbone, batch: TensorBatch) -> None:
+    """Each layer gets a bias of attention scores that fits, and angles, each perhaps None."""
+    attention_inputs: Any = getattr(encoder, "attention_inputs", None)
+    if attention_inputs is None:
+        return
+    method, x = _Method(encoder, "attention_inputs"), encoder.embed(batch)[INPUTS]
+    inputs = attention_inputs(x, batch.lengths[INPUTS])
+    pairs = isinstance(inputs, list | tuple) and all(isinstance(pair, tuple) and len(pair) == 2 for pair in inputs)
+    advice = f"return a list of a bias and angles, each perhaps None, for each of {encoder.num_layers} layers"
+    method.require(pairs and len(inputs) == encoder.num_layers, f"returns {shown(inputs)}: {advice}")
+    full = (len(x), getattr(encoder, "heads", 0), x.shape[1], x.shape[1])
+    for bias in [bias for bias, _ in inputs if bias is not None]:
+        shape, kind = tuple(getattr(bias, "shape", ())), getattr(bias, "dtype", type(bias).__name__)
+        fits = len(shape) == 4 and all(size in (1, most) for size, most in zip(shape, full, strict=True))
+        fits = fits and shape[-1] == full[-1] and bias.is_floating_point()
+        wanted = "give floats of shape ({} or 1, {} or 1, {} or 1, {})".format(*full)
+        method.require(fits, f"makes a bias of shape {shape}, {kind}: {wanted}")
+
+
+def _check_loss(method: _Method, value: Any) -> None:
+    """A loss is a scalar, computed from the model."""
+    from bertlab.training.module import require_scalar
+
+    require_scalar(value, *method)
+    wrong = "returns a tensor without a gradient: compute it from the model, not detached"
+    method.require(value.requires_grad, wrong)
+
+
+def _check_update(method: _Method, loss: Any, module: nn.Module, optimizer: Any) -> None:
+    """An optimiser trains all parameters of a module, and an update changes them."""
+    from bertlab.training.own_trainer import unfused
+
+    problem = unfused(optimizer)
+    method.require(not problem, f"returns {problem}")
+    trained = [value for value in module.parameters() if value.requires_grad]
+    rates = {value: group["lr"] for group in optimizer.param_groups for value in group["params"]}
+    left = f"{sum(value not in rates for value in trained)} of {len(trained)} parameters"
+    method.require({*trained} <= rates.keys(), f"returns an optimiser without {left}: give it those of all groups")
+    for rate in {*rates.values()}:
+        wrong = f"returns an optimiser with a learning rate of {shown(rate)}: keep the lr of each group"
+        method.require(0 <= rate < math.inf and any(rates.values()), wrong)
+    before = [float(value.detach().sum()) for value in trained]
+    loss.backward()
+    optimizer.step()
+    changed = before != [float(value.detach().sum()) for value in trained]
+    method.require(changed, "returns an optimiser that changes no weight: let its step update them")
+
+
+def _check_evaluations(loss: Loss, recipe: Recipe, corpus: TokenisedCorpus, model: Any) -> None:
+    """The evaluations of a loss sum what they name, and give finite figures that the loss declares."""
+    import torch
+
+    from bertlab.training.data import to_device, to_tensors
+
+    method, figures = _Method(loss, "evaluations"), dict[str, Any]()
+    advice = "return a list of Evaluation(batches, names, sums, figures), with sums and figures by their names"
+    with method.blamed(advice), torch.no_grad():
+        for evaluation in loss.evaluations(recipe, corpus, SEQUENCES, True):
+            totals: dict[str, float] = dict.fromkeys(evaluation.names, 0.0)
+            for batch in evaluation.batches:
+                sums = evaluation.sums(model, to_device(to_tensors(batch), "cpu"))
+                wrong = f"names {listed(sorted(totals))} and sums {listed(sorted(sums))}: name what sums returns"
+                method.require(sums.keys() == totals.keys(), f"gives an Evaluation that {wrong}")
+                totals = {name: total + float(sums[name]) for name, total in totals.items()}
+            figures |= evaluation.figures(totals)
+    for name, value in figures.items():
+        wrong = f"gives the figure {shown(name)}, which {type(loss).__name__}.figures lacks: name it there"
+        method.require(name in loss.measured or not loss._own, wrong)
+        finite = isinstance(value, int | float) and math.isfinite(value)
+        method.require(finite, f"gives {shown(value)} for {name}: give a finite number")
+    gives = f"the figures {listed(sorted(figures))}" if figures else "no figures"
+    wrong = f"gives {gives}: give {loss.judged_by}, which judged_by names"
+    method.require(loss.judged_by in ("", *figures), wrong)
+
+
+def _check_examples(kind: TaskKind, part: Examples, vocabulary: int, length: int, labels: int) -> None:
+    """Examples fit a model of this vocabulary and `length`; targets are some of `labels`, unless that is 0."""
+    method = _Method(kind, "encode")
+    with method.blamed("return Examples, whose sequences, positions and targets are of the same examples"):
+        ids, positions, rows = np.concatenate(part.sequences), np.concatenate(part.positions), len(part.sequences)
+        targets, lengths = np.asarray(part.targets), np.repeat(part.lengths, part.counts)
+    method.require(rows == len(part) * part.choices > 0, f"makes {rows} sequences for {len(part)} examples")
+    method.require_numbers("tokens", ids, (None,), (0, vocabulary - 1))
+    method.require_numbers("lengths of sequences", sizes(part.sequences), (rows,), (1, length))
+    method.require_numbers("second_starts", part.second_starts, (rows,))
+    method.require_numbers("owners", np.asarray(part.owners), targets.shape)
+    method.require_numbers("positions", positions, targets.shape, (0, length - 1))
+    method.require((positions < lengths).all(), "makes positions beyond their sequences: give those of tokens")
+    valid = targets[targets != IGNORED]
+    method.require_numbers("targets", valid, (None,), (0, labels - 1) if labels else _ANY, "iubf")
