@@ -91,6 +91,17 @@ def writing(directory: Path, what: str = "") -> Iterator[None]:
         raise
 
 
+@contextmanager
+def at(*where: str) -> Iterator[None]:
+    """A `BadInput` within it says first where it was, unless it does already: `study 'nsp', variant 'BERT': ...`."""
+    try:
+        yield
+    except BadInput as error:
+        if str(error).startswith(where[0]):
+            raise
+        raise BadInput(f"{', '.join(where)}: {error}") from None
+
+
 class RunFailed(RuntimeError):
     """A run that ended without a result for another reason than the user's input, such as divergence."""
 

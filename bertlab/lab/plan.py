@@ -8,15 +8,15 @@ import dataclasses
 import gc
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from operator import itemgetter
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar, cast
 
-from bertlab.errors import BadInput, unknown, warn
+from bertlab.errors import BadInput, at, unknown, warn
 from bertlab.lab import scales
 from bertlab.lab.jobs import CorpusPreparation, Evaluation, Job, Pretrained, Pretraining
 from bertlab.lab.jobs.evaluation import read_task
@@ -33,6 +33,8 @@ from bertlab.tasks import catalog, kinds
 from bertlab.tasks.kinds.base import SETTINGS
 from bertlab.tasks.locate import LocatedTask, Tasks
 from bertlab.text import annotation, sources
+
+J = TypeVar("J", bound=Job)
 
 MOST = 100_000
 """The largest number of values of one study in a plan."""
@@ -200,39 +202,21 @@ def make(request: Request, machine: Machine) -> Plan:
         groups = ", ".join(f"{group}." for group in (*scales.GROUPS, "tasks"))
         raise BadInput(f"--from: the pre-training is finished, so --set cannot change it: set only {groups}")
     planner = _Planner(request, machine)
-    asked = [measurement for study in request.studies for measurement in request.measurements(study)]
-    measured = {catalog.find(measurement.task).name for measurement in asked if measurement.task}
-    options = {
-        "substitute": request.substitutes,
-        "intermediate-task": request.intermediate_task,
-        "set tasks.": request.scale.given.keys() - set(SETTINGS),
-    }
-    tasks = ", ".join(sorted(measured))
-    for option, names in options.items():
-        for name in names:
-            if name not in measured and name in catalog.TASKS:
-                raise BadInput(f"--{option} '{name}': nothing measures this task; choose from {tasks}")
-            if name not in measured:
-                raise unknown(f"task in --{option}", name, sorted(measured))
-    cells = [cell for study in request.studies for cell in planner.cells(study)]
-    recipes = (cell.pretraining.recipe for cell in cells)
-    if request.scale.recipe.corpus.annotator and not any(recipe and recipe.annotated for recipe in recipes):
-        raise BadInput("--set corpus.annotator has no effect: no variant reads linguistic spans, leave it out")
-    jobs = jobs_of(cell.job for cell in cells)
-    if not request.held_back:  # a trial of settings measures only the baseline
-        _check_used(planner, machine)
+    _check_tasks(request)
+    cells = [cell for study in request.studies for cell in _StudyPlanner(planner, study).cells()]
+    _check_used(planner, machine)
     return Plan(
         request=request,
-        corpora=tuple(corpus.source.name for corpus in planner.located),
+        corpora=tuple(located.source.name for located in planner.located),
         text=planner.prepare(planner.base(request.scale)).id,
         world=planner.world,
         cells=tuple(cells),
-        jobs=jobs,
+        jobs=jobs_of(cell.job for cell in cells),
     )
 
 
 class _Planner:
-    """Plans the studies of a request, which share texts, tasks and code."""
+    """What the studies of a request share: texts, tasks, code, and jobs."""
 
     def __init__(self, request: Request, machine: Machine) -> None:
         self.request = request
@@ -240,10 +224,10 @@ class _Planner:
         if request.pretrained is None:
             names = request.corpora or request.scale.corpus
             self.located = tuple(sources.resolve(name, machine=machine) for name in names)
-            contents = [corpus.source.content for corpus in self.located]
-            if twice := next((corpus for corpus in self.located if contents.count(corpus.source.content) > 1), None):
+            contents = [located.source.content for located in self.located]
+            if twice := next((one for one in self.located if contents.count(one.source.content) > 1), None):
                 raise BadInput(f"--corpus '{twice.source.name}' is given twice: give each corpus once")
-            self.world = all(corpus.origin == "microworld" for corpus in self.located)  # whether tasks are synthetic
+            self.world = all(located.origin == "microworld" for located in self.located)  # whether tasks are synthetic
         else:
             read = request.pretrained.recipe.corpus.sources if request.pretrained.recipe else ()
             self.world = bool(read) and all(source.content.startswith("microworld:") for source in read)
@@ -254,203 +238,243 @@ class _Planner:
         if files and len(request.studies) > 1:
             raise BadInput(f"study file '{files[0].argument}' defines code, which may change any run: run it alone")
         self.code = files[0].code if files else None
-        self._pretrainings: dict[tuple[object, ...], list[Pretrained]] = {}
-        self.series: dict[tuple[object, ...], list[Job]] = {}
+        self._jobs: dict[tuple[object, ...], list[Job]] = {}
         vocabulary = request.vocabulary
         if vocabulary is not None and kind(vocabulary, "--vocab") != "file":
             raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
-        self.given = "" if vocabulary is None else f"sha256:{digest(vocabulary)}"
-        self.loaded = set[Tokenizer]()  # those of which `vocabulary` is one
+        self._digest = "" if vocabulary is None else f"sha256:{digest(vocabulary)}"
+        self._loaded = set[Tokenizer]()
+        """The tokenizers of which `vocabulary` is one."""
 
     def base(self, scale: Scale) -> Recipe:
         """The recipe of a scale on the text of the request."""
         recipe, text = scale.recipe, self.request.scale.recipe.corpus
-        read = tuple(corpus.source for corpus in self.located)
+        read = tuple(located.source for located in self.located)
         corpus = Corpus(sources=read, heldout=text.heldout, documents=text.documents)
-        tokenizer = dataclasses.replace(recipe.tokenizer, given=self.given)
+        tokenizer = dataclasses.replace(recipe.tokenizer, given=self._digest)
         return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
 
     def prepare(self, recipe: Recipe) -> CorpusPreparation:
         """The job of the corpus of a recipe. Raises `BadInput` where --vocab is not the vocabulary of its tokenizer."""
-        if self.request.vocabulary is not None and recipe.tokenizer not in self.loaded:
+        if self.request.vocabulary is not None and recipe.tokenizer not in self._loaded:
             recipe.tokenizer.load(self.request.vocabulary)
-            self.loaded.add(recipe.tokenizer)
+            self._loaded.add(recipe.tokenizer)
         return CorpusPreparation(recipe.corpus, recipe.tokenizer, self.located, self.request.vocabulary, self.code)
 
-    def data(self, study: Study, measurement: Measurement) -> LocatedTask:
-        """The data of a measurement. Raises `BadInput` if there are none, which names `--measure` where that helps."""
-        try:
-            return self.tasks.find(measurement.task)
-        except BadInput as error:
-            if len(study.measurements) == 1 or catalog.find(measurement.task).name in self.request.substitutes:
-                raise
-            others = f"name other measurements of study {study.name} with --measure"
-            raise BadInput(f"{error}; or leave out '{measurement.name}': {others}") from None
-
-    def cells(self, study: Study) -> Iterator[Cell]:
-        """The values of a study. Raises `BadInput` for a study that cannot run."""
-        request, scale = self.request, self.request.scale.following(study.at_paper)
-        measurements, base = request.measurements(study), self.base(scale)
-        recipes = self.recipes(study, base)
-        if request.measured:  # last: it looks tasks up, perhaps on the Hub
-            distinct = set()
-            for variant in study.variants:
-                adapted = []
-                for measurement in measurements:
-                    if measurement.task:
-                        data = self.data(study, measurement)
-                        adapted.append(study.adaptation(variant, measurement, scale, data.task.kind, data.name))
-                distinct.add(canonical([study.recipe(variant, base), adapted]))
-            if len(distinct) < min(2, len(study.variants)):
-                if not base.schedule.steps:
-                    raise BadInput("schedule.steps is 0: without pre-training, variants do not differ; set 1 or more")
-                raise BadInput(
-                    f"study '{study.name}': all its variants are the same runs at scale {scale.name}: let them differ "
-                    "in fields of the recipe, or in their adaptation"
-                )
-        seeds = len(request.seeds) * (request.finetune_seeds or scale.finetune_seeds)
-        if (values := len(recipes) * len(measurements) * seeds) > MOST:
-            raise BadInput(
-                f"--seeds and --finetune-seeds give study {study.name} {values:,} values, over {MOST:,}: use less"
-            )
-        for variant, recipe in recipes:
-            # of the held-out values, those that the losses of the recipe evaluate
-            figures = {name for loss in recipe.declared.objective for name in loss.measured}
-            measurable = [
-                measurement for measurement in measurements if measurement.task or measurement.metric in figures
-            ]
-            first = _given_to(variant, request.pretrained) or Pretraining(
-                dataclasses.replace(recipe, seed=request.seeds[0]),
-                self.prepare(recipe),
-                f"{study.name}-{variant.name}",
-                request.scale.milestones,
-                study=study.name,
-                code=self.code,
-            )
-            pretrainings = self.pretrainings(first)
-            series = [
-                (measurement, self.on_each(job, pretrainings))
-                for measurement in measurable or measurements
-                for job in self.jobs(first, study, scale, variant, measurement)
-            ]
-            for number, pretraining in enumerate(pretrainings):
-                for measurement, jobs in series:
-                    yield Cell(study, variant.name, measurement, jobs[number], pretraining)
-
-    def pretrainings(self, first: Pretrained) -> Sequence[Pretrained]:
-        """A pre-training at each seed; studies with the same one share it."""
+    def over(self, first: J, others: Callable[[], Iterable[J]]) -> Sequence[J]:
+        """A job at all seeds: at the first and at the others; studies with the same one share it."""
         key = (first.group, first)
-        if key not in self._pretrainings:
-            self._pretrainings[key] = [first, *map(first.with_seed, self.request.seeds[1:])]
-        return self._pretrainings[key]
+        if key not in self._jobs:
+            self._jobs[key] = [first, *others()]
+        return cast(Sequence[J], self._jobs[key])
 
-    def on_each(self, first: Job, pretrainings: Sequence[Pretrained]) -> Sequence[Job]:
-        """The job of a value on each of these pre-trainings; studies with the same one share it."""
-        key = (first.group, first)
-        if key not in self.series:
-            self.series[key] = [first, *map(first.on, pretrainings[1:])]
-        return self.series[key]
+    @property
+    def distinct(self) -> list[Job]:
+        """The jobs of all studies at their first seed."""
+        return [first for first, *_ in self._jobs.values()]
 
-    def recipes(self, study: Study, base: Recipe) -> list[tuple[Variant, Recipe]]:
-        """The chosen variants of a study. Raises `BadInput` for options that do not go with them."""
-        request = self.request
-        study.check_set(request.scale.assigned)
+
+class _StudyPlanner:
+    """Plans one study."""
+
+    def __init__(self, planner: _Planner, study: Study) -> None:
+        self.planner, self.request, self.study = planner, planner.request, study
+        self.scale = self.request.scale.following(study.at_paper)
+        self.base = planner.base(self.scale)
+        self.measurements = self.request.measurements(study)
+        self.finetune_seeds = self.request.finetune_seeds or self.scale.finetune_seeds
+
+    def cells(self) -> Iterator[Cell]:
+        """The values of the study. Raises `BadInput` for a study that cannot run."""
+        self.study.check_set(self.request.scale.assigned)
+        with at(f"study '{self.study.name}'"):
+            recipes = self.recipes()
+            values = len(recipes) * len(self.measurements) * len(self.request.seeds) * self.finetune_seeds
+            if values > MOST:
+                raise BadInput(f"--seeds and --finetune-seeds give it {values:,} values, over {MOST:,}: use less")
+            if self.request.measured:  # last: it looks tasks up, perhaps on the Hub
+                self.check_different()
+            for variant, recipe in recipes:
+                yield from self.of_variant(variant, recipe)
+
+    def recipes(self) -> list[tuple[Variant, Recipe]]:
+        """The chosen variants. Raises `BadInput` for options that do not go with them."""
+        request, study = self.request, self.study
         chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
-        recipes = self.annotated(study, [(variant, self.recipe(study, variant, base)) for variant in chosen])
-        if request.random_init or RANDOM_INIT in request.only:
-            baseline = study.variant(study.baseline)
-            recipe = study.recipe(baseline, base)
-            untrained = dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, steps=0))
-            recipes.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
+        recipes = self.annotated([(variant, self.recipe(variant)) for variant in chosen])
+        baseline = study.variant(study.baseline)
+        usual = study.recipe(baseline, self.base)
         if request.pretrained:  # all variants measure it, so they must not differ before
-            usual = study.recipe(study.variant(study.baseline), base)
-            other = [
-                f"'{variant.name}'" for variant, recipe in recipes if recipe != usual and variant.name != RANDOM_INIT
-            ]
-            if other:
-                raise BadInput(
-                    f"--from: study {study.name} pre-trains {', '.join(other)} differently: choose other variants with "
-                    "--only"
-                )
-            if held_out := next(
-                (measurement.name for measurement in request.measurements(study) if not measurement.task), None
-            ):
-                lacking = f"measurement '{held_out}' of study {study.name} needs a pre-training"
-                raise BadInput(f"--from: {lacking}: name others with --measure")
-            return recipes
-        for variant, recipe in recipes:
-            if (longest := recipe.model.max_length(recipe.inputs.longest)) < recipe.inputs.longest:
-                raise BadInput(
-                    f"model.max_positions is {longest} and variant '{variant.name}' of study "
-                    f"{study.name} has sequences of {recipe.inputs.longest} tokens: give as many positions, or 0"
-                )
-            needed = max(2, recipe.inputs.corpora)  # the first of one is all of them
-            if recipe.inputs.corpora and len(self.located) < needed:
-                raise BadInput(
-                    f"inputs.corpora is {recipe.inputs.corpora} in variant '{variant.name}' of study {study.name}, and "
-                    f"the number of corpora is {len(self.located)}: name {needed} or more, each with --corpus"
-                )
+            self.check_pretrained([variant.name for variant, recipe in recipes if recipe != usual])
+        else:
+            for variant, recipe in recipes:
+                with at(f"variant '{variant.name}'"):
+                    self.check_recipe(recipe)
+        if request.random_init or RANDOM_INIT in request.only:
+            untrained = dataclasses.replace(usual, schedule=dataclasses.replace(usual.schedule, steps=0))
+            recipes.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
         return recipes
 
-    def recipe(self, study: Study, variant: Variant, base: Recipe) -> Recipe:
+    def recipe(self, variant: Variant) -> Recipe:
         """The recipe of a variant, with its steps as timed if they were."""
-        recipe, steps = study.recipe(variant, base), self.request.timed.get(study.name, {}).get(variant.name)
+        recipe = self.study.recipe(variant, self.base)
+        steps = self.request.timed.get(self.study.name, {}).get(variant.name)
         return recipe if steps is None else put(recipe, {"schedule.steps": steps})
 
-    def annotated(self, study: Study, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
+    def annotated(self, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
         """The recipes, with the linguistic spans in the corpora of those that read them.
 
         If nothing is named that finds them in this text, these are left out with a warning, unless `--only` names them.
         """
-        request, reading = self.request, [variant.name for variant, recipe in recipes if recipe.annotated]
+        request, study = self.request, self.study
+        reading = [variant.name for variant, recipe in recipes if recipe.annotated]
         if not reading or request.pretrained is not None:
             return recipes
         try:
-            annotator = annotation.resolve(request.scale.recipe.corpus.annotator, self.located)
+            annotator = annotation.resolve(request.scale.recipe.corpus.annotator, self.planner.located)
         except BadInput as error:
             if request.scale.recipe.corpus.annotator or request.only or study.baseline in reading:
-                raise BadInput(f"variant '{reading[0]}' of study {study.name}: {error}") from None
+                raise BadInput(f"variant '{reading[0]}': {error}") from None
             warn(f"study {study.name} leaves out {' and '.join(map(repr, reading))}: {error}")
             return [(variant, recipe) for variant, recipe in recipes if not recipe.annotated]
-        fields = {"corpus.annotator": annotator}
-        return [(variant, put(recipe, fields) if recipe.annotated else recipe) for variant, recipe in recipes]
+        changes = {"corpus.annotator": annotator}
+        return [(variant, put(recipe, changes) if recipe.annotated else recipe) for variant, recipe in recipes]
 
-    def jobs(
-        self, pretrain: Pretrained, study: Study, scale: Scale, variant: Variant, measurement: Measurement
-    ) -> Iterator[Job]:
+    def check_pretrained(self, different: list[str]) -> None:
+        """Raises `BadInput` for variants and measurements that need a pre-training of their own."""
+        if different:
+            others = ", ".join(map(repr, different))
+            raise BadInput(f"--from: it pre-trains {others} differently: choose other variants with --only")
+        for measurement in self.measurements:
+            if not measurement.task:
+                raise BadInput(
+                    f"--from: measurement '{measurement.name}' needs a pre-training: name others with --measure"
+                )
+
+    def check_recipe(self, recipe: Recipe) -> None:
+        """Raises `BadInput` for sequences longer than the model's positions, and for too few corpora."""
+        if (positions := recipe.model.max_length(recipe.inputs.longest)) < recipe.inputs.longest:
+            raise BadInput(
+                f"model.max_positions is {positions} and sequences have {recipe.inputs.longest} tokens: give as many "
+                "positions, or 0"
+            )
+        needed, there = max(2, recipe.inputs.corpora), len(self.planner.located)  # the first of one is all of them
+        if recipe.inputs.corpora and there < needed:
+            raise BadInput(
+                f"inputs.corpora is {recipe.inputs.corpora}, and the number of corpora is {there}: name {needed} or "
+                "more, each with --corpus"
+            )
+
+    def check_different(self) -> None:
+        """Raises `BadInput` if all variants are the same runs."""
+        study, runs = self.study, set()
+        for variant in study.variants:
+            adaptations = []
+            for measurement in filter(lambda measurement: measurement.task, self.measurements):
+                task = self.data(measurement)
+                adaptations.append(study.adaptation(variant, measurement, self.scale, task.task.kind, task.name))
+            runs.add(canonical([study.recipe(variant, self.base), adaptations]))
+        if len(runs) < min(2, len(study.variants)):
+            if not self.base.schedule.steps:
+                raise BadInput("schedule.steps is 0: without pre-training, variants do not differ; set 1 or more")
+            raise BadInput(
+                f"all its variants are the same runs at scale {self.scale.name}: let them differ in fields of the "
+                "recipe, or in their adaptation"
+            )
+
+    def of_variant(self, variant: Variant, recipe: Recipe) -> Iterator[Cell]:
+        """The values of a variant."""
+        request = self.request
+        # of the held-out values, those that the losses of the recipe evaluate
+        evaluated = {name for loss in recipe.declared.objective for name in loss.measured}
+        measurable = [one for one in self.measurements if one.task or one.metric in evaluated]
+        first = self.pretraining(variant, recipe)
+        pretrainings = self.planner.over(first, lambda: map(first.with_seed, request.seeds[1:]))
+        series = [
+            (measurement, self.planner.over(job, partial(map, job.on, pretrainings[1:])))
+            for measurement in measurable or self.measurements
+            for job in self.jobs(first, variant, measurement)
+        ]
+        for number, pretraining in enumerate(pretrainings):
+            for measurement, jobs in series:
+                yield Cell(self.study, variant.name, measurement, jobs[number], pretraining)
+
+    def pretraining(self, variant: Variant, recipe: Recipe) -> Pretrained:
+        """The pre-training of a variant at the first seed: the model of `--from`, or one with this recipe."""
+        request, study = self.request, self.study
+        if request.pretrained is not None:
+            return request.pretrained.untrained() if variant.name == RANDOM_INIT else request.pretrained
+        return Pretraining(
+            dataclasses.replace(recipe, seed=request.seeds[0]),
+            self.planner.prepare(recipe),
+            f"{study.name}-{variant.name}",
+            request.scale.milestones,
+            study=study.name,
+            code=self.planner.code,
+        )
+
+    def jobs(self, pretraining: Pretrained, variant: Variant, measurement: Measurement) -> Iterator[Job]:
         """The jobs of one measurement on one pre-training, for each milestone and fine-tuning seed."""
         if not measurement.task:
-            yield pretrain
+            yield pretraining
             return
-        request = self.request
-        data = self.data(study, measurement)
-        _check_metrics(data, study, measurement, data.task.labels)
-        if measurement.split == "test" and not data.task.test:
-            where = data.folder or f"{data.task.dataset} ({data.origin})"
-            raise BadInput(
-                f"measurement '{measurement.name}' reports a test split, which task '{data.name}' does not have with "
-                f"public labels in {where}: report the evaluation split, or use data that have one"
-            )
-        measured = study.adaptation(variant, measurement, scale, data.task.kind, data.name)
-        if problem := measured.problem(kinds.find(data.task.kind)):
-            whose = f"variant '{variant.name}', " if variant.adaptation is not None else ""
-            raise BadInput(f"{whose}measurement '{measurement.name}': {problem}")
-        try:
-            measured = pretrain.fitted(measured)
-        except BadInput as error:
-            raise BadInput(f"measurement '{measurement.name}' {error}") from None
-        before = self.tasks.intermediate(measurement.task) if measured.intermediate else None
-        for milestone in pretrain.saved(measurement.milestones):
+        request, study, data = self.request, self.study, self.data(measurement)
+        kind = kinds.find(data.task.kind)
+        with at(f"measurement '{measurement.name}'"):
+            _check_metrics(data, study, measurement, data.task.labels)
+            if measurement.split == "test" and not data.task.test:
+                where = data.folder or f"{data.task.dataset} ({data.origin})"
+                raise BadInput(
+                    f"it reports a test split, which task '{data.name}' does not have with public labels in {where}: "
+                    "report the evaluation split, or use data that have one"
+                )
+            adaptation = study.adaptation(variant, measurement, self.scale, kind.name, data.name)
+            if problem := adaptation.problem(kind):
+                raise BadInput(f"variant '{variant.name}': {problem}" if variant.adaptation is not None else problem)
+            adaptation = pretraining.fitted(adaptation)
+        before = self.planner.tasks.intermediate(measurement.task) if adaptation.intermediate else None
+        for milestone in pretraining.saved(measurement.milestones):
             parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
-            shared = (pretrain, data, measured, 0, "-".join(parts), milestone, before)
-            first = Evaluation(*shared, request.held_back, self.code, study.name)
-            for seed in range(request.finetune_seeds or scale.finetune_seeds):
+            shared = (pretraining, data, adaptation, 0, "-".join(parts), milestone, before)
+            first = Evaluation(*shared, request.held_back, self.planner.code, study.name)
+            for seed in range(self.finetune_seeds):
                 yield first.with_seed(seed) if seed else first
+
+    def data(self, measurement: Measurement) -> LocatedTask:
+        """The data of a measurement. Raises `BadInput` if there are none, which names `--measure` where that helps."""
+        try:
+            return self.planner.tasks.find(measurement.task)
+        except BadInput as error:
+            if len(self.study.measurements) == 1 or catalog.find(measurement.task).name in self.request.substitutes:
+                raise
+            others = "name other measurements with --measure"
+            raise BadInput(f"{error}; or leave out '{measurement.name}': {others}") from None
+
+
+def _check_tasks(request: Request) -> None:
+    """Raises `BadInput` if an option names a task that nothing measures."""
+    measurements = [one for study in request.studies for one in request.measurements(study)]
+    measured = sorted({catalog.find(measurement.task).name for measurement in measurements if measurement.task})
+    options = {
+        "substitute": request.substitutes,
+        "intermediate-task": request.intermediate_task,
+        "set tasks.": request.scale.given.keys() - set(SETTINGS),
+    }
+    for option, name in ((option, name) for option, names in options.items() for name in names):
+        if name not in measured and name in catalog.TASKS:
+            raise BadInput(f"--{option} '{name}': nothing measures this task; choose from {', '.join(measured)}")
+        if name not in measured:
+            raise unknown(f"task in --{option}", name, measured)
 
 
 def _check_used(planner: _Planner, machine: Machine) -> None:
     """Raises `BadInput` if no job uses `--data` or a setting of `--set`. `BERTLAB_DATA` may be set without effect."""
-    jobs = [first for first, *_ in planner.series.values()]
+    request, jobs = planner.request, planner.distinct
+    recipes = (job.pretraining.recipe for job in jobs if job.pretraining)
+    if request.scale.recipe.corpus.annotator and not any(recipe and recipe.annotated for recipe in recipes):
+        raise BadInput("--set corpus.annotator has no effect: no variant reads linguistic spans, leave it out")
+    if request.held_back:  # a trial of settings measures only the baseline
+        return
     tasks = {id(task): task for job in jobs for task in job.tasks}.values()
     if machine.data is not None and os.environ.get("BERTLAB_DATA") != str(machine.data):
         folders = [task.folder for task in tasks if task.folder]
@@ -462,16 +486,9 @@ def _check_used(planner: _Planner, machine: Machine) -> None:
                 "--corpus, or leave it out"
             )
     used = {job.settings.group(kinds.find(job.tasks[0].task.kind)) for job in jobs if job.settings}
-    for path in planner.request.scale.assigned:
+    for path in request.scale.assigned:
         if path.partition(".")[0] in set(scales.GROUPS) - used:
             raise BadInput(f"--set {path} has no effect: no measurement uses it, leave it out")
-
-
-def _given_to(variant: Variant, pretrained: Pretrained | None) -> Pretrained | None:
-    """The given model as a variant uses it; None if the variant is pre-trained."""
-    if variant.name != RANDOM_INIT or pretrained is None:
-        return pretrained
-    return pretrained.untrained()
 
 
 def check_data(plan: Plan, store: Store, machine: Machine) -> None:
@@ -488,7 +505,8 @@ def check_data(plan: Plan, store: Store, machine: Machine) -> None:
         metrics = cell.study.metrics(cell.measurement)
         for data in cell.job.tasks[:1] if cell.job.id in pending and metrics != [DEFAULT_METRIC] else ():
             if kinds.find(data.task.kind).labelled and not data.task.labels:
-                _check_metrics(data, cell.study, cell.measurement, read_task(data).labels)
+                with at(f"study '{cell.study.name}'", f"measurement '{cell.measurement.name}'"):
+                    _check_metrics(data, cell.study, cell.measurement, read_task(data).labels)
 
 
 def _check_metrics(data: LocatedTask, study: Study, measurement: Measurement, labels: tuple[str, ...]) -> None:
@@ -496,7 +514,7 @@ def _check_metrics(data: LocatedTask, study: Study, measurement: Measurement, la
     metrics = kinds.find(data.task.kind).metrics_of(data.task, labels)
     for metric in study.metrics(measurement):
         if metric not in metrics:
-            task = f"measurement '{measurement.name}': a {data.task.kind} task{' with these labels' if labels else ''}"
+            task = f"a {data.task.kind} task{' with these labels' if labels else ''}"
             named = f"'{metric}'{', which is the default' if metric == DEFAULT_METRIC else ''}"
             raise BadInput(f"{task} has no metric {named}: choose metric= from {', '.join(metrics)}")
 

@@ -11,7 +11,7 @@ from functools import cached_property
 from typing import Annotated, Any, Literal, TypeVar
 
 from bertlab.adaptation import Adaptation, FineTuning
-from bertlab.errors import BadInput, unknown
+from bertlab.errors import BadInput, at, unknown
 from bertlab.lab import scales
 from bertlab.lab.claim import GUESS as GUESS
 from bertlab.lab.claim import Claim as Claim
@@ -202,93 +202,9 @@ class Study(Checked, group="study "):
         _check_name("study", self.name)
         if self.name == ALL:
             raise BadInput(f"a study is named '{ALL}', which stands for all studies: give it another name")
-        where = f"study '{self.name}'"
-        columns = [measurement.name for measurement in self.measurements] + [average.name for average in self.averages]
-        for what, names in (("variant", [variant.name for variant in self.variants]), ("measurement", columns)):
-            if not names:
-                raise BadInput(f"{where} has no {what}s: add at least one")
-            for name in names:
-                _check_name(f"{what} of {where}", name)
-                if name == RANDOM_INIT and what == "variant":
-                    raise BadInput(f"{where} has a variant named '{name}', as --random-init adds one: rename it")
-                if names.count(name) > 1:
-                    raise BadInput(f"{where} has two {what}s named '{name}': give each its own name")
-        for measurement in self.measurements:
-            figures = {name for loss in arms(Loss).values() for name in loss.figures}
-            if not measurement.task and measurement.metric not in figures:
-                wrong = unknown("metric", measurement.metric, sorted(figures))
-                raise BadInput(
-                    f"measurement '{measurement.name}' of {where} has no task: give task= too, or a metric of the "
-                    f"pre-training ({wrong})"
-                )
-            try:
-                if measurement.task:
-                    kinds.find(catalog.find(measurement.task).kind)
-            except BadInput as error:
-                raise BadInput(f"measurement '{measurement.name}' of {where}: {error}") from None
-            if not measurement.milestones:
-                raise BadInput(f"measurement '{measurement.name}' of {where} has no milestones: give (100,)")
-        for variant, measurement in itertools.product(self.variants, self.measurements):
-            kinds_given = [side.adaptation.kind for side in (variant, measurement) if side.adaptation is not None]
-            if len({*kinds_given}) > 1:
-                raise BadInput(
-                    f"{where}: variant '{variant.name}' has the adaptation {kinds_given[0]} and measurement "
-                    f"'{measurement.name}' {kinds_given[1]}: give one of the two"
-                )
-        for average in self.averages:
-            self._check_average(average)
-        self._find("baseline", self.baseline, self.variants)
-        if self.variant(self.baseline).relative.equal_time:
-            raise BadInput(f"{where}: relative.equal_time is the baseline's own time: give it to other variants")
-        for variant_name in self.speeds:
-            self._find("variant", variant_name, self.variants, "speeds: ")
-        if self.speeds and [*self.speeds.values()].count(1) != 1:
-            raise BadInput(f"speeds of {where} are multiples of one variant's: give it, and no other, the speed 1")
-        for variant_name, measured, *at in self.published:
-            self._find("variant", variant_name, self.variants, "published: ")
-            if at or measured not in [average.name for average in self.averages]:
-                self._find("measurement", measured, self.measurements, "published: ")
-                self._check_milestone("published", measured, *at)
-        for claim in self.claims:
-            if not claim.pairs:
-                raise BadInput(f"claim '{claim.text}' of {where} compares nothing: give better and worse, or rising")
-            if not claim.since and (itself := next((high for high, low in claim.pairs if high == low), "")):
-                raise BadInput(f"claim '{claim.text}' of {where} compares '{itself}' with itself: name another variant")
-            for variant_name in itertools.chain(*claim.pairs, claim.than):
-                if variant_name != GUESS:
-                    self._find("variant", variant_name, self.variants, f"claim '{claim.text}': ")
-            self._find("measurement", claim.on, self.measurements, f"claim '{claim.text}': ")
-            if claim.or_better and claim.within is None:
-                raise BadInput(f"claim '{claim.text}' of {where}: or_better needs a margin: give within, too")
-            if claim.since and (claim.worse or claim.rising or claim.since >= claim.at):
-                raise BadInput(f"claim '{claim.text}' of {where}: since replaces worse and rising, and is before at")
-            for milestone in (claim.at, claim.before):
-                self._check_milestone(f"claim '{claim.text}'", claim.on, milestone)
-        for on, what in self.differences:
-            if on:
-                self._find("measurement", on, self.measurements, f"unlike '{what}': ")
-        try:
-            scales.find("paper").set([f"{path}={text}" for path, text in self.at_paper.items()])
-        except BadInput as error:
-            raise BadInput(f"at_paper of {where}: {error}") from None
-
-    def _check_average(self, average: Average) -> None:
-        """Raises `BadInput` for an average of measurements that this study lacks, or whose values are not in points."""
-        what = f"average '{average.name}'"
-        if not average.of or not all(average.of):
-            raise BadInput(f"{what} of study '{self.name}' is of nothing: name measurements in of")
-        for name, _ in average.parts:
-            if not self._find("measurement", name, self.measurements, f"{what}: ").task:
-                raise BadInput(f"{what} of study '{self.name}': '{name}' has no task: average measurements of tasks")
-
-    def _check_milestone(self, what: str, name: str, milestone: int = 100) -> None:
-        """Raises `BadInput` for a milestone that a measurement lacks."""
-        measured = sorted({*self.measurement(name).milestones, 100})
-        if milestone not in measured:
-            raise BadInput(
-                f"{what} of study '{self.name}' names {milestone} % of the steps, but '{name}' is measured at "
-                f"{', '.join(map(str, measured))} %: add it to the measurement's milestones"
-            )
+        with at(f"study '{self.name}'"):
+            for check in _CHECKS:
+                check(self)
 
     @property
     def of_paper(self) -> bool:
@@ -314,17 +230,13 @@ class Study(Checked, group="study "):
 
     def variant(self, name: str) -> Variant:
         """The variant with this name. Raises `BadInput` with the nearest name if there is none."""
-        return self._find("variant", name, self.variants)
+        with at(f"study '{self.name}'"):
+            return _named("variant", name, self.variants)
 
     def measurement(self, name: str) -> Measurement:
         """The measurement with this name. Raises `BadInput` with the nearest name if there is none."""
-        return self._find("measurement", name, self.measurements)
-
-    def _find(self, what: str, name: str, members: Sequence[Member], where: str = "") -> Member:
-        for member in members:
-            if member.name == name:
-                return member
-        raise BadInput(f"study '{self.name}': {where}{unknown(what, name, [member.name for member in members])}")
+        with at(f"study '{self.name}'"):
+            return _named("measurement", name, self.measurements)
 
     @cached_property
     def varied(self) -> set[str]:
@@ -401,15 +313,13 @@ class Study(Checked, group="study "):
         if same := [recipe for of, base, recipe in self._recipes if of is variant and base == scale]:
             return same[0]
         changes = {path: leaf for path, leaf in variant.leaves().items() if path in self.varied}
-        try:
+        with at(f"study '{self.name}'", f"variant '{variant.name}'"):
             recipe = put(scale, changes)
             model, schedule = recipe.model.scaled(variant.size), variant.relative.of(recipe.schedule)
             entries = round(variant.size.vocabulary * recipe.tokenizer.vocabulary)
             tokenizer = dataclasses.replace(recipe.tokenizer, vocabulary=entries)
             recipe = dataclasses.replace(recipe, model=model, schedule=schedule, tokenizer=tokenizer)
             recipe = set_fields(recipe, variant.fields)
-        except BadInput as error:
-            raise BadInput(f"variant '{variant.name}' of study '{self.name}': {error}") from None
         self._recipes.append((variant, scale, recipe))
         return recipe
 
@@ -425,6 +335,124 @@ def _check_name(what: str, name: str) -> None:
     if not name or seen != name:
         instead = f"write '{seen}'" if seen else "give it a name"
         raise BadInput(f"a {what} is named {name!r}: {instead}, with single spaces and without invisible characters")
+
+
+def _named(what: str, name: str, members: Sequence[Member]) -> Member:
+    """The member with a name. Raises `BadInput` with the nearest name if there is none."""
+    for member in members:
+        if member.name == name:
+            return member
+    raise unknown(what, name, [member.name for member in members])
+
+
+def _check_names(study: Study) -> None:
+    columns = [measurement.name for measurement in study.measurements] + [average.name for average in study.averages]
+    for what, names in (("variant", [variant.name for variant in study.variants]), ("measurement", columns)):
+        if not names:
+            raise BadInput(f"it has no {what}s: add at least one")
+        for name in names:
+            _check_name(what, name)
+            if name == RANDOM_INIT and what == "variant":
+                raise BadInput(f"a variant is named '{name}', as --random-init adds one: rename it")
+            if names.count(name) > 1:
+                raise BadInput(f"two {what}s are named '{name}': give each its own name")
+
+
+def _check_measurements(study: Study) -> None:
+    figures = {name for loss in arms(Loss).values() for name in loss.figures}
+    for measurement in study.measurements:
+        with at(f"measurement '{measurement.name}'"):
+            if measurement.task:
+                kinds.find(catalog.find(measurement.task).kind)
+            elif measurement.metric not in figures:
+                wrong = unknown("metric", measurement.metric, sorted(figures))
+                raise BadInput(f"it has no task: give task= too, or a metric of the pre-training ({wrong})")
+            if not measurement.milestones:
+                raise BadInput("it has no milestones: give (100,)")
+    for variant, measurement in itertools.product(study.variants, study.measurements):
+        of_variant, shared = variant.adaptation, measurement.adaptation
+        if of_variant is not None and shared is not None and of_variant.kind != shared.kind:
+            raise BadInput(
+                f"variant '{variant.name}' has the adaptation {of_variant.kind} and measurement '{measurement.name}' "
+                f"{shared.kind}: give one of the two"
+            )
+
+
+def _check_averages(study: Study) -> None:
+    for average in study.averages:
+        with at(f"average '{average.name}'"):
+            if not average.of or not all(average.of):
+                raise BadInput("it is of nothing: name measurements in of")
+            for name, _ in average.parts:
+                if not _named("measurement", name, study.measurements).task:
+                    raise BadInput(f"'{name}' has no task: average measurements of tasks")
+
+
+def _check_speeds(study: Study) -> None:
+    if _named("baseline", study.baseline, study.variants).relative.equal_time:
+        raise BadInput("relative.equal_time is the baseline's own time: give it to other variants")
+    with at("speeds"):
+        for name in study.speeds:
+            _named("variant", name, study.variants)
+        if study.speeds and [*study.speeds.values()].count(1) != 1:
+            raise BadInput("they are multiples of one variant's: give it, and no other, the speed 1")
+
+
+def _check_published(study: Study) -> None:
+    averages = {average.name for average in study.averages}
+    with at("published"):
+        for name, measured, *milestone in study.published:
+            _named("variant", name, study.variants)
+            if milestone or measured not in averages:
+                _check_milestone(study, measured, *milestone)
+
+
+def _check_claims(study: Study) -> None:
+    for claim in study.claims:
+        with at(f"claim '{claim.text}'"):
+            if not claim.pairs:
+                raise BadInput("it compares nothing: give better and worse, or rising")
+            if not claim.since and (itself := next((high for high, low in claim.pairs if high == low), "")):
+                raise BadInput(f"it compares '{itself}' with itself: name another variant")
+            for name in itertools.chain(*claim.pairs, claim.than):
+                if name != GUESS:
+                    _named("variant", name, study.variants)
+            if claim.or_better and claim.within is None:
+                raise BadInput("or_better needs a margin: give within, too")
+            if claim.since and (claim.worse or claim.rising or claim.since >= claim.at):
+                raise BadInput("since replaces worse and rising, and is before at")
+            for milestone in (claim.at, claim.before):
+                _check_milestone(study, claim.on, milestone)
+
+
+def _check_milestone(study: Study, name: str, milestone: int = 100) -> None:
+    """Raises `BadInput` for a milestone that a measurement lacks."""
+    measured = sorted({*_named("measurement", name, study.measurements).milestones, 100})
+    if milestone not in measured:
+        raise BadInput(
+            f"it names {milestone} % of the steps, but '{name}' is measured at {', '.join(map(str, measured))} %: add "
+            "it to the measurement's milestones"
+        )
+
+
+def _check_paper(study: Study) -> None:
+    for name, what in study.differences:
+        with at(f"unlike '{what}'"):
+            if name:
+                _named("measurement", name, study.measurements)
+    with at("at_paper"):
+        scales.find("paper").set([f"{path}={text}" for path, text in study.at_paper.items()])
+
+
+_CHECKS = (
+    _check_names,
+    _check_measurements,
+    _check_averages,
+    _check_speeds,
+    _check_published,
+    _check_claims,
+    _check_paper,
+)
 
 
 def table(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> dict[Place, float]:

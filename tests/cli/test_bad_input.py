@@ -140,7 +140,7 @@ def test_wrong_study_files(refused, tmp_path, text):
 
 def test_places_that_cannot_be_written(refused, tmp_path, finished):
     (tmp_path / "file").write_text("")
-    refused("ablate", "masking", "--scale", "smoke", "--runs", "file/runs", says="Not a directory")
+    refused("ablate", "masking", "--scale", "smoke", "--runs", "file/runs", says="a file is in its place")
     refused("report", "--runs", str(finished), "--out", "file/reports", says="file")
     refused("export", "aa", "file", "--runs", str(finished), says="exists")
 

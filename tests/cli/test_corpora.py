@@ -76,8 +76,6 @@ def test_with_a_single_corpus_it_is_refused_before_anything_is_prepared(call, fi
     study, first, _ = files
     assert call("ablate", study, "--scale", "smoke", "--corpus", first, "--runs", tmp_path / "runs") == 2
     error = capsys.readouterr().err
-    assert (
-        "inputs.corpora is 1 in variant 'first corpus' of study more-corpora, and the number of corpora is 1" in error
-    )
+    assert "study 'more-corpora': variant 'first corpus': inputs.corpora is 1, and the number of corpora is 1" in error
     assert error.count("\n") == 1
     assert not (tmp_path / "runs").exists()

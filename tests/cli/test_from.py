@@ -107,7 +107,10 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
     ("command", "message"),
     [
         (("ablate", "masking", "--only", "100/0/0"), "pre-trains '100/0/0' differently"),
-        (("ablate", "size", "--only", "L, H (Base)"), "measurement 'LM perplexity' of study size needs a pre-training"),
+        (
+            ("ablate", "size", "--only", "L, H (Base)"),
+            "study 'size': --from: measurement 'LM perplexity' needs a pre-training",
+        ),
         (("ablate", "features", "--seeds", "2"), "leave out --corpus, --vocab and --seeds"),
         (("ablate", "features", "--corpus", "microworld"), "leave out --corpus, --vocab and --seeds"),
         (("ablate", "features", "--set", "schedule.steps=3"), "--set cannot change it"),

@@ -155,7 +155,7 @@ def test_a_study_has_its_own_papers_setting_at_scale_paper_alone_and_what_is_set
 
 def test_a_sequence_longer_than_the_model_has_positions_is_refused_before_anything_is_trained(machine):
     request = plan.Request(studies=(studies.find("nsp"),), scale=scales.find("tiny").set(["span.length=384"]))
-    with pytest.raises(BadInput, match=r"'SQuAD 1.1' uses 384 tokens and the model has 128 positions"):
+    with pytest.raises(BadInput, match=r"'SQuAD 1.1': it uses 384 tokens and the model has 128 positions"):
         plan.make(request, machine)
     plan.make(dataclasses.replace(request, scale=request.scale.set(["model.max_positions=384"])), machine)
     for scale in scales.SCALES.values():  # none asks for more than its model has

@@ -163,11 +163,12 @@ def test_variants_that_read_some_corpora_share_the_text_and_change_no_other_id(m
 def test_more_corpora_than_there_are_are_refused(machine, text_file, second_file, corpora, given, needed):
     study = own(Variant("a"), Variant("b", inputs=Inputs(corpora=corpora)))
     texts = tuple(map(str, (text_file, second_file)[:given]))
-    says = f"^inputs.corpora is {corpora} in variant 'b' .* own, and the number of corpora is {given}: name {needed} "
+    why = f"inputs.corpora is {corpora}, and the number of corpora is {given}: name {needed} "
+    says = f"^study 'own': variant 'b': {why}"
     with pytest.raises(BadInput, match=says):
         plan.make(request(studies=(study,), corpora=texts), machine)
     scale = scales.find("smoke").set([f"inputs.corpora={corpora}"])
-    with pytest.raises(BadInput, match=f"^inputs.corpora is {corpora} in variant 'a' of study own"):
+    with pytest.raises(BadInput, match=f"^study 'own': variant 'a': {why}"):
         plan.make(request(studies=(own(Variant("a")),), scale=scale, corpora=texts), machine)
 
 
@@ -228,7 +229,7 @@ def test_a_model_needs_as_many_positions_as_its_longest_sequence(machine):
     study, scale = own(Variant("a")), scales.find("smoke")
     longest = scale.recipe.inputs.longest
     plan.make(request(studies=(study,), scale=scale.set([f"model.max_positions={longest}"])), machine)
-    with pytest.raises(BadInput, match=f"has sequences of {longest} tokens: give as many positions, or 0"):
+    with pytest.raises(BadInput, match=f"sequences have {longest} tokens: give as many positions, or 0"):
         plan.make(request(studies=(study,), scale=scale.set([f"model.max_positions={longest - 1}"])), machine)
 
 
@@ -337,7 +338,10 @@ def test_without_a_data_set_the_other_measurements_can_be_made(machine, tmp_path
 @pytest.mark.parametrize(
     ("task", "message"),
     [
-        ("squad", "^measurement 'm': a span task has no metric 'accuracy', .* default: choose metric= from exact, f1$"),
+        (
+            "squad",
+            "measurement 'm': a span task has no metric 'accuracy', .* default: choose metric= from exact, f1$",
+        ),
         ("stsb", "choose metric= from pearson, spearman"),
     ],
 )
@@ -410,7 +414,7 @@ def test_a_test_split_that_is_not_there_is_named_before_anything_is_trained(mach
         study = dataclasses.replace(MASKING, measurements=[column], published={}, claims=[])
         return plan.make(request(studies=(study,), **changes), machine)
 
-    with pytest.raises(BadInput, match="'held out' reports a test split, which task 'mnli' does not have"):
+    with pytest.raises(BadInput, match="'held out': it reports a test split, which task 'mnli' does not have"):
         tested("mnli")
     folder = tmp_path / "mirror" / "bc5cdr"
     folder.mkdir(parents=True)
@@ -710,7 +714,9 @@ def test_other_text_needs_a_pipeline_for_its_spans(machine, text_file, capsys):
     held_out = [Measurement("held-out loss", metric="masked_lm_loss")]
     bare = dataclasses.replace(SPANS, measurements=held_out, averages=[], published={}, claims=[], unlike=[])
     own = request(studies=(bare,), corpora=(str(text_file),))
-    with pytest.raises(BadInput, match=r"named entities. of study spans: corpus .world\.jsonl. has no linguist"):
+    with pytest.raises(
+        BadInput, match=r"study 'spans': variant 'named entities': corpus .world\.jsonl. has no linguist"
+    ):
         plan.make(dataclasses.replace(own, only=("subword tokens", "named entities")), machine)
     without = pretrainings(plan.make(own, machine))
     assert without.keys() == {variant.name for variant in SPANS.variants} - READING

@@ -179,7 +179,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         positions = self.recipe.model.max_length(self.recipe.inputs.longest)
         if adaptation.length > positions:
             raise BadInput(
-                f"uses {adaptation.length} tokens and the model has {positions} positions: set the length to "
+                f"it uses {adaptation.length} tokens and the model has {positions} positions: set the length to "
                 f"{positions} at most, or model.max_positions={adaptation.length}"
             )
         return adaptation.in_model(self.recipe.model.layers)

@@ -102,7 +102,7 @@ FIELDS = [
     (*column("task='mnli', adaptation=Features()"), "'m': the feature-based approach tags words"),
     (*column("task='mnli', adaptation=FineTuning(context=True)"), "'m': context is an option of tagging"),
     (*column("task='mnli', split='dev'"), "'m': split is 'dev'"),
-    (*column("metric='bleu'"), "measurement 'm' of study .* has no task: give task= too, or .*unknown metric 'bleu'"),
+    (*column("metric='bleu'"), "study .* measurement 'm': it has no task: give task= too, or .*unknown metric 'bleu'"),
     (*column("task='mnli', milestones=(0,)"), "'m': milestones"),
     (*column("task='mnli', milestones=(101,)"), "'m': milestones"),
     (*column("task='mnli', milestones=(-5,)"), "'m': milestones"),
@@ -113,7 +113,7 @@ FIELDS = [
     (*column("task='mnli', milestones=[100]"), "'m': milestones"),
     (
         *column("task=Task(kind='parsing', name='x', path='.', text=('a',))"),
-        "'m' of study .*: unknown kind of task 'parsing'",
+        "study .* measurement 'm': unknown kind of task 'parsing'",
     ),
     (*column("task=Task(kind='tagging', name='x', path=3, text=('a',))"), "'x': path is 3"),
     (*column("task=Task(kind='tagging', name='x', path='.', text='a')"), "'x': text is 'a'"),
