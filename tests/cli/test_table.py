@@ -73,7 +73,7 @@ def test_names_are_wrapped_before_a_column_moves(on_terminal):
 
 def test_a_published_value_stays_beside_its_own(printed):
     heads = [line.split() for line in printed(60) if line.startswith("variant")]
-    assert len(heads) > 2
+    assert len(heads) > 1
     for head in heads:
         assert head[1] != "paper", "a part that begins with another one's published values"
 
