@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
-from bertlab.recipe import cost
 from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.ranges import Range
 from bertlab.recipe.recipe import Rate
@@ -57,6 +56,6 @@ class Adapters(Adaptation):
         self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
         """Two forward passes of the encoder per token (frozen weights need no gradient), three of the adapters."""
-        encoder = cost.encoder_flops_per_token(model, self.length, causal=causal)
+        encoder = model.flops_per_token(self.length, causal)
         adapters = 2.0 * model.layers * 2 * 2 * model.hidden * self.units(model.hidden)
         return passes * trained * (2.0 * encoder + 3.0 * adapters) + evaluated * (encoder + adapters)

@@ -60,6 +60,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Whether `--search` chooses its setting."""
     rate_factor: ClassVar[float] = 1.0
     """Its learning rate as a multiple of the scale's rate of fine-tuning."""
+    train_cost: ClassVar[float] = 3.0
+    """Forward passes of the encoder that training takes per token; 2 if its weights need no gradient."""
     _returns: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("description", "group", "problem", "stage"), str),
         **dict.fromkeys(("intermediate", "searched"), bool),
@@ -70,7 +72,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
         **dict.fromkeys(("encoder", "prepare"), "torch.nn.Module"),
         "lr_multipliers": Annotated[Mapping[Any, float], Range(0, 10**6)],
-        "rate_factor": Annotated[float, Range(0, 10**6, above=True)],
+        **dict.fromkeys(("rate_factor", "train_cost"), Annotated[float, Range(0, 10**6, above=True)]),
         "steps": Annotated[int, Range(1, 10**9)],
         "flops": Annotated[float, WORK],
     }
@@ -196,11 +198,11 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         steps = max(1, math.ceil(self.epochs * math.ceil(examples / self.batch_size)))
         return min(self.max_steps or steps, steps)
 
-    @abstractmethod
     def flops(
         self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
         """FLOPs of `trained` tokens in each of `passes` epochs of training and `evaluated` ones after it, no heads."""
+        return (self.train_cost * passes * trained + evaluated) * model.flops_per_token(self.length, causal)
 
 
 def tensors(batch: ExampleBatch) -> dict[str, Tensor]:

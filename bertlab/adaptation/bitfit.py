@@ -8,8 +8,6 @@ from typing import TYPE_CHECKING
 
 from bertlab.adaptation.base import Adaptation
 from bertlab.errors import BadInput
-from bertlab.recipe import cost
-from bertlab.recipe.backbones.base import BackboneConfig
 
 if TYPE_CHECKING:
     from bertlab.model.backbone import Backbone
@@ -24,6 +22,7 @@ class BitFit(Adaptation):
     description = "biases trained in a frozen encoder"
     stage = "training biases"
     searched = True
+    train_cost = 2.0
     rate_factor = 10.0
     """The paper searches rates from 1e-4 to 1e-3 (section 4), and 1e-5 to 5e-5 for all weights."""
 
@@ -36,9 +35,3 @@ class BitFit(Adaptation):
         for value in biases:
             value.requires_grad_(True)
         return model.encoder
-
-    def flops(
-        self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
-    ) -> float:
-        """Two forward passes of the encoder per token: frozen weights need no gradient."""
-        return (2.0 * passes * trained + evaluated) * cost.encoder_flops_per_token(model, self.length, causal=causal)

@@ -139,7 +139,7 @@ class Features(Adaptation):
         self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
         """One forward pass of the encoder per token, and three of the tagger in each epoch."""
-        forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
+        forward = model.flops_per_token(self.length, causal)
         levels = 1 if self.layers.startswith("sum") else len(self.levels(model.layers))
         tagger = cost.recurrent_flops(levels * model.hidden, self.lstm_size or model.hidden, self.lstm_layers)
         return (trained + evaluated) * forward + (3.0 * passes * trained + evaluated) * tagger

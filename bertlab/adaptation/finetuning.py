@@ -84,7 +84,7 @@ class FineTuning(Adaptation):
         self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
         """Three forward passes per token, one through a frozen encoder."""
-        forward = cost.encoder_flops_per_token(model, self.length, causal=causal)
+        forward = model.flops_per_token(self.length, causal)
         above = cost.recurrent_flops(model.hidden, model.hidden // 2, 2) if self.bilstm else 0.0
         encoder = forward * (1.0 if self.frozen else 3.0)
         return passes * trained * (encoder + 3.0 * above) + evaluated * (forward + above)

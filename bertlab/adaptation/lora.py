@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
 from bertlab.errors import BadInput
-from bertlab.recipe import cost
-from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.ranges import FieldError, Range
 
 if TYPE_CHECKING:
@@ -102,9 +100,3 @@ class LoRA(Adaptation):
 
         for module in [module for module in model.modules() if is_parametrized(module, "weight")]:
             remove_parametrizations(module, "weight", leave_parametrized=True)
-
-    def flops(
-        self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
-    ) -> float:
-        """Three forward passes per token at most: the gradient of B and A follows from that of their sum with W."""
-        return (3.0 * passes * trained + evaluated) * cost.encoder_flops_per_token(model, self.length, causal=causal)

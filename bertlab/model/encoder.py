@@ -74,8 +74,8 @@ class Stack(Backbone, ABC):
             real = None if lengths is None else real_tokens(lengths, x.shape[1])
             positions, later = None, positions
         *lower, last = self.layers
-        for layer, own in zip(lower, below, strict=True):
-            x = layer(x, *own, None, real, causal=self.causal)
+        for layer, inputs in zip(lower, below, strict=True):
+            x = layer(x, *inputs, None, real, causal=self.causal)
         x = last(x, *of_last, positions, real, causal=self.causal)
         if self.final_norm is not None:
             x = self.final_norm(x, real)
@@ -85,8 +85,8 @@ class Stack(Backbone, ABC):
         """The vectors (B, T, D) of the embeddings and of each layer; under pre-norm, only the last are normalised."""
         x = self.embeddings(tokens, segments)
         states = [x]
-        for layer, own in zip(self.layers, self.attention_inputs(x, lengths), strict=True):
-            states.append(layer(states[-1], *own, causal=self.causal))
+        for layer, inputs in zip(self.layers, self.attention_inputs(x, lengths), strict=True):
+            states.append(layer(states[-1], *inputs, causal=self.causal))
         if self.final_norm is not None:
             states[-1] = self.final_norm(states[-1])
         return states

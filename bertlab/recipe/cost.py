@@ -36,14 +36,9 @@ def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> 
     A `length` or a `vocabulary` of 0 is the recipe's; a small corpus does not fill the recipe's vocabulary.
     """
     length, vocabulary = length or recipe.inputs.length, vocabulary or recipe.tokenizer.entries
-    encoder = encoder_flops_per_token(recipe.model, length, causal=recipe.causal)
+    encoder = recipe.model.flops_per_token(length, recipe.causal)
     heads = sum(loss.flops(recipe.model, vocabulary, length) for loss in recipe.objective)
     return 3.0 * (encoder + heads / length)
-
-
-def encoder_flops_per_token(model: BackboneConfig, length: int, *, causal: bool = False) -> float:
-    """Operations of the encoder's forward pass on one token, in sequences of `length` tokens."""
-    return model.flops_per_token(length, causal)
 
 
 def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:

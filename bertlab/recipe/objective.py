@@ -153,9 +153,9 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         words that follow a share, such as `of the pairs have an order`. A training without such sequences is refused.
         """
         arrays = batch.arrays[self.kind]
-        places = range(len(batch.lengths))
-        single = [{name: array[place : place + 1] for name, array in arrays.items()} for place in places]
-        return {"of the sequences have something to predict": [self.count(each) > 0 for each in single]}
+        rows = range(len(batch.lengths))
+        single = [{name: array[row : row + 1] for name, array in arrays.items()} for row in rows]
+        return {"of the sequences have something to predict": [self.count(of_one) > 0 for of_one in single]}
 
     @abstractmethod
     def new_head(self, model: BackboneConfig, vocabulary: int) -> Any:

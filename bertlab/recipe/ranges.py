@@ -127,10 +127,10 @@ class Arm(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         kind: Any = type(self)
-        for each in dataclasses.fields(kind) if self._own else ():
-            if not _has_json(value := getattr(self, each.name)):
+        for field in dataclasses.fields(kind) if self._own else ():
+            if not _has_json(value := getattr(self, field.name)):
                 advice = "give finite numbers, texts, True, False, None, or tuples, mappings or dataclasses of them"
-                raise FieldError(self._group, each.name, f"is {shown(value)}, which an id cannot hold: {advice}")
+                raise FieldError(self._group, field.name, f"is {shown(value)}, which an id cannot hold: {advice}")
 
 
 def user_defined(value: Any) -> Iterator[Arm]:
@@ -223,7 +223,7 @@ def _of_python(value: Any) -> Any:
 def _has_json(value: Any) -> bool:
     """Whether JSON holds a value, with dataclasses as objects."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return all(_has_json(getattr(value, each.name)) for each in dataclasses.fields(value))
+        return all(_has_json(getattr(value, field.name)) for field in dataclasses.fields(value))
     if isinstance(value, Mapping):
         return all(map(_has_json, value.values()))
     if isinstance(value, tuple | list):
@@ -235,14 +235,15 @@ def arms(axis: type[A]) -> dict[str, type[A]]:
     """The arms of an axis by kind. Of two of one kind, the package's own, else the newer: its file was run again."""
     if axis._home:
         importlib.import_module(axis._home)
-    found: dict[str, type[A]] = {}
+    by_kind: dict[str, type[A]] = {}
     waiting = [axis]
     while waiting:
-        each = waiting.pop(0)
-        waiting += each.__subclasses__()
-        if _complete(each) and not (each.kind in found and found[each.kind].__module__.startswith("bertlab.")):
-            found[each.kind] = each
-    return found
+        candidate = waiting.pop(0)
+        waiting += candidate.__subclasses__()
+        before = by_kind.get(candidate.kind)
+        if _complete(candidate) and (before is None or before._own):
+            by_kind[candidate.kind] = candidate
+    return by_kind
 
 
 def _complete(kind: type[Arm]) -> bool:
@@ -252,10 +253,10 @@ def _complete(kind: type[Arm]) -> bool:
 
 def arm(axis: type[A], kind: str) -> type[A]:
     """The arm of this kind. Raises `BadInput` with the nearest name if there is none."""
-    known = arms(axis)
-    if kind not in known:
-        raise unknown(axis.__name__.removesuffix("Config").lower(), kind, known)
-    return known[kind]
+    kinds = arms(axis)
+    if kind not in kinds:
+        raise unknown(axis.__name__.removesuffix("Config").lower(), kind, kinds)
+    return kinds[kind]
 
 
 def axis_of(hint: Any) -> tuple[type[Arm] | None, bool]:
@@ -268,13 +269,13 @@ def axis_of(hint: Any) -> tuple[type[Arm] | None, bool]:
 @functools.cache
 def hints(kind: Any) -> dict[str, tuple[Any, Range | None]]:
     """The bare type of each field of a dataclass, with its `Range` if it has one."""
-    found = {}
+    of_fields = {}
     written = typing.get_type_hints(kind, include_extras=True)
-    for each in dataclasses.fields(kind):
-        hint = written[each.name]
+    for field in dataclasses.fields(kind):
+        hint = written[field.name]
         bare, *allowed = typing.get_args(hint) if typing.get_origin(hint) is typing.Annotated else (hint,)
-        found[each.name] = bare, allowed[0] if allowed else None
-    return found
+        of_fields[field.name] = bare, allowed[0] if allowed else None
+    return of_fields
 
 
 def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
@@ -288,8 +289,8 @@ def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
         text = value if type(value) is str else ""
         return "" if text in inner else suggestion(text, inner)
     if origin in (typing.Union, types.UnionType):
-        problems = {each: _problem(each, allowed, value) for each in inner}
-        advice = [problem for each, problem in problems.items() if each is not types.NoneType]
+        problems = {option: _problem(option, allowed, value) for option in inner}
+        advice = [problem for option, problem in problems.items() if option is not types.NoneType]
         return "" if "" in problems.values() else " or ".join(dict.fromkeys(advice))
     if origin is Mapping:
         if not isinstance(value, Mapping):
@@ -335,10 +336,10 @@ def _flaw_of_arm(axis: Any, kind: Any) -> str:
         return f"{name} has no kind of its own: set kind: ClassVar[str] in the class"
     if missing:
         return f"{name} is no dataclass: write @dataclass(frozen=True, kw_only=True) above the class"
-    for method, own in vars(kind).items():
+    for method, member in vars(kind).items():
         usual = inspect.getattr_static(axis, method, None)
         for decorator, word in ((classmethod, "class method"), (property, "property")):
-            if isinstance(usual, decorator) and inspect.isfunction(own):
+            if isinstance(usual, decorator) and inspect.isfunction(member):
                 return f"{name}.{method} has to be a {word}: write @{decorator.__name__} above it"
     return ""
 
@@ -346,7 +347,7 @@ def _flaw_of_arm(axis: Any, kind: Any) -> str:
 def _named(hint: Any) -> str:
     """What a user writes for a value with this type hint."""
     if axis_of(hint)[0]:
-        return " or ".join(f"{each.__name__}(...)" for each in arms(hint).values())
+        return " or ".join(f"{arm.__name__}(...)" for arm in arms(hint).values())
     if typing.get_origin(hint) in (typing.Union, types.UnionType):
         return _named(typing.get_args(hint)[0])
     return PLAIN.get(hint) or f"{hint.__name__}(...)"

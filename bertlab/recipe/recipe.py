@@ -201,10 +201,10 @@ class Inputs(Checked, group="inputs"):
     def __post_init__(self) -> None:
         kind: Any = self.format
         if isinstance(kind, str):
-            known = arms(Format)
-            if kind not in known:
-                raise unknown("value of inputs.format", kind, known)
-            object.__setattr__(self, "format", known[kind]())
+            formats = arms(Format)
+            if kind not in formats:
+                raise unknown("value of inputs.format", kind, formats)
+            object.__setattr__(self, "format", formats[kind]())
         super().__post_init__()
 
     @property
@@ -314,10 +314,10 @@ class Recipe(Checked):
         """Raises `BadInput` for a number that cannot change over the steps, or not as its curve has it."""
         losses = tuple(f"{loss.kind}." for loss in self.objective)
         numbers = [path for path, leaf in leaves(self).items() if type(leaf) in (int, float)]
-        known = [path for path in numbers if path.startswith(losses)] + ["schedule.batch_size", "inputs.length"]
+        possible = [path for path in numbers if path.startswith(losses)] + ["schedule.batch_size", "inputs.length"]
         for path in self.schedule.over_steps:
-            if path not in known:
-                raise unknown("number of schedule.over_steps", path, known)
+            if path not in possible:
+                raise unknown("number of schedule.over_steps", path, possible)
         if max(stage.inputs.longest for stage, _ in self.stages) > self.inputs.longest:
             raise BadInput("schedule.over_steps: inputs.length is the longest: let its curve give 1 at most")
 

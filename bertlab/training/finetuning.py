@@ -216,26 +216,44 @@ def finetune(
             trainer(machine, examples.steps, [reports, StopOnSignal()], loggers=loggers).fit(module, examples)
     trained = sum(value.numel() for value in model.parameters() if value.requires_grad)
     adaptation.merge(model)
-
-    def scored(raw: RawExamples, part: Examples, threshold: float | None) -> EvalResult:
-        read = adaptation.inputs(opened.model, part, machine, progress)
-        return evaluate(data, raw, train, part, predict(module, part, read, machine), threshold)
-
-    results: list[EvalResult] = []
-    for raw, part in zip(splits, encoded, strict=True):
-        result = scored(raw, part, results[0].threshold if results else None)
-        if (shuffled := exchanged(data, raw)) is not None:
-            floor = scored(shuffled, encode(data, shuffled, opened, adaptation), (results or [result])[0].threshold)
-            result = dataclasses.replace(result, exchanged=floor.metrics)
-        results.append(result)
+    scores = _Scores(data, opened, train, module, machine, progress)
+    result = scores.result(data.evaluation, encoded[0], None)
+    tested = scores.result(data.test, encoded[1], result.threshold) if data.test is not None else None
     return Outcome(
-        **vars(results[0]),
-        test=results[1] if len(results) > 1 else None,
+        **vars(result),
+        test=tested,
         curve=module.curve,
         steps=module.schedule.steps,
         train_examples=train.raw_count,
         trained_parameters=trained,
     )
+
+
+@dataclass(frozen=True)
+class _Scores:
+    """What a trained module scores on examples of its task."""
+
+    data: TaskData
+    pretrained: Pretrained
+    train: Examples
+    module: FinetuningModule
+    machine: Machine
+    progress: Progress
+
+    def result(self, raw: RawExamples, part: Examples, threshold: float | None) -> EvalResult:
+        """The results on a split with those where one of two texts is another example's, at the same threshold."""
+        result = self._scored(raw, part, threshold)
+        shuffled = exchanged(self.data, raw)
+        if shuffled is None:
+            return result
+        encoded = encode(self.data, shuffled, self.pretrained, self.module.adaptation)
+        floor = self._scored(shuffled, encoded, result.threshold if threshold is None else threshold)
+        return dataclasses.replace(result, exchanged=floor.metrics)
+
+    def _scored(self, raw: RawExamples, part: Examples, threshold: float | None) -> EvalResult:
+        read = self.module.adaptation.inputs(self.pretrained.model, part, self.machine, self.progress)
+        scores = predict(self.module, part, read, self.machine)
+        return evaluate(self.data, raw, self.train, part, scores, threshold)
 
 
 def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Machine) -> Float32:
@@ -244,9 +262,9 @@ def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Mac
     In fp32 on every machine: bf16 changes some answers.
     """
     with quiet():
-        found: Any = trainer(machine, 0, [StopOnSignal()], exact=True).predict(module, in_order(read))
-    scores = np.full((len(part.targets), max(each.shape[-1] for each in found)), -np.inf, np.float32)
-    for numbers, logits in zip(by_length(read.lengths, read.batch_tokens), found, strict=True):
+        batches: Any = trainer(machine, 0, [StopOnSignal()], exact=True).predict(module, in_order(read))
+    scores = np.full((len(part.targets), max(logits.shape[-1] for logits in batches)), -np.inf, np.float32)
+    for numbers, logits in zip(by_length(read.lengths, read.batch_tokens), batches, strict=True):
         slots = part.batch(numbers).slots
         scores[slots[slots >= 0], : logits.shape[-1]] = logits.numpy()[slots >= 0]
     return scores
@@ -287,7 +305,7 @@ def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     order = keyed.permutation(keyed.key("exchanged"), len(rows))
     other = np.empty_like(order)
     other[order] = np.roll(order, 1)  # each has another's, none its own
-    text = [each if at != column else [each[row] for row in other] for at, each in enumerate(rows.text)]
+    text = [texts if at != column else [texts[row] for row in other] for at, texts in enumerate(rows.text)]
     return dataclasses.replace(rows, text=tuple(text))
 
 
@@ -296,8 +314,8 @@ def evaluate(
 ) -> EvalResult:
     """The results of logits (W, C) on a split; a `threshold` that the kind needs and that is None is chosen on it."""
     kind = kinds.find(data.kind)
-    found = kind.predict(data, rows, evaluated, scores, threshold)
-    arrays = scored = found.arrays | rows.beside
+    predicted = kind.predict(data, rows, evaluated, scores, threshold)
+    arrays = scored = predicted.arrays | rows.beside
     if rows.groups is not None and len(np.unique(rows.groups)) < len(rows.groups):
         arrays = arrays | {"group": rows.groups}
     arrays = arrays | kind.contributions(arrays, data.labels)
@@ -306,8 +324,8 @@ def evaluate(
         metrics=kind.values(scored, data.labels),
         majority=kind.floor(kind.majority(data, rows, train, evaluated), rows, data.labels),
         predictions={name: _narrowed(name, values) for name, values in arrays.items()},
-        collapsed=found.collapsed,
-        threshold=found.threshold,
+        collapsed=predicted.collapsed,
+        threshold=predicted.threshold,
     )
 
 

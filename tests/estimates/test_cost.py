@@ -92,7 +92,7 @@ def test_tokens_operations_and_disk(machine):
     assert found.disk_bytes == 2 * cost.weight_bytes(pretrain.recipe)
     found = costs.cost([finetune], machine, seconds)
     assert 5 * 64 * 5 < found.tokens < 5 * 64 * 32
-    forward = cost.encoder_flops_per_token(pretrain.recipe.model, 32)
+    forward = pretrain.recipe.model.flops_per_token(32, False)
     assert 3 * found.tokens * forward < found.flops < 3 * found.tokens * forward * 2
     assert found.disk_bytes == evaluation.KEPT_BYTES
     assert costs.cost([finetune], machine, seconds, read_tasks=False).flops == 0
@@ -107,7 +107,7 @@ def test_the_size_of_synthetic_text_is_known_before_it_is_written(machine):
 def test_operations_of_measurements():
     """Of fine-tuning three times the forward pass, of a frozen encoder once; features are read once."""
     scale = scales.find("tiny")
-    model, forward = scale.recipe.model, cost.encoder_flops_per_token(scale.recipe.model, 64)
+    model, forward = scale.recipe.model, scale.recipe.model.flops_per_token(64, False)
     assert 3 * forward < cost.flops_per_token(scale.recipe)
     assert scale.finetune.flops(model, 100, 10, 5) == (3 * 5 * 100 + 10) * forward
     frozen = dataclasses.replace(scale.finetune, frozen=True)
@@ -142,7 +142,7 @@ def test_an_intermediate_task_costs_as_much_as_a_task(machine):
     assert both.intermediate_task is not None
     one, two = alone.work(), both.work()
     assert two.tokens == pytest.approx(2 * one.tokens, rel=0.2)
-    forward = cost.encoder_flops_per_token(both.pretraining.recipe.model, both.settings.length)
+    forward = both.pretraining.recipe.model.flops_per_token(both.settings.length, False)
     assert two.flops - one.flops == pytest.approx(3 * (two.tokens - one.tokens) * forward)
     taken = gpu_seconds(1e30)  # only kernel launches take time
     assert taken(both, 1) - taken(alone, 1) == pytest.approx(6 * 5 * LAYER_SECONDS)

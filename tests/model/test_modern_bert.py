@@ -117,11 +117,11 @@ def test_operations_of_attention_by_hand():
     """Two tokens on each side of a window, cut off at the ends: 3 + 4 + 8 x 5 + 4 + 3 = 54 for 12 tokens."""
     shape = {"layers": 3, "hidden": 32, "heads": 2, "intermediate": 48}
     matrices = 3 * (4 * 32**2 + 3 * 32 * 48)
-    found = cost.encoder_flops_per_token(recipe.ModernBert(**shape, window=4), 12)
+    found = recipe.ModernBert(**shape, window=4).flops_per_token(12, False)
     assert found == pytest.approx(2 * (matrices + 2 * 32 * (12 + 2 * 54 / 12)))
-    causal = cost.encoder_flops_per_token(recipe.ModernBert(**shape, window=4), 12, causal=True)
+    causal = recipe.ModernBert(**shape, window=4).flops_per_token(12, True)
     assert causal == pytest.approx(2 * (matrices + 2 * 32 * (6.5 + 2 * (1 + 2 + 10 * 3) / 12)))
-    wide = cost.encoder_flops_per_token(recipe.ModernBert(**shape, window=64), 12)
+    wide = recipe.ModernBert(**shape, window=64).flops_per_token(12, False)
     assert wide == pytest.approx(2 * (matrices + 3 * 2 * 32 * 12))
 
 

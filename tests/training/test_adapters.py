@@ -16,7 +16,6 @@ from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.objectives import MaskedLM
 from bertlab.progress import silent
-from bertlab.recipe import cost
 from bertlab.tasks import kinds
 from bertlab.training import finetuning
 from bertlab.training.finetuning import finetune, open_pretrained
@@ -164,7 +163,7 @@ def test_a_bottleneck_follows_the_width_that_it_is_given_for():
 def test_operations_are_two_passes_of_the_encoder_and_three_of_the_adapters():
     model = recipe.Model(layers=2, hidden=32, heads=2)
     settings = Adapters(bottleneck=8, length=16)
-    encoder = cost.encoder_flops_per_token(model, 16)
+    encoder = model.flops_per_token(16, False)
     adapters = 2 * 2 * (2 * 32 * 8 + 2 * 8 * 32)  # two layers, two adapters, two products of 32 x 8 a token
     assert settings.flops(model, 100, 0, 3) == 3 * 100 * (2 * encoder + 3 * adapters)
     assert settings.flops(model, 0, 10, 3) == 10 * (encoder + adapters)

@@ -10,7 +10,7 @@ from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
 from bertlab.objectives import MaskedLM
 from bertlab.progress import silent
-from bertlab.recipe import Model, ModernBert, cost
+from bertlab.recipe import Model, ModernBert
 from bertlab.tasks import kinds
 from bertlab.training import finetuning
 from bertlab.training.finetuning import finetune, open_pretrained
@@ -58,4 +58,4 @@ def test_an_encoder_without_biases_is_refused():
 def test_operations_are_two_passes():
     shape = Model(layers=2, hidden=32, heads=2)
     setting = dataclasses.replace(SETTINGS, length=16)
-    assert setting.flops(shape, 100, 10, 3) == (2 * 3 * 100 + 10) * cost.encoder_flops_per_token(shape, 16)
+    assert setting.flops(shape, 100, 10, 3) == (2 * 3 * 100 + 10) * shape.flops_per_token(16, False)
