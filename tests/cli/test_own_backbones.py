@@ -178,7 +178,7 @@ def test_a_backbone_without_heads_and_positions_is_planned_trained_measured_and_
     assert call("ablate", files["recurrent"], *common, "--threads", "1", "--precision", "fp32") == 0
     measured = [run for run in Store(tmp_path / "runs").runs() if run.kind == "finetune"]
     assert len(measured) == 8
-    assert all(run.result()["status"] in ("done", "collapsed") for run in measured)
+    assert all(run.result().status in ("done", "collapsed") for run in measured)
     assert call("report", "--runs", tmp_path / "runs", "--out", tmp_path / "pages", "--format", "md") == 0
     page = (tmp_path / "pages" / "recurrent.md").read_text()
     assert "4 layers, 32 wide, 2 heads, rotary positions" in page
