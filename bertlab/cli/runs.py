@@ -1,7 +1,7 @@
 """`bertlab runs`: lists the runs of a store, and removes some."""
 
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +36,6 @@ def runs(
 
     Example: bertlab runs --study masking
     """
-    from bertlab.store import addresses, lookup
     from bertlab.store.prune import prune as pruned
     from bertlab.store.runs import Store
 
@@ -45,42 +44,53 @@ def runs(
         raise BadInput(f"there is no runs directory '{runs}': run `bertlab ablate` first, or give another with --runs")
     if study and prune:
         raise BadInput("--study: --prune removes runs of no study, so leave one out")
-    if remove:
-        chosen = list(dict.fromkeys(lookup.find(store, name, to_remove=True) for name in remove))
-        with store.locks.exclusive():
-            reserved = store.locks.reserved_ids()
-            for run in chosen:
-                if run.id in reserved:
-                    raise BadInput(f"--remove: a running command needs {run.label}: wait until it ends, or stop it")
-            store.remove(chosen)
-        for run in chosen:
-            say(f"removed {run.id} {run.label}")
+    _remove(store, remove or ())
     if prune:
         finished, unfinished = pruned(store)
         say(f"removed {finished} finished and {unfinished} unfinished runs")
-    rows = list(_rows(store))
-    records = store.records(needed=()).values()
-    if study and ALL not in study:
-        for name in study:
-            if name not in (names := {record.study for record in records}):
-                raise unknown("study with runs", name, names)
-        wanted = set().union(*(addresses.run_ids(record) for record in records if record.study in study))
+    if json or not (remove or prune):
+        _list(store, [] if ALL in (study or ()) else study or [], json)
+
+
+def _remove(store: "Store", names: Sequence[str]) -> None:
+    from bertlab.store import lookup
+
+    chosen = list(dict.fromkeys(lookup.find(store, name, to_remove=True) for name in names))
+    with store.locks.exclusive() if chosen else nullcontext():
+        reserved = store.locks.reserved_ids()
+        for run in chosen:
+            if run.id in reserved:
+                raise BadInput(f"--remove: a running command needs {run.label}: wait until it ends, or stop it")
+        store.remove(chosen)
+    for run in chosen:
+        say(f"removed {run.id} {run.label}")
+
+
+def _list(store: "Store", studies: Sequence[str], json: bool) -> None:
+    """Prints the runs of some studies, or all."""
+    from bertlab.store import addresses
+
+    rows, records = list(_rows(store)), store.records(needed=()).values()
+    names = {record.study for record in records}
+    for name in studies:
+        if name not in names:
+            raise unknown("study with runs", name, names)
+    if studies:
+        wanted = set().union(*(addresses.run_ids(record) for record in records if record.study in studies))
         rows = [row for row in rows if row[0] in wanted]
     by_run = addresses.of_runs(records)
-    of_study = tuple(f"{name}{mark}" for name in study or () for mark in "/@")
     if json:
         columns = (*COLUMNS, "path", "recipe")
         print_json([dict(zip(columns, row, strict=True)) | {"addresses": by_run.get(row[0], [])} for row in rows])
-    elif not remove and not prune:
-        shown = []
-        for run_id, kind, label, status, reason, *_ in rows:
-            among = by_run.get(run_id, [])
-            if study and ALL not in study:
-                among = [address for address in among if address.startswith(of_study)]
-            shown.append((run_id, kind, addresses.shown(label, among), status, reason))
-        if not shown:
-            say(f"{runs} has no runs: `bertlab ablate` writes them; give another store with --runs")
-        print_table(("id", "kind", "run", "status", "reason"), shown, left=5)
+        return
+    of_study = tuple(f"{name}{mark}" for name in studies for mark in "/@") or ""
+    shown = []
+    for run_id, kind, label, status, reason, *_ in rows:
+        among = [address for address in by_run.get(run_id, []) if address.startswith(of_study)]
+        shown.append((run_id, kind, addresses.shown(label, among), status, reason))
+    if not shown:
+        say(f"{store.root} has no runs: `bertlab ablate` writes them; give another store with --runs")
+    print_table(("id", "kind", "run", "status", "reason"), shown, left=5)
 
 
 def _rows(store: "Store") -> Iterator[Row]:

@@ -143,33 +143,20 @@ class Result(Evaluated):
 
 
 @dataclass(frozen=True)
-class TaskFields:
-    """The form of a task in the definition of a run."""
-
-    kind: str = ""
-    labels: Texts = ()
-
-
-@dataclass(frozen=True)
-class SettingFields:
-    """The form of the settings in the definition of a run."""
+class Settings:
+    """The form of the settings in the definition of a measurement."""
 
     max_eval_examples: Count = 0
 
 
 @dataclass(frozen=True)
 class Science:
-    """The form of the definition of a run, from which its id follows."""
+    """The form of the definition of a run, from which its id follows; each kind of job has more fields of its own."""
 
     recipe: Mapping[str, Any] = field(default_factory=dict)
-    corpus: Id | Mapping[str, Any] = ""
-    pretrain: Id = ""
-    task: TaskFields = TaskFields()
-    settings: SettingFields = SettingFields()
-    data: str = ""
+    task: Mapping[str, Any] = field(default_factory=dict)
+    settings: Settings = Settings()
     code: str = ""
-    finetune_seed: Count = 0
-    milestone: Percent = 100
 
 
 @dataclass(frozen=True, kw_only=True)
