@@ -8,7 +8,7 @@ from bertlab.adaptation import Adaptation
 from bertlab.recipe import BackboneConfig, Recipe, Tokenizer, cost
 from bertlab.report.units import is_loss, is_share
 from bertlab.store.record import Value
-from bertlab.store.result import Defined, Result
+from bertlab.store.result import Defined, Result, Rows
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
@@ -65,31 +65,25 @@ class Cell(Planned, Value):
     """Points that take no understanding, by `FLOORS`."""
     lexical_examples: int
     """Training examples that the lexical baseline is fitted on; 0 if it has none."""
-    train_examples: int
-    eval_examples: int
-    unlabelled: int
-    """Rows without a label, which the task leaves out of all its splits."""
+    rows: Rows
+    """The examples that it has read, on its own split."""
+    result: Result
+    """That of its run, at its defaults if it is not measured."""
     trained_parameters: int | None
     """Parameters that the adaptation trains; None if it is not measured or there is no adaptation."""
     kind: str
     """The kind of the task; empty until it is measured."""
-    length: int
-    """The maximum length in tokens; 0 if unknown."""
     adaptation: Adaptation | None
     """At its defaults until it is measured; None for an arm that this package does not define."""
     fields: Mapping[str, Any]
     """The fields of its adaptation by dotted path; empty if they are not known."""
     description: str
     """What its adaptation trains, in words; empty if that is not known."""
-    threshold: float | None
-    """The score above which a question is answered, where questions may have no answer."""
-    curve: tuple[tuple[int, float], ...]
-    """Steps of the fine-tuning, each with the mean training loss (nats) since the step before."""
 
     @property
     def limited(self) -> bool:
         """Whether `max_train_examples` left out examples of the task."""
-        return self.adaptation is not None and 0 < self.train_examples == self.adaptation.max_train_examples
+        return self.adaptation is not None and 0 < self.rows.train == self.adaptation.max_train_examples
 
     @property
     def of_pretraining(self) -> bool:

@@ -110,10 +110,10 @@ def _task(study: StudyResults, cells: Sequence[Cell]) -> str:
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
     parts = [f"{cell.metric_name} on {dataset}, split {cell.split}"]
     parts.append(" or ".join(dict.fromkeys(cell.description for cell in measured if cell.description)))
-    if cell.train_examples or cell.eval_examples:
-        parts.append(f"{cell.train_examples:,} training and {cell.eval_examples:,} evaluation examples")
-    if cell.unlabelled:
-        parts.append(f"{count(cell.unlabelled, 'row')} without a label left out")
+    if cell.rows.train or cell.rows.evaluation:
+        parts.append(f"{cell.rows.train:,} training and {cell.rows.evaluation:,} evaluation examples")
+    if cell.rows.unlabelled:
+        parts.append(f"{count(cell.rows.unlabelled, 'row')} without a label left out")
     trained: dict[int, dict[str, None]] = {}
     for other in cells:
         if other.trained_parameters is not None:
@@ -122,8 +122,8 @@ def _task(study: StudyResults, cells: Sequence[Cell]) -> str:
         names = [f" ({', '.join(names)})" if len(trained) > 1 else "" for names in trained.values()]
         counts = [f"{number:,}{variants}" for number, variants in zip(trained, names, strict=True)]
         parts.append(f"{', '.join(counts)} trained parameters")
-    if cell.length:
-        parts.append(f"sequences of at most {cell.length} tokens")
+    if cell.result.length:
+        parts.append(f"sequences of at most {cell.result.length} tokens")
     if cell.kind in KINDS and KINDS[cell.kind].cased:
         cases = {run.tokenizer.cased for run in study.pretrainings if run.tokenizer}
         text = ["cased text" if cased else "lower-cased text" for cased in sorted(cases)]
@@ -135,13 +135,13 @@ def _task(study: StudyResults, cells: Sequence[Cell]) -> str:
 
 def _threshold(cells: Iterable[Cell]) -> str:
     """How a task whose questions may have no answer decides which have one."""
-    known = {cell.threshold: cell for cell in cells if cell.threshold is not None}
-    if not known:
+    thresholds = {cell.result.threshold: cell for cell in cells if cell.result.threshold is not None}
+    if not thresholds:
         return ""
-    cell = next(iter(known.values()))
+    cell = next(iter(thresholds.values()))
     if cell.kind in KINDS and cell.adaptation and cell.adaptation.options(KINDS[cell.kind]):
         return "a classifier trained with the span decides which questions are answered, at a probability of one half"
-    ends = dict.fromkeys(f"{end + 0.0:.2f}" for end in (min(known), max(known)))
+    ends = dict.fromkeys(f"{end + 0.0:.2f}" for end in (min(thresholds), max(thresholds)))
     examples = "the reported examples" if cell.split != "test" else "the evaluation examples"
     return (
         f"answered above a threshold ({' to '.join(ends)}) that is chosen for each run on {examples}, "

@@ -159,21 +159,17 @@ class _Reader:
             metrics=_known(evaluated.metrics),
             floors=_known(floors),
             lexical_examples=fitted,
-            train_examples=rows.train,
-            eval_examples=rows.evaluation,
-            unlabelled=rows.unlabelled,
+            rows=rows,
+            result=result,
             trained_parameters=result.trained_parameters,
             seconds=run.seconds() if run and not of_pretraining else 0.0,
             numerics=_numerics(environment.numerics),
             date=str(environment.date),
             commit=str(environment.commit),
             kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
-            length=result.length,
             adaptation=adaptation,
             fields=leaves_of(science(adaptation, whole=True) if adaptation else result.defined.settings),
             description=adaptation.description if adaptation else result.defined.description,
-            threshold=number(result.threshold),
-            curve=tuple((point.step, point.loss) for point in result.curve if point.loss is not None),
         )
 
     def floors(

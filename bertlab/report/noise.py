@@ -158,11 +158,11 @@ def _costs(study: StudyResults, spread: Spread) -> Costs | None:
     measured = fmean(cell.seconds for cell in cells)
     if not pretraining + measured:
         return None
-    evaluated = fmean(cell.eval_examples for cell in cells)
+    evaluated = fmean(cell.rows.evaluation for cell in cells)
     trained_on = [
-        (1 + BACKWARD) * adaptation.steps(cell.train_examples) * adaptation.batch_size
+        (1 + BACKWARD) * adaptation.steps(cell.rows.train) * adaptation.batch_size
         for cell in cells
-        if (adaptation := cell.adaptation) is not None and cell.train_examples
+        if (adaptation := cell.adaptation) is not None and cell.rows.train
     ]
     share = evaluated / (evaluated + fmean(trained_on)) if evaluated and trained_on else 0.0
     return Costs(pretraining, (1 - share) * measured, share * measured / spread.noise.run.examples)

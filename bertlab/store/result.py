@@ -130,7 +130,9 @@ class Result(Evaluated):
     lexical_examples: Count = 0
     rows: Rows = Rows()
     length: Count = 0
+    """The maximum length of its examples in tokens; 0 if unknown."""
     threshold: Number | None = None
+    """The score above which a question is answered, where questions may have no answer."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     curve: tuple[CurvePoint, ...] = ()
     test: Tested | None = None

@@ -10,6 +10,7 @@ from bertlab.recipe.identity import load
 from bertlab.report import facts, tables
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import chapter, notes
+from bertlab.store.result import Result, Rows
 from bertlab.store.runs import Store
 
 
@@ -44,16 +45,22 @@ def study(builder):
     ],
 )
 def test_of_names_it_says_casing_and_context(study, recipe, settings, text):
-    found = study({"kind": "tagging", "adaptation": FineTuning(**settings), "length": 64}, recipe)
+    found = study({"kind": "tagging", "adaptation": FineTuning(**settings), "result": Result(length=64)}, recipe)
     assert text in dict(facts.facts(found))["NER"]
 
 
 @pytest.mark.parametrize(
     ("cell", "text"),
     [
-        ({"threshold": -1.25}, "answered above a threshold (-1.25) that is chosen for each run on the reported"),
-        ({"threshold": 0.5, "split": "test"}, "chosen for each run on the evaluation examples"),
-        ({"threshold": 0.0, "adaptation": FineTuning(answerability=True)}, "a classifier trained with the span"),
+        (
+            {"result": Result(threshold=-1.25)},
+            "answered above a threshold (-1.25) that is chosen for each run on the reported",
+        ),
+        ({"result": Result(threshold=0.5), "split": "test"}, "chosen for each run on the evaluation examples"),
+        (
+            {"result": Result(threshold=0.0), "adaptation": FineTuning(answerability=True)},
+            "a classifier trained with the span",
+        ),
     ],
 )
 def test_it_says_how_questions_without_an_answer_are_found(study, cell, text):
@@ -138,7 +145,9 @@ def test_rows_without_a_label_are_counted(builder):
         cells = [dataclasses.replace(each, **changes) for each in found.cells]
         return dict(facts.facts(dataclasses.replace(found, cells=tuple(cells))))["NER"]
 
-    assert "500 evaluation examples; 785 rows without a label left out" in text(unlabelled=785)
+    assert "500 evaluation examples; 785 rows without a label left out" in text(
+        rows=Rows(evaluation=500, unlabelled=785)
+    )
     assert "without a label" not in text()
 
 

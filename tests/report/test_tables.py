@@ -121,7 +121,7 @@ def test_both_splits_of_one_run_are_columns_with_their_own_figures(builder: Any)
     lines = list(csv.DictReader(io.StringIO(tidy.csv(tidy.values([study])))))
     assert [(line["split"], line["value"]) for line in lines] == [("validation", "95.0"), ("test", "91.0")]
     assert len({line["run_id"] for line in lines}) == 1
-    assert [cell.eval_examples for cell in study.cells] == [500, 70]
+    assert [cell.rows.evaluation for cell in study.cells] == [500, 70]
 
 
 def test_a_result_from_before_there_were_test_splits_has_none(builder: Any) -> None:

@@ -187,7 +187,7 @@ def clusters(study: StudyResults) -> list[str]:
     for name in study.measurements:
         effects = [study.difference(variant, name) for variant in study.variants]
         groups = max((effect.examples for effect in effects if effect and effect.examples > 1), default=0)
-        examples = max(cell.eval_examples for cell in study.column(name))
+        examples = max(cell.rows.evaluation for cell in study.column(name))
         if 0 < groups < examples:
             words = ("", "") if lines else (" examples", " clusters")  # the first one says what the numbers are
             lines.append(f"{name}: {examples:,}{words[0]} in {groups:,}{words[1]}")
@@ -200,7 +200,7 @@ def floors_by_kind(study: StudyResults) -> dict[str, list[str]]:
 
     def shown(name: str, kind: str) -> str:
         cells = [cell for cell in study.column(name) if cell.lexical_examples and kind == LEXICAL]
-        read = max((cell.train_examples for cell in cells), default=0)
+        read = max((cell.rows.train for cell in cells), default=0)
         fitted = min((cell.lexical_examples for cell in cells), default=0)
         few = f" ({fitted:,} of {read:,} examples)" if fitted < read else ""
         return f"{study.head(name)} {floors[name][kind]:.{study.digits(name)}f}{few}"

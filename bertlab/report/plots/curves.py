@@ -69,11 +69,12 @@ def finetuning(study: StudyResults) -> Picture | None:
         if cell.milestone < 100 or cell.variant in study.duplicates or cell.measurement != names[0]:
             continue
         # parts of equal length: what is left over at the end is not drawn
-        size = max(1, len(cell.curve) // POINTS)
-        for end in range(size, len(cell.curve) + 1, size):
-            loss = float(np.mean([loss for _, loss in cell.curve[end - size : end]]))
+        curve = [(point.step, point.loss) for point in cell.result.curve if point.loss is not None]
+        size = max(1, len(curve) // POINTS)
+        for end in range(size, len(curve) + 1, size):
+            loss = float(np.mean([loss for _, loss in curve[end - size : end]]))
             name, seed = label(", ".join(names), WIDTH / 2), cell.pretrain_seed * 1000 + cell.finetune_seed
-            lines.append((name, "training loss", cell.variant, seed, loss, cell.curve[end - 1][0], None, None))
+            lines.append((name, "training loss", cell.variant, seed, loss, curve[end - 1][0], None, None))
     if not lines:
         return None
     variants = _drawn(study, lines)
