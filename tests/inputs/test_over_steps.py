@@ -101,6 +101,12 @@ def test_a_second_phase_is_a_stage_of_its_own():
     assert recipe().stages == [(recipe(), STEPS)]
 
 
+def test_batches_of_many_sizes_are_not_compiled(machine):
+    compiling = dataclasses.replace(machine, compile="yes")
+    assert compiling.compiles(recipe())
+    assert not compiling.compiles(recipe(("masked_lm.mask_prob", Ramp())))
+
+
 def test_the_audit_tests_a_changing_recipe(corpus):
     changing = recipe(
         ("masked_lm.mask_prob", Ramp(start=2.0, end=0.5)), ("schedule.batch_size", Ramp(start=0.5, end=1))

@@ -207,13 +207,13 @@ def test_a_compiled_model_has_the_lengths_of_every_batch(corpus):
     batch = Batches(SMOKE, corpus, trimmed=False).batch(0)
     full = batch.take(*next((low, low + 1) for low, length in enumerate(batch.lengths) if length == 32))
     trimmed, whole = (PretrainingDataModule(SMOKE, corpus, trimmed=each) for each in (True, False))
-    assert trimmed.tensors(full).lengths is None
-    assert whole.tensors(full).lengths.tolist() == [32]
+    assert trimmed.tensors(full).lengths["inputs"] is None
+    assert whole.tensors(full).lengths["inputs"].tolist() == [32]
     for data in (trimmed, whole):
         data.setup("fit")
-        given = {each.lengths is not None for loader in data.val_dataloader() for each in loader}
-        assert True in given
-        assert data is trimmed or given == {True}
+        padded = {batch.lengths["inputs"] is not None for loader in data.val_dataloader() for batch in loader}
+        assert True in padded
+        assert data is trimmed or padded == {True}
 
 
 @pytest.mark.skipif(not has_compiler(), reason="there is no compiler on this machine")
