@@ -3,7 +3,8 @@
 import os
 import re
 import shutil
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bertlab.cli import complete
@@ -40,13 +41,8 @@ def export(
     """
     from bertlab import hub
     from bertlab.report import export as exports
-    from bertlab.store.files import kind, real
     from bertlab.store.runs import Store
-    from bertlab.store.writes import sweep
 
-    target = directory if kind(directory, "DIR") else real(directory)  # `new/../other` needs no `new`
-    if target.exists():
-        raise BadInput(f"export target '{directory}' exists already: name a new directory")
     if public and not push:
         raise BadInput("--public is for a repository: give --push OWNER/NAME too")
     if study and results:
@@ -57,6 +53,30 @@ def export(
             f"--license '{license}' is no identifier of the Hub: give one such as apache-2.0, mit or cc-by-4.0"
         )
     store = Store(runs)
+    with _new(directory) as beside:
+        if results:
+            what = exports.results(store, run, beside, licence)
+        else:
+            what = exports.checkpoint(store, run, beside, study, licence)
+        address = hub.push(beside, push, "dataset" if results else "model", public=public) if push else ""
+        files = sorted(path.relative_to(beside).as_posix() for path in beside.rglob("*") if path.is_file())
+    say(f"wrote {what} to {directory}{f' and {address}' if address else ''}")
+    if json:
+        print_json({"wrote": what, "directory": str(directory), "pushed": address, "files": files})
+
+
+@contextmanager
+def _new(directory: Path) -> Iterator[Path]:
+    """A directory beside a new one, whose name it gets at the end; after an error there is neither.
+
+    Raises `BadInput` if the new one exists already or cannot be written.
+    """
+    from bertlab.store.files import kind, real
+    from bertlab.store.writes import sweep
+
+    target = directory if kind(directory, "DIR") else real(directory)  # `new/../other` needs no `new`
+    if target.exists():
+        raise BadInput(f"export target '{directory}' exists already: name a new directory")
     existing = next(path for path in target.parents if path.exists())
     beside = existing / f".{target.name}.{os.getpid()}.part"
     try:
@@ -66,11 +86,7 @@ def export(
         raise unusable(error, "export target", directory) from error
     try:
         with writing(directory, "export target"):
-            if results:
-                what = exports.results(store, run, beside, licence)
-            else:
-                what = exports.checkpoint(store, run, beside, study, licence)
-            address = hub.push(beside, push, "dataset" if results else "model", public=public) if push else ""
+            yield beside
             target.parent.mkdir(parents=True, exist_ok=True)
             beside.rename(target)
     except BaseException:
@@ -82,7 +98,3 @@ def export(
         raise
     finally:
         shutil.rmtree(beside, ignore_errors=True)
-    say(f"wrote {what} to {directory}{f' and {address}' if address else ''}")
-    if json:
-        files = sorted(path.relative_to(target).as_posix() for path in target.rglob("*") if path.is_file())
-        print_json({"wrote": what, "directory": str(directory), "pushed": address, "files": files})

@@ -9,7 +9,7 @@ from bertlab.lab import plan as planning
 from bertlab.lab.jobs import Job
 from bertlab.lab.plan import Plan
 from bertlab.report.study_results import StudyResults
-from bertlab.rounds.rounds import Place, Rounds, State, standing, still_open, unbegun
+from bertlab.rounds.rounds import Place, Rounds, State, recorded_places, standing, still_open, unbegun
 from bertlab.store import union
 from bertlab.wording import count
 
@@ -76,7 +76,7 @@ def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:
     for candidate, judged in rounds.trials(states):
         if judged:
             say(f"{candidate.claim.text} ({candidate.claim.on}): {standing(judged)}")
-    if used := rounds.used(states):
+    if used := rounds.used(recorded_places(states)):
         say(f"Budget: {used}.")
 
 

@@ -1,9 +1,19 @@
 """`bertlab pretrain`: one pre-training outside of a study."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from bertlab import names
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, Names, TextOptions, TrainingOptions, in_store, option
 from bertlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from bertlab.lab.jobs import Job
+    from bertlab.lab.study import Study
+    from bertlab.store.run import Run
+    from bertlab.store.runs import Store
 
 
 def pretrain(
@@ -27,37 +37,16 @@ def pretrain(
     from bertlab.cli.carry_out import carry_out, draw, unfinished
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, texts
-    from bertlab.lab.study import Measurement, Study, Variant
-    from bertlab.store import addresses
     from bertlab.store.config import write_run_config
-    from bertlab.store.lookup import addresses_of, ids_of_studies
-    from bertlab.store.run import Run
+    from bertlab.store.lookup import ids_of_studies
     from bertlab.store.runs import Store
 
     scales.recipe_only(options.set_ or ())
-    one = Study(
-        name="pretrain",
-        question="",
-        source="",
-        baseline="pretrain",
-        variants=[Variant("pretrain")],
-        measurements=[Measurement("perplexity", metric="perplexity")],
-    )
     machine, store = devices.machine(options, logger), Store(options.runs)
-    plan = planning.make(options.request((one,), seeds=(seed,)), machine)
-    label = names.label(name) if name else f"pretrain-seed{seed}"
-    job = plan.cells[0].pretraining.labelled(label)
+    plan = planning.make(options.request((_study(),), seeds=(seed,)), machine)
+    job = plan.cells[0].pretraining.labelled(names.label(name) if name else f"pretrain-seed{seed}")
     jobs = [*job.needs, job]
-
-    def check_name(finished: Run | None) -> None:
-        """Raises `BadInput` if the run is finished under another name: the name of its directory never changes."""
-        if finished is not None and name and finished.label != label:
-            address = addresses.shown(finished.label, addresses_of(store).get(finished.id, ()))
-            raise BadInput(f"--name {name}: this pre-training is finished, as {address} ({finished.id}): use that name")
-
-    if taken := [run for run in store.runs() if name and run.label == label and run.id != job.id]:
-        raise BadInput(f"--name {name}: another run, {taken[0].id}, has this name: give another")
-    check_name(store.get(job.id))
+    _check_name(store, job, name)
     cost = draw(plan, store, machine)
     if dry_run:
         if json:
@@ -67,20 +56,52 @@ def pretrain(
         if json:
             print_json({"unfinished": unfinished(jobs, store)})
         return 1
-    run = store.get(job.id)
-    assert run is not None
-    check_name(run)  # another command may have finished it meanwhile
+    _check_name(store, job, name)  # another command may have finished it meanwhile
+    run = store.wait_for(job.id)
     spelled = {"scale": options.scale, "set": options.set_, "corpus": options.corpus, "vocab": options.vocab}
     if run.id not in ids_of_studies(store):  # whose commands are beside their records
         write_run_config(run.path, "pretrain", {**spelled, "data": options.data, "seed": seed, "name": name})
     if json:
         print_json({"id": run.id, "path": str(run.path), **run.read("result.json", dict)})
-        return 0
-    figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result().heldout.items())
-    called = run.label if name else run.id  # without --name, other recipes have the same label
-    say(f"{called} on held-out text: {figures} (losses in nats)")
-    there = in_store(store.root)
-    tuning = f"finetune --from {called} --task mnli --scale {options.scale}"  # its settings fit the size of the model
-    ways = (tuning, f"fill-mask {called} TEXT", f"export {called} DIR")
-    say("Next: " + ", ".join(f"`bertlab {way}{there}`" for way in ways))
+    else:
+        _tell(run, run.label if name else run.id, options.scale)  # without --name, other recipes have the same label
     return 0
+
+
+def _study() -> Study:
+    """A study of one variant, measured on held-out text."""
+    from bertlab.lab.study import Measurement, Study, Variant
+
+    return Study(
+        name="pretrain",
+        question="",
+        source="",
+        baseline="pretrain",
+        variants=[Variant("pretrain")],
+        measurements=[Measurement("perplexity", metric="perplexity")],
+    )
+
+
+def _check_name(store: Store, job: Job, name: str) -> None:
+    """Raises `BadInput` if another run has the `name` of a job, or if the job is finished under another name.
+
+    The name of a run's directory never changes.
+    """
+    from bertlab.store import addresses
+    from bertlab.store.lookup import addresses_of
+
+    for run in store.runs() if name else ():
+        if run.label == job.label and run.id != job.id:
+            raise BadInput(f"--name {name}: another run, {run.id}, has this name: give another")
+        if run.id == job.id and run.label != job.label:
+            address = addresses.shown(run.label, addresses_of(store).get(run.id, ()))
+            raise BadInput(f"--name {name}: this pre-training is finished, as {address} ({run.id}): use that name")
+
+
+def _tell(run: Run, called: str, scale: str) -> None:
+    """Prints the losses of a pre-training, and what can be done with it."""
+    figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result().heldout.items())
+    say(f"{called} on held-out text: {figures} (losses in nats)")
+    tuning = f"finetune --from {called} --task mnli --scale {scale}"  # its settings fit the size of the model
+    ways = (tuning, f"fill-mask {called} TEXT", f"export {called} DIR")
+    say("Next: " + ", ".join(f"`bertlab {way}{in_store(run.root)}`" for way in ways))

@@ -123,20 +123,26 @@ def attempt(
     except BaseException as error:
         if not isinstance(error, Exception) and (isinstance(error, KeyboardInterrupt) or not place_of(error)):
             raise
-        diverged = isinstance(error, RunFailed) and error.status == "diverged"
-        name, text = type(error).__name__, text_of(error)
-        if diverged:
-            return Ended("diverged", text or name, traceback.format_exc(), final=True)
-        where, reason = place_of(error), text or name
-        if where and not isinstance(error, ArmFailed):  # which names its place
-            reason = f"{f'{name}: {text}' if text else name} ({where})"
-        elif not isinstance(error, RunFailed) and (parts := own_arms(job)):
-            reason += f" (in a run with {listed([part.__name__ for part in parts])} of a study file)"
-        mistake = isinstance(error, MISTAKES) or not isinstance(error, Exception)
-        final = isinstance(error, ArmFailed) or (bool(where) and mistake)
-        return Ended("failed", reason, traceback.format_exc(), final=final)
+        return _failed(job, error)
     finally:
         _return_memory()
+
+
+def _failed(job: Job, error: BaseException) -> Ended:
+    """How a job ended that raised an error, with the line of a study file where it arose."""
+    name, log = type(error).__name__, traceback.format_exc()
+    reason = text_of(error) or name
+    if isinstance(error, RunFailed) and error.status == "diverged":
+        return Ended("diverged", reason, log, final=True)
+    if isinstance(error, ArmFailed):  # which names its place; another attempt would end in the same way
+        return Ended("failed", reason, log, final=True)
+    if where := place_of(error):
+        text = reason if reason == name else f"{name}: {reason}"
+        mistake = isinstance(error, MISTAKES) or not isinstance(error, Exception)
+        return Ended("failed", f"{text} ({where})", log, final=mistake)
+    if not isinstance(error, RunFailed) and (components := own_arms(job)):
+        reason += f" (in a run with {listed([component.__name__ for component in components])} of a study file)"
+    return Ended("failed", reason, log)
 
 
 def _return_memory() -> None:

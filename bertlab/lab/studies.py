@@ -85,19 +85,7 @@ def find(name: str) -> Study:
     except _TooLong as error:
         raise BadInput(f"study file '{path}' takes over {error} to read: only define `study` there") from None
     except BaseException as error:  # `SystemExit` too: a study file must not end the command
-        try:
-            text = str(error) and f": {error}"
-        except Exception:
-            text = ": str() of the error raises too"
-        frames = traceback.walk_tb(error.__traceback__)
-        frames_of_file = [
-            (frame, line) for frame, line in frames if Path(frame.f_code.co_filename).resolve() == path.resolve()
-        ]
-        where = f" (line {frames_of_file[-1][1]})" if frames_of_file else ""  # a syntax error says it itself
-        advice = (
-            _advice(error, text.removeprefix(": "), frames_of_file[-1][0]) if frames_of_file else ""
-        ) or "correct it"
-        raise BadInput(f"study file '{path}' raises {type(error).__name__}{text}{where}; {advice}") from error
+        raise _raised(error, path) from error
     study = getattr(module, "study", None)
     if type(study) is not Study:
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")
@@ -112,6 +100,21 @@ def find(name: str) -> Study:
             )
         measurements.append(measurement)
     return dataclasses.replace(study, measurements=measurements, file=file)
+
+
+def _raised(error: BaseException, path: Path) -> BadInput:
+    """The error for a study file that raises: the line, and what to do."""
+    try:
+        text = str(error) and f": {error}"
+    except Exception:
+        text = ": str() of the error raises too"
+    frames = traceback.walk_tb(error.__traceback__)
+    inside = [(frame, line) for frame, line in frames if Path(frame.f_code.co_filename).resolve() == path.resolve()]
+    where, advice = "", ""  # a syntax error says it itself
+    if inside:
+        frame, line = inside[-1]
+        where, advice = f" (line {line})", _advice(error, text.removeprefix(": "), frame)
+    return BadInput(f"study file '{path}' raises {type(error).__name__}{text}{where}; {advice or 'correct it'}")
 
 
 def _advice(error: BaseException, text: str, frame: FrameType) -> str:

@@ -87,17 +87,13 @@ class State:
 
 
 @dataclass
-class Rounds:
-    """The rounds of one command."""
+class Costs:
+    """The plans of sets of values, and what they cost."""
 
     request: Request
     budget: Budget
     machine: Machine
     store: Store
-    options: str
-    """The options that define the setting, as in the record."""
-    command: str
-    """The options that ask for rounds."""
     _plan: Plan | None = field(default=None, init=False)
     _trial_runs: tempfile.TemporaryDirectory[str] | None = field(default=None, init=False)
 
@@ -140,6 +136,64 @@ class Rounds:
             | untrained
             for seed in range(VERDICT_MIN_SEEDS)
         }
+
+    def cost(self, places: Collection[Place]) -> float:
+        """What places cost, finished or not, in the unit of the budget."""
+        return self.budget.cost(self.part(places).jobs, self.machine, self.seconds)
+
+    def spent(self, recorded: Iterable[Place]) -> float:
+        """What the places that claims need cost: rounds run one after another, the first of `VERDICT_MIN_SEEDS`."""
+        rounds: dict[int, set[Place]] = {}
+        for cell in self.needed(recorded):
+            rounds.setdefault(max(cell[4], VERDICT_MIN_SEEDS - 1), set()).add(cell)
+        return sum(map(self.cost, rounds.values()))
+
+    @cached_property
+    def seconds(self) -> Seconds:
+        """The times of jobs by finished runs as they are now; for a time to keep to, else by short trials."""
+        if self.budget.seconds is None or self.machine.cluster:
+            return History(self.store, self.machine).seconds
+        self.machine.check()
+        self._trial_runs = self._trial_runs or tempfile.TemporaryDirectory(prefix="bertlab-plan-")
+        return Trials(self.store, self.machine, Path(self._trial_runs.name)).seconds
+
+    def refresh(self) -> None:
+        """Reads the times of finished runs anew."""
+        self.__dict__.pop("seconds", None)
+
+    def needed(self, recorded: Iterable[Place]) -> set[Place]:
+        """Of the recorded places, those that claims need."""
+        ours = {cell[:4] for candidate in self.candidates for cell in candidate.places(0)}
+        ours |= {cell[:4] for cell in self.controls(self.candidates)}
+        return {cell for cell in recorded if cell[:4] in ours}
+
+    def used(self, recorded: Collection[Place]) -> str:
+        """How much of the budget the seeds of the claims use: `28 runs of 40 runs used`; empty without a budget."""
+        if self.budget.limit is None:
+            return ""
+        cost = self.spent(recorded)
+        return f"{self.budget.worded(cost)} of {self.budget.worded(self.budget.limit)} used"
+
+    def maximum(self, recorded: Collection[Place]) -> int:
+        """The most seeds of a claim, declared before the first look: what the budget pays if no claim stops early."""
+        if self.budget.limit is None:
+            return DEFAULT_MAXIMUM
+        begun = [candidate for candidate in self.candidates if candidate.seeds(recorded)]
+        beyond = 1 + max(seed for *_, seed in recorded)
+        seed_cost = self.cost({cell for candidate in begun for cell in candidate.places(beyond)})
+        left = self.budget.limit - self.spent(recorded)
+        fewest = min(len(candidate.seeds(recorded)) for candidate in begun)
+        return min(max(fewest + int(max(0.0, left) / seed_cost), VERDICT_MIN_SEEDS), LARGEST_MAXIMUM)
+
+
+@dataclass
+class Rounds(Costs):
+    """The rounds of one command."""
+
+    options: str
+    """The options that define the setting, as in the record."""
+    command: str
+    """The options that ask for rounds."""
 
     def states(self) -> dict[str, State]:
         """The studies as they are in the store, by name. Writes nothing."""
@@ -209,54 +263,6 @@ class Rounds:
             least = self.budget.worded(min(costs.values()))
             raise BadInput(f"--budget: a verdict on the cheapest claim takes {least} at least: give as much")
         return chosen
-
-    def cost(self, places: Collection[Place]) -> float:
-        """What places cost, finished or not, in the unit of the budget."""
-        return self.budget.cost(self.part(places).jobs, self.machine, self.seconds)
-
-    def spent(self, recorded: Iterable[Place]) -> float:
-        """What the places that claims need cost: rounds run one after another, the first of `VERDICT_MIN_SEEDS`."""
-        rounds: dict[int, set[Place]] = {}
-        for cell in self.needed(recorded):
-            rounds.setdefault(max(cell[4], VERDICT_MIN_SEEDS - 1), set()).add(cell)
-        return sum(map(self.cost, rounds.values()))
-
-    @cached_property
-    def seconds(self) -> Seconds:
-        """The times of jobs by finished runs as they are now; for a time to keep to, else by short trials."""
-        if self.budget.seconds is None or self.machine.cluster:
-            return History(self.store, self.machine).seconds
-        self.machine.check()
-        self._trial_runs = self._trial_runs or tempfile.TemporaryDirectory(prefix="bertlab-plan-")
-        return Trials(self.store, self.machine, Path(self._trial_runs.name)).seconds
-
-    def refresh(self) -> None:
-        """Reads the times of finished runs anew."""
-        self.__dict__.pop("seconds", None)
-
-    def needed(self, recorded: Iterable[Place]) -> set[Place]:
-        """Of the recorded places, those that claims need."""
-        ours = {cell[:4] for candidate in self.candidates for cell in candidate.places(0)}
-        ours |= {cell[:4] for cell in self.controls(self.candidates)}
-        return {cell for cell in recorded if cell[:4] in ours}
-
-    def used(self, states: Mapping[str, State]) -> str:
-        """How much of the budget the seeds of the claims use: `28 runs of 40 runs used`; empty without a budget."""
-        if self.budget.limit is None:
-            return ""
-        cost = self.spent(recorded_places(states))
-        return f"{self.budget.worded(cost)} of {self.budget.worded(self.budget.limit)} used"
-
-    def maximum(self, recorded: Collection[Place]) -> int:
-        """The most seeds of a claim, declared before the first look: what the budget pays if no claim stops early."""
-        if self.budget.limit is None:
-            return DEFAULT_MAXIMUM
-        begun = [candidate for candidate in self.candidates if candidate.seeds(recorded)]
-        beyond = 1 + max(seed for *_, seed in recorded)
-        seed_cost = self.cost({cell for candidate in begun for cell in candidate.places(beyond)})
-        left = self.budget.limit - self.spent(recorded)
-        fewest = min(len(candidate.seeds(recorded)) for candidate in begun)
-        return min(max(fewest + int(max(0.0, left) / seed_cost), VERDICT_MIN_SEEDS), LARGEST_MAXIMUM)
 
     def look(self, states: Mapping[str, State]) -> dict[str, State]:
         """The states after a look at each claim that has more seeds than at its last look. Writes nothing."""

@@ -14,6 +14,7 @@ from bertlab.lab.studies import find as study
 from bertlab.machine import Machine, processor
 from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.recipe.identity import science
+from bertlab.store.result import Environment
 from bertlab.store.runs import Store
 
 
@@ -124,7 +125,7 @@ def test_runs_of_another_machine_say_nothing(planned, store, machine, monkeypatc
 def test_runs_on_a_gpu_tell_of_the_same_gpu_in_the_same_precision(monkeypatch, device, precision, alike):
     monkeypatch.setattr(Machine, "device_name", "card")
     numerics = {"device": device, "precision": precision, "threads": 3}
-    assert _same_machine({"numerics": numerics}, Machine(gpus=1, precision="bf16")) is alike
+    assert _same_machine(Environment(numerics=numerics), Machine(gpus=1, precision="bf16")) is alike
 
 
 def test_linguistic_spans_take_no_time_in_training(machine, tmp_path):

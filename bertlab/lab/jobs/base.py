@@ -255,9 +255,11 @@ class Pretrained(Job):
     published: str = ""
     """The name of the checkpoint that it is, if it was pre-trained elsewhere."""
 
-    @abstractmethod
     def read_recipe(self) -> Recipe:
-        """The recipe, from the files of the model if that is necessary, which it may fetch."""
+        """The recipe, from the files of the model if it is unknown without them; may fetch them."""
+        if self.recipe is None:
+            raise NotImplementedError
+        return self.recipe
 
     @property
     def pretraining(self) -> Pretrained:
@@ -270,9 +272,9 @@ class Pretrained(Job):
         return 0
 
     @property
-    @abstractmethod
     def cased(self) -> bool:
         """Whether its tokens keep upper and lower case, as far as it is known."""
+        return self.read_recipe().tokenizer.cased
 
     def saved(self, milestones: Sequence[int]) -> list[int]:
         """Those of some milestones (per cent of the steps) at which it has weights, and the end; ascending."""

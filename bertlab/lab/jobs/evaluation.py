@@ -171,7 +171,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
         if outcome.test is not None:
             predictions |= {f"test_{name}": values for name, values in outcome.test.predictions.items()}
         write(work, PREDICTIONS, packed(predictions))
-        return self._result(outcome, lexical, data.unlabelled) | without_none(defined=defined)
+        return _result(self, outcome, lexical, data.unlabelled) | without_none(defined=defined)
 
     def _examples(self, machine: Machine) -> TaskData:
         """The examples of the task. Raises `BadInput` if those of a task in files have changed since the plan."""
@@ -179,44 +179,6 @@ class Evaluation(Job, kinds=("finetune", "features")):
             if task.origin == "files" and content_of(task, machine) != task.content:
                 raise BadInput(f"the examples of task '{task.name}' have changed: give the same command again")
         return held_back(read_task(self.data)) if self.held_back else read_task(self.data)
-
-    def _result(self, outcome: Outcome, lexical: list[dict[str, float]], unlabelled: int) -> dict[str, Any]:
-        """The result, with the metrics of a `lexical` baseline on each split and the number of `unlabelled` rows."""
-        task, before, tested = self.data.task, self.intermediate_task, None
-        if outcome.test is not None:
-            tested = {"split": task.test, "rows": outcome.test.examples, "metrics": outcome.test.metrics}
-            tested |= _floors(outcome.test, lexical, 1)
-        return {
-            "status": "collapsed" if outcome.collapsed else "done",
-            "task": self.data.name,
-            "dataset": task.dataset,
-            **without_none(commit=self.data.hub and self.data.hub.commit),
-            "split": "held back" if self.held_back else task.evaluation,
-            "method": self.settings.kind,
-            "trained_parameters": outcome.trained_parameters,
-            "metrics": outcome.metrics,
-            **_floors(outcome, lexical, 0),
-            **({"lexical_examples": outcome.train_examples} if lexical else {}),
-            "rows": {
-                "train": outcome.train_examples,
-                "evaluation": outcome.examples,
-                **without_none(unlabelled=unlabelled or None),
-            },
-            "steps": outcome.steps,
-            "milestone": self.milestone,
-            "pretrain_id": self.pretrained.id,
-            "pretrain_seed": self.pretrained.seed,
-            "finetune_seed": self.finetune_seed,
-            "settings": science(self.settings),
-            "length": self.settings.length,
-            "curve": outcome.curve,
-            **without_none(
-                intermediate_task=before and before.name,
-                intermediate_commit=before and before.hub and before.hub.commit,
-                test=tested,
-                threshold=outcome.threshold,
-            ),
-        }
 
     def _defined(self) -> dict[str, Any]:
         """What a report, which runs no study file, has to know of an adaptation that one defines."""
@@ -294,6 +256,45 @@ def _sizes(located: LocatedTask, back: bool, length: int) -> list[tuple[int, flo
 def _definition(task: Task) -> dict[str, Any]:
     names = ("kind", "train", "evaluation", "text", "label", "labels", *(("test",) if task.test else ()))
     return {name: getattr(task, name) for name in names}
+
+
+def _result(job: Evaluation, outcome: Outcome, lexical: list[dict[str, float]], unlabelled: int) -> dict[str, Any]:
+    """The result of a job, with the metrics of a `lexical` baseline on each split and the `unlabelled` rows."""
+    task, before, tested = job.data.task, job.intermediate_task, None
+    if outcome.test is not None:
+        tested = {"split": task.test, "rows": outcome.test.examples, "metrics": outcome.test.metrics}
+        tested |= _floors(outcome.test, lexical, 1)
+    return {
+        "status": "collapsed" if outcome.collapsed else "done",
+        "task": job.data.name,
+        "dataset": task.dataset,
+        **without_none(commit=job.data.hub and job.data.hub.commit),
+        "split": "held back" if job.held_back else task.evaluation,
+        "method": job.settings.kind,
+        "trained_parameters": outcome.trained_parameters,
+        "metrics": outcome.metrics,
+        **_floors(outcome, lexical, 0),
+        **({"lexical_examples": outcome.train_examples} if lexical else {}),
+        "rows": {
+            "train": outcome.train_examples,
+            "evaluation": outcome.examples,
+            **without_none(unlabelled=unlabelled or None),
+        },
+        "steps": outcome.steps,
+        "milestone": job.milestone,
+        "pretrain_id": job.pretrained.id,
+        "pretrain_seed": job.pretrained.seed,
+        "finetune_seed": job.finetune_seed,
+        "settings": science(job.settings),
+        "length": job.settings.length,
+        "curve": outcome.curve,
+        **without_none(
+            intermediate_task=before and before.name,
+            intermediate_commit=before and before.hub and before.hub.commit,
+            test=tested,
+            threshold=outcome.threshold,
+        ),
+    }
 
 
 def _floors(result: EvalResult, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:

@@ -60,9 +60,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
     @cached_property
     def id(self) -> str:
         """The id of the run."""
-        if not self.seed:  # a default, which is left out
-            return filled(template(self.kind, **self.definition()))
-        return filled(self.template, str(self.seed))
+        return filled(self.template, str(self.seed)) if self.seed else super().id  # 0 is a default, which is left out
 
     @cached_property
     def template(self) -> tuple[str, ...]:
@@ -139,34 +137,14 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         from bertlab.training.loggers import opened
         from bertlab.training.pretraining import pretrain
 
-        defined = self._defined() if self.code else None  # first: a mistake in it must not cost a training
-        corpus = self._open_corpus(store)
+        defined = _defined(self.recipe) if self.code else None  # first: a mistake in it must not cost a training
+        corpus = _corpus(self.recipe, store.get_verified(self.corpus.id))
         text = _facts_of(self.recipe, corpus)
         fields = self.definition() | {"recipe": science(self.recipe, whole=True)}
         first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
             result = pretrain(self.recipe, corpus, work, machine, self.milestones, progress, group, strategy, loggers)
         return result | without_none(text=text, defined=defined)
-
-    def _defined(self) -> dict[str, Any]:
-        """What a report, which runs no study file, has to know of components that one defines."""
-        objective = self.recipe.declared.objective
-        return {
-            "recipe": science(self.recipe, whole=True),
-            "premises": [vars(premise) for loss in objective for premise in loss.premises(self.recipe)],
-            "figures": {str(name): str(label) for loss in objective for name, label in loss.measured.items()},
-            "unseen": [str(name) for loss in objective for name in loss.unseen],
-            "meanings": [str(loss.meaning) for loss in objective],
-        }
-
-    def read_recipe(self) -> Recipe:
-        """The recipe."""
-        return self.recipe
-
-    @property
-    def cased(self) -> bool:
-        """Whether its tokens keep upper and lower case."""
-        return self.recipe.tokenizer.cased
 
     def saved(self, milestones: Sequence[int]) -> list[int]:
         """Those of some milestones (per cent of the steps) at which it saves weights, and the end."""
@@ -202,7 +180,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
     def check_components(self, store: Store, machine: Machine) -> None:
         """Runs them on a few sequences of its text."""
-        check_recipe(self.recipe.declared, self._open_corpus(store))
+        check_recipe(self.recipe.declared, _corpus(self.recipe, store.get_verified(self.corpus.id)))
 
     def opened(self, store: Store) -> LoadedModel:
         """Model and tokenizer of its run, or with new weights before it has one."""
@@ -211,33 +189,18 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
         if store.get(self.id) is not None:
             return super().opened(store)
-        tokenizer = self._open_corpus(store).tokenizer
+        tokenizer = _corpus(self.recipe, store.get_verified(self.corpus.id)).tokenizer
         model = PretrainingModel.of(self.recipe, tokenizer.size)
         return LoadedModel(model=model, tokenizer=tokenizer, positions=model.encoder.max_length)
-
-    def _open_corpus(self, store: Store) -> tokens.TokenisedCorpus:
-        directory = store.get_verified(self.corpus.id).path
-        return tokens.open_corpus(directory, self.recipe.tokenizer, check=False)
 
     def describe_text(self, store: Store) -> dict[str, Any] | None:
         """The facts of the text with the targets of its losses; None before it is prepared."""
         run = store.get(self.corpus.id) if self.steps else None
-        if run is None:
-            return None
-        return _facts_of(self.recipe, tokens.open_corpus(run.path, self.recipe.tokenizer, check=False))
+        return _facts_of(self.recipe, _corpus(self.recipe, run)) if run else None
 
     def describe_model(self) -> str:
         """Shape and parameters of the model; batch, steps and lengths. Empty for a model that is not trained."""
-        if not self.steps:
-            return ""
-        recipe = self.recipe
-        batch = f"{recipe.schedule.batch_size:,} sequences"
-        batch += " or as many tokens" if recipe.inputs.format.token_matched_to else ""
-        lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
-        size = f"{short(cost.trained_parameters(recipe))} parameters"
-        last = recipe.numbers(self.steps - 1)
-        changing = [f"{path} from {number:g} to {last[path]:g}" for path, number in recipe.numbers(0).items()]
-        return ", ".join([f"{recipe.model.shape}: {size}; {batch}", f"{lengths} tokens", *changing])
+        return _described(self.recipe) if self.steps else ""
 
     def work(self) -> Work:
         """The tokens of all steps."""
@@ -273,6 +236,32 @@ def without_spans(recipe: Recipe) -> Recipe:
     """A recipe that trains for as long, without linguistic spans."""
     objective = tuple(loss.alike() for loss in recipe.objective)
     return dataclasses.replace(recipe, objective=objective, corpus=dataclasses.replace(recipe.corpus, annotator=""))
+
+
+def _defined(recipe: Recipe) -> dict[str, Any]:
+    """What a report, which runs no study file, has to know of components that one defines."""
+    objective = recipe.declared.objective
+    return {
+        "recipe": science(recipe, whole=True),
+        "premises": [vars(premise) for loss in objective for premise in loss.premises(recipe)],
+        "figures": {str(name): str(label) for loss in objective for name, label in loss.measured.items()},
+        "unseen": [str(name) for loss in objective for name in loss.unseen],
+        "meanings": [str(loss.meaning) for loss in objective],
+    }
+
+
+def _corpus(recipe: Recipe, run: Run) -> tokens.TokenisedCorpus:
+    return tokens.open_corpus(run.path, recipe.tokenizer, check=False)
+
+
+def _described(recipe: Recipe) -> str:
+    batch = f"{recipe.schedule.batch_size:,} sequences"
+    batch += " or as many tokens" if recipe.inputs.format.token_matched_to else ""
+    lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
+    size = f"{short(cost.trained_parameters(recipe))} parameters"
+    last = recipe.numbers(recipe.schedule.steps - 1)
+    changing = [f"{path} from {number:g} to {last[path]:g}" for path, number in recipe.numbers(0).items()]
+    return ", ".join([f"{recipe.model.shape}: {size}; {batch}", f"{lengths} tokens", *changing])
 
 
 def _facts_of(recipe: Recipe, corpus: tokens.TokenisedCorpus) -> dict[str, Any] | None:
