@@ -249,10 +249,10 @@ def _check_added(loss: Loss, added: Any, sequences: Sequences, vocabulary: int) 
 
 def _check_places(loss: Loss, batch: TensorBatch) -> None:
     """A loss reads tokens of the batch, [CLS], or a decoder."""
-    place = loss.reads(batch.arrays[loss.kind])
-    if place is not None and not isinstance(place, Decoded):
+    positions = loss.reads(batch.arrays[loss.kind])
+    if positions is not None and not isinstance(positions, Decoded):
         method = _Method(loss, "positions" if type(loss).reads is Loss.reads else "reads")
-        array = place.numpy() if hasattr(place, "numpy") else place
+        array = positions.numpy() if hasattr(positions, "numpy") else positions
         method.require_numbers("positions", array, (len(batch.tokens), None), (0, batch.tokens.shape[1] - 1))
 
 

@@ -111,8 +111,8 @@ def measured(
     limit = Budget.parse(budget)
     rounds = bool(budget) or until_decided
     fixed = {"--seeds": options.seeds, "--claim-seeds": options.claim_seeds, "--from": options.from_}
-    for fixing, given in fixed.items():
-        if rounds and given is not None:
+    for fixing, chosen in fixed.items():
+        if rounds and chosen is not None:
             raise BadInput(f"{fixing} fixes the seeds, and --budget and --until-decided choose them: leave one out")
     machine, store = devices.machine(options, logger), Store(options.runs)
     request = dataclasses.replace(options.study_request(machine), name=name)
@@ -150,10 +150,10 @@ def measured(
         if plan.pending(store):
             machine.check()
         draw(plan, store, machine)
-        made, jobs = records(plan, options.spelled() + " --search" * search).values(), [*plan.jobs]
+        kept_records, jobs = records(plan, options.spelled() + " --search" * search).values(), [*plan.jobs]
         planning.check_data(plan, store, machine)
-        complete = carry_out(jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, made))
-        results = gather(store, union.keep(store, made))
+        complete = carry_out(jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, kept_records))
+        results = gather(store, union.keep(store, kept_records))
         print_results(results)
         if complete:
             after = f"bertlab report{in_store(store.root)}"

@@ -80,9 +80,9 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
     if json:
         print_json(records)
     for variants, check in failures:
-        place = f", first in {check.where}" if check.where else ""
+        first = f", first in {check.where}" if check.where else ""
         expected = f"{check.found}; expected {check.expected} ({check.test})"
-        complain(f"{', '.join(variants)}: {check.figure}: {expected}{place}")
+        complain(f"{', '.join(variants)}: {check.figure}: {expected}{first}")
     untested = sum(check.holds is None for _, check in checks)
     held = len(checks) - len(failures) - untested
     say(f"{held} checks hold, {len(failures)} fail, {untested} lack data for a test")

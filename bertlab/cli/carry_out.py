@@ -35,23 +35,23 @@ LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
 
 
-def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Estimate | None = None) -> Estimate:
-    """Prints a plan; `what` describes jobs that are not the studies' own. Times are `found`, or of finished runs.
+def draw(plan: Plan, store: Store, machine: Machine, what: str = "", cost: Estimate | None = None) -> Estimate:
+    """Prints a plan; `what` describes jobs that are not the studies' own. Times are of `cost`, or of finished runs.
 
     Returns what it prints.
     """
-    found = found or estimate(plan, store, machine, History(store, machine).seconds, read_tasks=False)
+    cost = cost or estimate(plan, store, machine, History(store, machine).seconds, read_tasks=False)
     names = ", ".join([*(study.name for study in plan.request.studies), *([what] if what else [])])
-    given = plan.request.pretrained
-    text = f"from {given.label}" if given else f"on {' + '.join(plan.corpora)}"
+    pretrained = plan.request.pretrained
+    text = f"from {pretrained.label}" if pretrained else f"on {' + '.join(plan.corpora)}"
     lines = []
-    known = all(each.seconds is not None for each in found.jobs.values())  # the time of a part is no guide
-    for kind, each in found.jobs.items():
-        tokens = f"{each.tokens:,.0f}" if each.tokens else ""
-        compute = flops(each.flops) if each.flops else ""
-        disk = megabytes(each.disk_bytes) if each.disk_bytes else ""
-        time = duration(each.seconds) if known and each.seconds else ""
-        lines.append((kind, str(found.done[kind]), str(each.jobs), tokens, compute, disk, time))
+    timed = all(part.seconds is not None for part in cost.jobs.values())  # the time of a part is no guide
+    for kind, part in cost.jobs.items():
+        tokens = f"{part.tokens:,.0f}" if part.tokens else ""
+        compute = flops(part.flops) if part.flops else ""
+        disk = megabytes(part.disk_bytes) if part.disk_bytes else ""
+        time = duration(part.seconds) if timed and part.seconds else ""
+        lines.append((kind, str(cost.done[kind]), str(part.jobs), tokens, compute, disk, time))
     columns = ("job", "done", "to run", "tokens", "FLOPs", "disk", "time")
     filled = [any(column) for column in zip(*lines, strict=True)]
     rows = [list(compress(line, filled)) for line in lines]
@@ -73,7 +73,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", found: Esti
         say(f"{most} seeds of the values that claims compare, {count(fewest, 'seed')} of all others")
     for line in unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
         say(line)
-    return found
+    return cost
 
 
 def tell(lines: Iterable[str], doubts: Iterable[str]) -> None:
@@ -87,7 +87,7 @@ def tell(lines: Iterable[str], doubts: Iterable[str]) -> None:
 def _lacking(pending: Iterable[Job], store: Store) -> str:
     """What to do if pending jobs need the weights of results without weights; empty if none does."""
     stored = {run.id: run for run in store.runs()}
-    needing = [(job.id, each.id) for job in pending for each in job.needs if each.id in stored] if stored else []
+    needing = [(job.id, corpus.id) for job in pending for corpus in job.needs if corpus.id in stored] if stored else []
     bare = sorted(need for need in {need for _, need in needing} if stored[need].bare)
     if not bare:
         return ""
@@ -134,8 +134,8 @@ def require_room(jobs: list[Job], store: Store) -> None:
     storages = [(job.storage(), number) for job, number in grouped(jobs)]
     needed = round(sum(number * storage.kept for storage, number in storages))
     needed += round(max((storage.working for storage, _ in storages), default=0))
-    place = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
-    free = shutil.disk_usage(place).free
+    existing = next(path for path in (store.root.absolute(), *store.root.absolute().parents) if path.exists())
+    free = shutil.disk_usage(existing).free
     if needed > free:
         raise BadInput(
             f"the runs need {needed / 1e6:,.0f} MB and '{store.root}' has {free / 1e6:,.0f}: free space, or choose "
@@ -169,7 +169,7 @@ def carry_out(
     if not pending:
         return True
     require_memory()
-    used = {each.id for job in jobs for each in (job, *job.needs)}  # a run of `--from` is no job
+    used = {needed.id for job in jobs for needed in (job, *job.needs)}  # a run of `--from` is no job
     read_tasks(pending)
     require_room(pending, store)
     eta = Eta.of_pending(pending, machine, History(store, machine).seconds)
@@ -196,9 +196,9 @@ def carry_out(
     if lost:
         have = "has" if len(lost) == 1 else "have"
         complain(f"{len(lost)} of {len(jobs)} jobs {have} no result (see `bertlab runs{in_store(store.root)}`):")
-        known = live.addresses or addresses_of(store)  # no training began if all that is left diverged before
+        names = live.addresses or addresses_of(store)  # no training began if all that is left diverged before
     for job in lost:
-        complain(f"  {title(job, known)}: {reason(job, store)}")
+        complain(f"  {title(job, names)}: {reason(job, store)}")
         if debugging() and (failure := store.failure(job.id)):
             complain(failure.log)
     return not lost

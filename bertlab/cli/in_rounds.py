@@ -27,9 +27,9 @@ def in_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[StudyR
             break
         plan, _ = _draw(rounds, states, places)
         planning.check_data(plan, store, rounds.machine)
-        made = rounds.records(places)
-        carry_out(plan.jobs, store, rounds.machine, retry=retry, on_training=lambda: union.keep(store, made))  # noqa: B023
-        union.keep(store, made)
+        records = rounds.records(places)
+        carry_out(plan.jobs, store, rounds.machine, retry=retry, on_training=lambda: union.keep(store, records))  # noqa: B023
+        union.keep(store, records)
         retry, last = False, places
         jobs += plan.jobs
     studies = [state.results for state in states.values() if state.results is not None]
@@ -67,8 +67,8 @@ def _draw(rounds: Rounds, states: dict[str, State], places: set[Place]) -> tuple
     """Prints a round; its plan and its cost."""
     plan = rounds.part(places)
     looks = max(len(state.record.sequential.looks) if state.record.sequential else 0 for state in states.values())
-    found = estimate(plan, rounds.store, rounds.machine, rounds.seconds, read_tasks=False)
-    return plan, draw(plan, rounds.store, rounds.machine, f"round {looks + 1}", found)
+    cost = estimate(plan, rounds.store, rounds.machine, rounds.seconds, read_tasks=False)
+    return plan, draw(plan, rounds.store, rounds.machine, f"round {looks + 1}", cost)
 
 
 def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:
@@ -84,12 +84,12 @@ def _say_end(rounds: Rounds, states: dict[str, State]) -> None:
     """Why rounds end: missing results, a budget that pays for no more seeds, or neither."""
     lost, waiting = (len(rounds.unfinished(states, failed=failed)) for failed in (True, False))
     left = sum(not judged or still_open(judged) or unbegun(judged[0]) for _, judged in rounds.trials(states))
-    place = in_store(rounds.store.root)
+    option = in_store(rounds.store.root)
     if lost:
-        say(f"{count(lost, 'measurement')} {'has' if lost == 1 else 'have'} no result: see `bertlab runs{place}`.")
+        say(f"{count(lost, 'measurement')} {'has' if lost == 1 else 'have'} no result: see `bertlab runs{option}`.")
     if left:
         why = "rounds go on once all measurements have a result" if waiting else "the budget pays for no more seeds"
         say(f"{count(left, 'claim')} {'stays' if left == 1 else 'stay'} open: {why}.")
     elif not lost:
         say("No claim needs more seeds.")
-    say(f"Next: `bertlab report{place}` writes tables and plots.")
+    say(f"Next: `bertlab report{option}` writes tables and plots.")

@@ -52,25 +52,25 @@ def plan(
         devices = dataclasses.replace(devices, gpus=devices.gpus or 1)
     machine, store = devices.machine(options), Store(options.runs)
     request = equal_time.timed(options.study_request(machine), store, machine, trials=False)
-    made = claims.make(request, machine)
+    planned = claims.make(request, machine)
     if peak_tflops is not None:
-        found = estimate(made, store, machine, gpu_seconds(1e12 * peak_tflops, devices.runs_per_gpu))
+        cost = estimate(planned, store, machine, gpu_seconds(1e12 * peak_tflops, devices.runs_per_gpu))
         times = ["peak FLOP/s"]
     else:
         machine.check()
         with tempfile.TemporaryDirectory(prefix="bertlab-plan-") as folder:
             trials = Trials(store, machine, Path(folder))
             with nullcontext() if json else console().status("timing this machine"):
-                found = estimate(made, store, machine, trials.seconds)
+                cost = estimate(planned, store, machine, trials.seconds)
         times = sorted(trials.sources)
     if json:
-        asked, distinct = made.pretrainings
+        asked, distinct = planned.pretrainings
         shared = {"pretrainings_asked": asked, "pretrainings_distinct": distinct}
-        print_json(found.to_json() | {"times_from": times, **shared, "text": texts.known(made.jobs, store)})
+        print_json(cost.to_json() | {"times_from": times, **shared, "text": texts.known(planned.jobs, store)})
         return
-    draw(made, store, machine, found=found)
-    if found.to_do.jobs:
-        say(f"Total: {count(found.to_do.jobs, 'job')}, about {duration(found.to_do.seconds or 0)}.")
+    draw(planned, store, machine, cost=cost)
+    if cost.to_do.jobs:
+        say(f"Total: {count(cost.to_do.jobs, 'job')}, about {duration(cost.to_do.seconds or 0)}.")
         if peak_tflops is None:
             say(f"Times come from {listed(times)}.")
         else:
@@ -78,9 +78,9 @@ def plan(
             say(f"Times are not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")
     else:
         say("All runs are finished: nothing is left to do.")
-    for study in gather(store, records(made).values()) if peak_tflops is None else ():  # times of this store
+    for study in gather(store, records(planned).values()) if peak_tflops is None else ():  # times of this store
         for text in noise.sentences(study, noise.spreads(study)):
             say(f"{study.name}: {text}")
-    largest_gb = max((job.storage().memory for job, _ in grouped(made.pending(store))), default=0) / 1e9
+    largest_gb = max((job.storage().memory for job, _ in grouped(planned.pending(store))), default=0) / 1e9
     if device_memory_gb is not None and largest_gb > device_memory_gb:
         say(f"The largest model does not fit: weights, gradients and moments take {largest_gb:.0f} GB.")

@@ -137,7 +137,8 @@ class Batch:
     def trimmed(self) -> Batch:
         """The batch without the slots, and the columns beyond the next `_STEP`, that all its sequences leave empty."""
         streams = {
-            name: Stream(_columns(each.tokens, each.lengths), each.lengths) for name, each in self.streams.items()
+            name: Stream(_columns(stream.tokens, stream.lengths), stream.lengths)
+            for name, stream in self.streams.items()
         }
         form = {
             name: _columns(array, self.lengths) if array.ndim == 2 else array for name, array in self.format.items()

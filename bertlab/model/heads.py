@@ -77,12 +77,12 @@ def vocabulary_loss(
     """
     if sparse and eager_on_cpu(weights):
         used = weights.nonzero()[:, 0]
-        x, targets, weights = (each.index_select(0, used) for each in (x, targets, weights))
+        x, targets, weights = (tensor.index_select(0, used) for tensor in (x, targets, weights))
     rows = len(x)
     if eager_on_cpu(x) and rows * vocabulary > MANY_LOGITS:
         rows = PREDICTIONS_AT_ONCE
-    parts = zip(*(torch.split(each, rows) for each in (x, targets, weights)), strict=True)
-    losses = [weighted_loss(logits(own), target, weight) for own, target, weight in parts]
+    parts = zip(*(torch.split(tensor, rows) for tensor in (x, targets, weights)), strict=True)
+    losses = [weighted_loss(logits(vectors), target, weight) for vectors, target, weight in parts]
     return sum(losses[1:], losses[0])
 
 
@@ -238,10 +238,10 @@ class TaskModel(nn.Module):
 
     def summary_position(self, tokens: Tensor, lengths: Tensor | None) -> Tensor:
         """(B, 1) the position whose vector represents a sequence: [CLS], or the last token if the encoder is causal."""
-        place = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
+        position = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
         if self.encoder.causal:  # [CLS] has seen nothing
-            place += tokens.shape[1] - 1 if lengths is None else lengths[:, None] - 1
-        return place
+            position += tokens.shape[1] - 1 if lengths is None else lengths[:, None] - 1
+        return position
 
 
 class ClassificationModel(TaskModel):

@@ -156,8 +156,8 @@ class MaskedLM(LanguageModel):
 
     def alike(self) -> "MaskedLM":
         """The number of predicted tokens and a second evaluation cost time; selection and corruption do not."""
-        own = replace(self, schedule="dynamic", copies=10, mask_prob=0.15) != MaskedLM()
-        corruption = Corruption(mask=1.0, keep=0.0, random=0.0) if own else Corruption()
+        changed = replace(self, schedule="dynamic", copies=10, mask_prob=0.15) != MaskedLM()
+        corruption = Corruption(mask=1.0, keep=0.0, random=0.0) if changed else Corruption()
         return MaskedLM(mask_prob=self.mask_prob, corruption=corruption)
 
     def predicted(self, length: int) -> float:
@@ -194,13 +194,13 @@ class MaskedLM(LanguageModel):
 
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """Single held-out segments, 15 % masked 80/10/10, and the same under its own masking where that differs."""
-        held, fixed, own = corpus.facts["heldout"], MaskedLM(), replace(self, schedule="dynamic", copies=10)
+        held, fixed, as_trained = corpus.facts["heldout"], MaskedLM(), replace(self, schedule="dynamic", copies=10)
 
         def batch_sums(model: Any, batch: Any) -> Any:
             from torch.nn import functional
 
-            ((given, arrays),) = batch.arrays.items()
-            logits = model.logits(batch, self.kind, given).float().flatten(0, 1)
+            ((loss_kind, arrays),) = batch.arrays.items()
+            logits = model.logits(batch, self.kind, loss_kind).float().flatten(0, 1)
             targets, weights = arrays["targets"].flatten(), arrays["weights"].flatten()
             losses = functional.cross_entropy(logits, targets, reduction="none")
             right = (logits.argmax(-1) == targets) * weights
@@ -208,15 +208,15 @@ class MaskedLM(LanguageModel):
 
         def figures(total: Mapping[str, float]) -> dict[str, float]:
             loss, accuracy = total["loss"] / total["count"], total["right"] / total["count"]
-            found = {"masked_lm_loss": loss, "perplexity": perplexity(loss), "accuracy": accuracy}
+            values = {"masked_lm_loss": loss, "perplexity": perplexity(loss), "accuracy": accuracy}
             if "bytes" in held:  # which corpora of earlier versions lack
-                found["bits_per_byte"] = loss / math.log(2) * held["tokens"] / held["bytes"]
-            return found | ({"own_loss": loss} if own == fixed else {})
+                values["bits_per_byte"] = loss / math.log(2) * held["tokens"] / held["bytes"]
+            return values | ({"own_loss": loss} if as_trained == fixed else {})
 
         def own_figures(total: Mapping[str, float]) -> dict[str, float]:
             return {"own_loss": total["loss"] / total["count"]}
 
-        evaluated = [(fixed, figures)] if own == fixed else [(fixed, figures), (own, own_figures)]
+        evaluated = [(fixed, figures)] if as_trained == fixed else [(fixed, figures), (as_trained, own_figures)]
         names = ("loss", "right", "count")
         return [Evaluation(heldout(recipe, corpus, (loss,), size), names, batch_sums, add) for loss, add in evaluated]
 
@@ -249,12 +249,12 @@ class MaskedLM(LanguageModel):
 
         # A random token equals the token before it with this probability.
         equal = self.corruption.random * float(np.isin(before[chosen], vocabulary).mean()) / len(vocabulary)
-        rule, found = (
+        rule, total = (
             f"{'at most ' * fewer}max(1, floor({self.mask_prob:g} n + 0.5)) a sequence",
             f"{counts.sum() / sizes.sum():.2%}",
         )
         return [
-            always("tokens chosen", rule, miscounted, sample.name, f"{found} of {sizes.sum():,}"),
+            always("tokens chosen", rule, miscounted, sample.name, f"{total} of {sizes.sum():,}"),
             always("specials chosen", "never", special, sample.name, "never"),
             shares("chosen, shown as [MASK]", hidden, self.corruption.mask),
             shares("chosen, kept", same, self.corruption.keep + equal),

@@ -337,15 +337,15 @@ def _agreeing(pairs: pandas.DataFrame, seeds: Sequence[int], resamples: Int64, k
     return agreeing
 
 
-def table(found: Agreement) -> Table:
+def table(agreement: Agreement) -> Table:
     """A line for each endpoint, and for the paper's metric on those parts of the pairs that are not all."""
     names = {METRIC: ENDPOINTS[METRIC], LEARNED: f"{ENDPOINTS[METRIC]}, {ABOVE} or none known"}
     names[MATCHED] = f"{ENDPOINTS[METRIC]}, pairs with a likelihood"
     names |= {LIKELIHOOD: f"{ENDPOINTS[LIKELIHOOD]} of the right answers"}
     rows = []
     for name, text in names.items():
-        (share, ends), halves = found.overall[name], found.halves[name]
-        if share.pairs and (name in ENDPOINTS or share.pairs != found.overall[METRIC][0].pairs):
+        (share, ends), halves = agreement.overall[name], agreement.halves[name]
+        if share.pairs and (name in ENDPOINTS or share.pairs != agreement.overall[METRIC][0].pairs):
             counts = (f"{number:,}" for number in (share.pairs, share.agreed, share.tied))
             noise = (
                 [f"{100 * value:.0f} %" for value in (halves.with_each_other, halves.with_published)] if halves else []
@@ -355,21 +355,21 @@ def table(found: Agreement) -> Table:
     return Table((*columns, "halves agree", "half agrees with the paper"), tuple(rows))
 
 
-def group_tables(found: Agreement) -> list[Table]:
+def group_tables(agreement: Agreement) -> list[Table]:
     """A table for each way to group the pairs: the share on each endpoint with its number of pairs."""
     return [
         Table((by, *ENDPOINTS.values()), tuple((name, *_cells(shares)) for name, shares in groups.items()))
-        for by, groups in found.groups.items()
+        for by, groups in agreement.groups.items()
     ]
 
 
-def curve_table(found: Agreement) -> Table:
+def curve_table(agreement: Agreement) -> Table:
     """A line for each milestone of each section."""
     rows = []
-    for step in found.curve:
+    for step in agreement.curve:
         operations = "" if step["flops"] is None else flops(step["flops"])
-        place = (f"{step['study']}, {step['place']}", f"{step['milestone']} %", operations)
-        rows.append((*place, *_cells(step["shares"])))
+        names = (f"{step['study']}, {step['place']}", f"{step['milestone']} %", operations)
+        rows.append((*names, *_cells(step["shares"])))
     return Table(("study", "steps", "FLOPs of the baseline", *ENDPOINTS.values()), tuple(rows))
 
 

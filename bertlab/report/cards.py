@@ -64,8 +64,12 @@ def model(run: Run, recipe: Recipe, store: Store, licence: str = "") -> str:
         "corpus": result.corpus or None,
     }
     columns = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
-    measured = {each: found for each in store.runs() if (found := each.result()).pretrain_id == run.id and found.whole}
-    measurements = sorted(line for found in measured.values() for line in _measurements(found))
+    measured = {
+        evaluation: outcome
+        for evaluation in store.runs()
+        if (outcome := evaluation.result()).pretrain_id == run.id and outcome.whole
+    }
+    measurements = sorted(line for outcome in measured.values() for line in _measurements(outcome))
     studies = [study for study in gather_all(store) if run.id in set(study.frame["pretrain_id"])]
     return render(
         "model_card.md.j2",
@@ -125,7 +129,7 @@ def _metadata(run: Run, recipe: Recipe, measured: Mapping[Run, Result], architec
     """What the Hub reads of a pre-training, in YAML, with what was measured on it in the form of `model-index`."""
     from huggingface_hub import ModelCardData
 
-    sources = [each.name if each.content.startswith("hub:") else "" for each in recipe.corpus.sources]
+    sources = [source.name if source.content.startswith("hub:") else "" for source in recipe.corpus.sources]
     texts = [*map(Reference.parse, sources)]
     result = run.result()
     trained = result.checkpoint if result.commit and not result.fresh else ""
@@ -138,7 +142,7 @@ def _metadata(run: Run, recipe: Recipe, measured: Mapping[Run, Result], architec
         library_name="transformers",
         pipeline_tag=None if recipe.causal else "fill-mask",
         tags=["bertlab", architecture.lower()],
-        datasets=[each.repository for each in texts if each] or None,
+        datasets=[reference.repository for reference in texts if reference] or None,
         eval_results=[*_heldout(run, recipe), *_evaluated(measured)] or None,
     )
     return data.to_yaml()

@@ -83,8 +83,8 @@ def _differing(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], val
 
 def _means(values: pandas.DataFrame) -> pandas.DataFrame:
     """Means over seeds of means over fine-tuning seeds."""
-    known = values.dropna(subset="value").astype({"value": float})
-    seeds = known.groupby([*COLUMN, "pretrain_seed"], sort=False)["value"].mean()
+    measured = values.dropna(subset="value").astype({"value": float})
+    seeds = measured.groupby([*COLUMN, "pretrain_seed"], sort=False)["value"].mean()
     return seeds.groupby(COLUMN, sort=False).mean().reset_index()
 
 

@@ -26,21 +26,21 @@ def table(study: StudyResults) -> Table:
     """
     rows = []
     for name in study.measurements:
-        found = {variant: sides for variant in study.others if (sides := _sides(study, variant, name))}
-        if not found:
+        pairs = {variant: sides for variant in study.others if (sides := _sides(study, variant, name))}
+        if not pairs:
             continue
-        variant = max(found, key=lambda each: float(np.abs(found[each][0] - found[each][1]).mean()))
-        ours, theirs = found[variant]
+        variant = max(pairs, key=lambda candidate: float(np.abs(pairs[candidate][0] - pairs[candidate][1]).mean()))
+        ours, theirs = pairs[variant]
         order = np.argsort(ours - theirs, kind="stable")
         chosen = dict.fromkeys([*order[:EACH].tolist(), *order[-EACH:].tolist()])
         cell = next(cell for cells in study.by_seed(study.baseline, name).values() for cell in cells)
         texts = study.predictions.texts(cell)
-        for place in chosen:
-            if abs(ours[place] - theirs[place]) >= 0.05:  # what rounds to 0 is no disagreement
-                points = (round(side[place], 1) + 0.0 for side in (theirs, ours))  # no minus before a zero
-                values = (*(f"{each:.1f}" for each in points), signed(ours[place] - theirs[place]))
-                text = textwrap.shorten(texts[place], LONGEST, placeholder=" ...") if place < len(texts) else ""
-                rows.append((study.head(name), variant, f"{place:,}", *values, text))
+        for example in chosen:
+            if abs(ours[example] - theirs[example]) >= 0.05:  # what rounds to 0 is no disagreement
+                points = (round(side[example], 1) + 0.0 for side in (theirs, ours))  # no minus before a zero
+                values = (*(f"{point:.1f}" for point in points), signed(ours[example] - theirs[example]))
+                text = textwrap.shorten(texts[example], LONGEST, placeholder=" ...") if example < len(texts) else ""
+                rows.append((study.head(name), variant, f"{example:,}", *values, text))
     columns = ("on", "variant", "example", "baseline", "variant's", "difference", "text")
     shown = len(columns) if any(row[-1] for row in rows) else -1
     return Table(columns[:shown], tuple(row[:shown] for row in rows), ("variant", "text"))
@@ -48,7 +48,7 @@ def table(study: StudyResults) -> Table:
 
 def _sides(study: StudyResults, variant: str, name: str) -> tuple[Float, Float] | None:
     """The mean of each example over the seeds that a variant and the baseline share, (E,) each; None if not known."""
-    ours, theirs = (study.by_seed(each, name) for each in (variant, study.baseline))
+    ours, theirs = (study.by_seed(side, name) for side in (variant, study.baseline))
     shared = ours.keys() & theirs.keys()
     first, second = (_mean(study, {seed: side[seed] for seed in sorted(shared)}) for side in (ours, theirs))
     return (first, second) if first is not None and second is not None and first.shape == second.shape else None
@@ -57,9 +57,9 @@ def _sides(study: StudyResults, variant: str, name: str) -> tuple[Float, Float] 
 def _mean(study: StudyResults, cells: Mapping[int, Sequence[Cell]]) -> Float | None:
     """The mean over seeds of the mean over fine-tuning seeds, (E,)."""
     means = []
-    for own in cells.values():
-        scored = [study.predictions.scored(cell, LIKELIHOOD) for cell in own]
+    for seed_cells in cells.values():
+        scored = [study.predictions.scored(cell, LIKELIHOOD) for cell in seed_cells]
         if not scored or None in scored:
             return None
-        means.append(np.mean([each[0].each() for each in scored if each], axis=0))
+        means.append(np.mean([scores[0].each() for scores in scored if scores], axis=0))
     return np.asarray(np.mean(means, axis=0)) if means else None

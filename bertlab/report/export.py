@@ -112,8 +112,8 @@ def write_parquet(path: Path, lines: pandas.DataFrame) -> None:
     import pyarrow
     from pyarrow import parquet
 
-    found = pyarrow.Table.from_pandas(tidy.typed(lines), preserve_index=False)
-    for place, field in enumerate(found.schema):
+    table = pyarrow.Table.from_pandas(tidy.typed(lines), preserve_index=False)
+    for index, field in enumerate(table.schema):
         if pyarrow.types.is_null(field.type):
-            found = found.set_column(place, field.name, found.column(place).cast(pyarrow.float64()))
-    parquet.write_table(found.replace_schema_metadata(), path)
+            table = table.set_column(index, field.name, table.column(index).cast(pyarrow.float64()))
+    parquet.write_table(table.replace_schema_metadata(), path)

@@ -178,12 +178,14 @@ class Finding:
     @property
     def sentence(self) -> str:
         """The outcome; after a colon, which only ends an outcome, the hint, the looks, the collapses and the marks."""
-        known = "; ".join(filter(None, (self.hint, self.looks)))
-        return self.outcome_with(f"{known} ({self.collapses})" if known and self.collapses else known or self.collapses)
+        reason = "; ".join(filter(None, (self.hint, self.looks)))
+        return self.outcome_with(
+            f"{reason} ({self.collapses})" if reason and self.collapses else reason or self.collapses
+        )
 
-    def outcome_with(self, known: str) -> str:
+    def outcome_with(self, reason: str) -> str:
         """The outcome with what is known of it, and its marks."""
-        text = "; ".join(filter(None, (known, *(f"{MARK} {mark}" for mark in self.test.marks))))
+        text = "; ".join(filter(None, (reason, *(f"{MARK} {mark}" for mark in self.test.marks))))
         return f"{self.outcome}: {text}" if text else self.outcome
 
     @property
@@ -260,7 +262,7 @@ def _judged(study: StudyResults, test: ClaimTest, outcome: str) -> list[str]:
 
     Otherwise of each pair the one that the study names later, as the baseline is named first.
     """
-    order = {variant: place for place, variant in enumerate([study.baseline, *study.others])}
+    order = {variant: rank for rank, variant in enumerate([study.baseline, *study.others])}
     sides = zip(*test.claim.pairs, strict=True)
     if len(test.pairs) > 1 and (about := [side[0] for side in sides if len({*side}) == 1 and order.get(side[0])]):
         return about
@@ -356,7 +358,7 @@ def _absent(study: StudyResults, test: ClaimTest) -> str:
     """The variants of a claim that were not run; else what was not measured of it, or which pairs share no seed."""
     on = test.claim.on
     run = {cell.variant for cell in study.cells if cell.value is not None}
-    run |= {each.variant for each in study.pretrainings if each.finished} | {GUESS}
+    run |= {pretraining.variant for pretraining in study.pretrainings if pretraining.finished} | {GUESS}
     absent = [(name, at) for name, at in _missing(test) if not study.by_seed(name, on, at)]
     absent = [(name, at) for name, at in absent if not _lost(study, on, name, at)]
     if never := dict.fromkeys(name for name, _ in absent if name not in run):

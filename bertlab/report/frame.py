@@ -166,9 +166,9 @@ class Frame(Section):
 
 def at_floor(by_seed: Mapping[int, Sequence[Cell]], floor: str) -> dict[int, list[Cell]]:
     """The same cells with the value of one of their floors, and without predictions."""
-    known = {seed: [cell for cell in cells if floor in cell.floors] for seed, cells in by_seed.items()}
+    with_floor = {seed: [cell for cell in cells if floor in cell.floors] for seed, cells in by_seed.items()}
     return {
         seed: [replace(cell, value=cell.floors[floor], run_id="", seconds=0.0) for cell in cells]
-        for seed, cells in known.items()
+        for seed, cells in with_floor.items()
         if cells
     }

@@ -102,12 +102,12 @@ def write(
 
 def _chosen(everything: Sequence[StudyResults], names: Collection[str], store: Store) -> list[StudyResults]:
     """The studies with these names, or all. Raises `BadInput` for an unknown name, and where nothing is finished."""
-    known = dict.fromkeys(study.name for study in everything)
+    present = dict.fromkeys(study.name for study in everything)
     for name in names:
-        if everything and name not in known:
+        if everything and name not in present:
             if name in shipped.names():
-                raise BadInput(f"nothing of {name} is finished in '{store.root}', which has {', '.join(known)}")
-            raise unknown("study", name, known)
+                raise BadInput(f"nothing of {name} is finished in '{store.root}', which has {', '.join(present)}")
+            raise unknown("study", name, present)
     chosen = [study for study in everything if study.name in names or not names]
     if not any(study.started for study in chosen):
         what = f" of {', '.join(names)}" if names else ""

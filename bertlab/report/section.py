@@ -96,5 +96,5 @@ class Section:
 
 
 def _with(setting: str, *details: str) -> str:
-    known = ", ".join(filter(None, details))
-    return f"{setting} with {known}" if known else setting
+    suffix = ", ".join(filter(None, details))
+    return f"{setting} with {suffix}" if suffix else setting

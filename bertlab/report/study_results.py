@@ -290,4 +290,4 @@ def _originals(members: Mapping[str, Mapping[Any, str]]) -> dict[str, str]:
 
 def _agree(one: Mapping[Any, str], other: Mapping[Any, str]) -> bool:
     shared = one.keys() & other.keys()
-    return bool(shared) and all(one[place] == other[place] for place in shared)
+    return bool(shared) and all(one[key] == other[key] for key in shared)

@@ -276,7 +276,7 @@ def by_seed(study: StudyResults) -> Table:
             if points:
                 lines[study.head(name) + ("" if at == 100 else f" at {at} %"), variant] = points
     seeds = sorted({seed for points in lines.values() for seed in points})
-    rows = [(*place, *(points.get(seed, "") for seed in seeds)) for place, points in lines.items()]
+    rows = [(*line, *(points.get(seed, "") for seed in seeds)) for line, points in lines.items()]
     return Table(("on", "variant", *(f"seed {seed}" for seed in seeds)), tuple(rows), ("variant",))
 
 
@@ -406,8 +406,8 @@ def described(effect: Effect | None, digits: int) -> tuple[str, str, str]:
 
 def with_details(text: str, *details: str) -> str:
     """`text` with what is known of the details in parentheses."""
-    known = ", ".join(filter(None, details))
-    return f"{text} ({known})" if known else text
+    joined = ", ".join(filter(None, details))
+    return f"{text} ({joined})" if joined else text
 
 
 def signed(value: float | Decimal, digits: int = 1) -> str:

@@ -117,7 +117,7 @@ def claims(studies: Sequence[StudyResults]) -> pandas.DataFrame:
     as in `verdicts`.
     """
     lines = []
-    for study, finding in ((each, finding) for each in studies for finding in findings(each)):
+    for study, finding in ((one, finding) for one in studies for finding in findings(one)):
         test, claim, pair = finding.test, finding.test.claim, finding.test.pair
         line = study.columns | {
             "claim": claim.text,
@@ -161,7 +161,7 @@ def noise(studies: Iterable[tuple[StudyResults, Sequence[Spread]]]) -> pandas.Da
     `noise` is the spread between seeds; with one fine-tuning seed, `seed_share` is that of both kinds of seeds.
     """
     lines = []
-    for study, spread in ((each, spread) for each, spreads in studies for spread in spreads):
+    for study, spread in ((one, spread) for one, spreads in studies for spread in spreads):
         noise, run = spread.noise, spread.noise.run
         line = study.columns | {"measurement": spread.measurement, "metric": spread.metric}
         line |= {
@@ -179,12 +179,12 @@ def noise(studies: Iterable[tuple[StudyResults, Sequence[Spread]]]) -> pandas.Da
     return _table(lines, NOISE)
 
 
-def agreement(found: Agreement) -> pandas.DataFrame:
+def agreement(agreement: Agreement) -> pandas.DataFrame:
     """A line for each pair of variants on each measurement, endpoint and milestone.
 
     Differences are `variant` minus `other`, published ones of the end of pre-training: see `agreement.COLUMNS`.
     """
-    return found.comparisons.assign(seeds=found.comparisons["seeds"].map(len))[list(AGREEMENT)]
+    return agreement.comparisons.assign(seeds=agreement.comparisons["seeds"].map(len))[list(AGREEMENT)]
 
 
 def _ends(prefix: str, interval: Interval | None) -> dict[str, float]:

@@ -55,8 +55,8 @@ def _shown(table: "pandas.DataFrame") -> "pandas.DataFrame":
 
     from bertlab.report import tidy
 
-    known = table.drop(columns=list(tidy.SECTION)).dropna(axis="columns", how="all")
-    return pandas.DataFrame({name: map(_plain, column) for name, column in known.items()}, dtype=object)
+    filled = table.drop(columns=list(tidy.SECTION)).dropna(axis="columns", how="all")
+    return pandas.DataFrame({name: map(_plain, column) for name, column in filled.items()}, dtype=object)
 
 
 def _plain(value: Any) -> Any:

@@ -220,8 +220,8 @@ def _above(accuracies: list[float], majority: float, pairs: int) -> bool:
 def learned(study: StudyResults) -> list[str]:
     """A sentence for each variant with a figure that shows whether it has learned a loss of its objective."""
     premises = ((variant, premise) for variant in study.trained for premise in study.premises(variant))
-    known = [(variant, of) for variant, premise in premises if (of := learned_of(study, variant, premise))]
-    return [f"{name}, {of.label}: {of.text}{'' if of.learned else '; not learned'}." for name, of in known]
+    compared = [(variant, of) for variant, premise in premises if (of := learned_of(study, variant, premise))]
+    return [f"{name}, {of.label}: {of.text}{'' if of.learned else '; not learned'}." for name, of in compared]
 
 
 def flaws(study: StudyResults) -> list[str]:

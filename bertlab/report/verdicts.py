@@ -61,7 +61,8 @@ class Pair:
     def p(self, margin: Margin) -> float | None:
         """The p-value of the claim's test. Where runs collapsed, the larger of those with and without their seeds."""
         ps = [
-            each.p_of(margin) if each and each.n >= VERDICT_MIN_SEEDS else None for each in (self.effect, self.without)
+            effect.p_of(margin) if effect and effect.n >= VERDICT_MIN_SEEDS else None
+            for effect in (self.effect, self.without)
         ]
         if ps[0] is None or not self.collapses:
             return ps[0]
@@ -117,7 +118,7 @@ class ClaimTest:
         against = [pair for pair in measured if not pair.as_claimed(margin)]
         ps = [(pair, pair.p(margin)) for pair in against or measured]
         if ps and all(p is not None for _, p in ps):
-            return (min if against else max)(ps, key=lambda each: each[1] or 0.0)[0]
+            return (min if against else max)(ps, key=lambda entry: entry[1] or 0.0)[0]
         # without p-values, the pair whose mean supports the claim least
         return min(measured or self.pairs, key=lambda pair: support(pair.effect.mean if pair.effect else 0.0, margin))
 
@@ -142,13 +143,13 @@ class ClaimTest:
 
     def _combined(self, ps: Sequence[float | None]) -> float | None:
         """The p-value of the claim by those of its pairs; None if one has none."""
-        known = [p for p in ps if p is not None]
-        if len(known) < len(self.pairs):
+        tested = [p for p in ps if p is not None]
+        if len(tested) < len(self.pairs):
             return None
         # whatever the truth is, at most one of the two sides is wrong: neither is corrected for the other
-        pairs = zip(known, self.pairs, strict=True)
+        pairs = zip(tested, self.pairs, strict=True)
         against = [p for p, pair in pairs if not pair.as_claimed(self.claim.margin)]
-        return min(1.0, len(known) * min(against)) if against else max(known)
+        return min(1.0, len(tested) * min(against)) if against else max(tested)
 
     @property
     def decisive_p(self) -> float | None:

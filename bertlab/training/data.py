@@ -57,8 +57,8 @@ class PretrainingDataModule(LightningDataModule):
 
     def micro_batches(self, world_size: int = 1) -> int:
         """The micro-batches of each process in a step."""
-        own = -(-max(stage.schedule.batch_size for stage, _ in self.recipe.stages) // world_size)
-        return -(-own // self.micro_batch) if self.micro_batch else 1
+        share = -(-max(stage.schedule.batch_size for stage, _ in self.recipe.stages) // world_size)
+        return -(-share // self.micro_batch) if self.micro_batch else 1
 
     def setup(self, stage: str) -> None:
         """Draws the held-out sequences: those of milestones while training, all for `trainer.validate`."""
@@ -76,7 +76,7 @@ class PretrainingDataModule(LightningDataModule):
         """The batches of each evaluation; every process reads all of them, and evaluates its own."""
         if not self.evaluations:  # read by itself
             self.setup("validate")
-        return [Made(each.batches, self.tensors) for each in self.evaluations]
+        return [Made(evaluation.batches, self.tensors) for evaluation in self.evaluations]
 
     def tensors(self, batch: Batch) -> TensorBatch:
         """A batch as tensors, with lengths also where no sequence has padding if batches have one shape."""

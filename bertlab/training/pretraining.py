@@ -99,8 +99,8 @@ class PretrainingModule(TrainingModule):
             self.add_losses(*[torch.zeros((), device=self.device) for _ in batch.counts])
             return 0.0 * next(self.model.parameters()).sum()
         sums = self.model.losses(batch.sequences)
-        for each in self.recipe.objective:
-            require_scalar(sums[each.kind], each, "sum")
+        for objective_loss in self.recipe.objective:
+            require_scalar(sums[objective_loss.kind], objective_loss, "sum")
         self.add_losses(*(sums[kind].detach().double() / count for kind, count in batch.counts.items()))
         losses = [sums[kind] / count for kind, count in batch.counts.items()]
         loss = sum(losses[1:], losses[0])
@@ -138,8 +138,8 @@ class PretrainingModule(TrainingModule):
         steps = self.buffer.read()
         totals = self.group.total(*(value for _, values in steps for value in values))
         width = len(self.recipe.objective) + 1
-        for place, (step, _) in enumerate(steps):
-            *losses, norm = totals[place * width : (place + 1) * width]
+        for index, (step, _) in enumerate(steps):
+            *losses, norm = totals[index * width : (index + 1) * width]
             require_finite(step, sum(losses), norm)
             self.sums += torch.tensor([*losses, 1.0], dtype=torch.float64)
             self.figures["loss"] = sum(losses)
@@ -157,7 +157,7 @@ class PretrainingModule(TrainingModule):
         """Nothing is kept of a training that diverged."""
         self.settle()
         self._began = time.monotonic()
-        self._totals = [dict.fromkeys(each.names, 0.0) for each in self._data.evaluations]
+        self._totals = [dict.fromkeys(evaluation.names, 0.0) for evaluation in self._data.evaluations]
 
     def validation_step(self, batch: TensorBatch, batch_idx: int, dataloader_idx: int = 0) -> None:
         """Adds up what the evaluation number `dataloader_idx` counts; every process takes its own batches."""
@@ -173,8 +173,8 @@ class PretrainingModule(TrainingModule):
             summed = self.group.total(*totals.values())
             self.heldout |= evaluation.figures(dict(zip(totals, summed, strict=True)))
         self.log_at(self.global_step, {f"heldout/{name}": value for name, value in self.heldout.items()})
-        for each in (self.throughput, self.recent):
-            each.since += time.monotonic() - self._began  # the validation is not counted
+        for meter in (self.throughput, self.recent):
+            meter.since += time.monotonic() - self._began  # the validation is not counted
 
     @property
     def _data(self) -> PretrainingDataModule:
@@ -217,8 +217,8 @@ def pretrain(
         raise RunFailed(f"the processes of the group do not read the same checkpoint in '{work}'")
     if group.first:
         _cut_back(work, done)
-    directory = RunDirectory(work, [recipe.schedule.milestone(each) for each in milestones], steps, group)
-    made = trainer(
+    directory = RunDirectory(work, [recipe.schedule.milestone(milestone) for milestone in milestones], steps, group)
+    lightning = trainer(
         machine,
         steps,
         [ProgressCallback(progress, steps, "pre-training"), directory],
@@ -230,10 +230,10 @@ def pretrain(
     )
     with quiet():
         if steps:
-            made.fit(module, data, ckpt_path=None if checkpoint is None else checkpoint.path)
+            lightning.fit(module, data, ckpt_path=None if checkpoint is None else checkpoint.path)
         began = time.monotonic()
-        made.loggers = []  # what follows is the result, no point of the curve
-        made.validate(module, data, verbose=False)
+        lightning.loggers = []  # what follows is the result, no point of the curve
+        lightning.validate(module, data, verbose=False)
     result = _result(recipe, corpus, module, data.batches)
     if group.first:
         module.model.save(work / "model.safetensors")
@@ -250,9 +250,9 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
     steps = min(32, recipe.schedule.steps)
     if recipe.inputs.format.pairs and steps:
         labels = [batches.batch(step).format for step in range(steps)]
-        balance = sum(float(((each["random_second"] == 0) & (each["order"] < 1)).mean()) for each in labels) / steps
+        balance = sum(float(((pair["random_second"] == 0) & (pair["order"] < 1)).mean()) for pair in labels) / steps
     of_tokens = [loss for loss in recipe.objective if loss.over_vocabulary]
-    known = dict.fromkeys(name for loss in of_tokens for name in (*loss.measured, loss.judged_by))
+    figures = dict.fromkeys(name for loss in of_tokens for name in (*loss.measured, loss.judged_by))
     return {
         "status": "done",
         "steps": recipe.schedule.steps,
@@ -262,7 +262,7 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
         "vocabulary": corpus.tokenizer.size,
         "heldout": module.heldout,
         "judged_by": next((loss.judged_by for loss in recipe.objective if loss.judged_by), ""),
-        "over_vocabulary": [name for name in known if name.endswith("_loss")],
+        "over_vocabulary": [name for name in figures if name.endswith("_loss")],
         "unigram_entropy": corpus.facts["unigram_entropy"],
         "corpus": [source.name for source in recipe.corpus.sources],
         "pair_balance": balance,

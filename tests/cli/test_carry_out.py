@@ -33,7 +33,7 @@ def test_a_job_that_diverged_before_is_named_as_its_store_lists_it(made, machine
     store = Store(tmp_path / "runs")
     job = next(job for job in made.jobs if isinstance(job, Pretraining))
     monkeypatch.setattr(carry_out, "execute", lambda *given: [job])
-    monkeypatch.setattr(Store, "addresses", lambda self: {job.id: ("masking/80/10/10/0",)})
+    monkeypatch.setattr(carry_out, "addresses_of", lambda store: {job.id: ("masking/80/10/10/0",)})
     assert not carry_out.carry_out(made.jobs, store, machine)
     printed = capsys.readouterr().err
     assert f"has no result (see `bertlab runs --runs {store.root}`):" in printed
@@ -50,7 +50,7 @@ def test_a_plan_has_times_if_all_of_them_are_known(made, machine, tmp_path, caps
             lambda job, devices, known=known: 60.0 * isinstance(job, known) or None,
             read_tasks=False,
         )
-        carry_out.draw(made, store, machine, found=found)
+        carry_out.draw(made, store, machine, cost=found)
         heads = next(line for line in capsys.readouterr().out.splitlines() if "to run" in line)
         assert ("time" in heads) is (known is object)
 

@@ -133,23 +133,23 @@ class FormIndex:
         """For each sequence `i` of `document`, a sentence of another document, uniform over the range of forms. If that
         (inclusive) has none, it grows within `bounds`; if these have none either, the sentence is uniform over another
         document that is uniform over all others."""
-        found, left = np.zeros_like(i), np.arange(len(i))
+        drawn, left = np.zeros_like(i), np.arange(len(i))
         least, most = (np.broadcast_to(bound, i.shape) for bound in bounds)
         last = len(self._ends) - 1
         for attempt, wider in enumerate(_WIDER):
             begin = self._ends[np.clip(np.maximum(forms[0][left] - wider, least[left]), 0, last)]
             count = self._ends[np.clip(np.minimum(forms[1][left] + wider, most[left]) + 1, 0, last)] - begin
-            place = begin + keyed.integers(np.maximum(count, 1), key("sentence", attempt), i[left])
-            sentence = self._order[np.minimum(place, len(self._order) - 1)]
+            rank = begin + keyed.integers(np.maximum(count, 1), key("sentence", attempt), i[left])
+            sentence = self._order[np.minimum(rank, len(self._order) - 1)]
             home = document[left]
             away = (sentence < self._documents[home]) | (sentence >= self._documents[home + 1])
             away &= count > 0
-            found[left[away]] = sentence[away]
+            drawn[left[away]] = sentence[away]
             left = left[~away]
             if not len(left):
-                return found
+                return drawn
         other = keyed.integers(len(self._documents) - 2, key("document"), i[left])
         other += other >= document[left]
         size = self._documents[other + 1] - self._documents[other]
-        found[left] = self._documents[other] + keyed.integers(size, key("any"), i[left])
-        return found
+        drawn[left] = self._documents[other] + keyed.integers(size, key("any"), i[left])
+        return drawn

@@ -11,4 +11,4 @@ def pictures(study: StudyResults) -> list[Picture]:
     with applied():
         every = (variants.effects, variants.points, curves.convergence, curves.losses, curves.finetuning)
         drawn = [draw(study) for draw in every]
-    return [each for each in drawn if each is not None]
+    return [picture for picture in drawn if picture is not None]

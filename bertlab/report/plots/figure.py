@@ -51,9 +51,9 @@ def applied() -> Iterator[None]:
     import seaborn
     from matplotlib import style
 
-    own = Path(__file__).with_name("figures.mplstyle")
+    sheet = Path(__file__).with_name("figures.mplstyle")
     with (
-        style.context([seaborn.axes_style("whitegrid"), seaborn.plotting_context("paper"), own], after_reset=True),
+        style.context([seaborn.axes_style("whitegrid"), seaborn.plotting_context("paper"), sheet], after_reset=True),
         warnings.catch_warnings(),
     ):
         # a name in another script
@@ -136,7 +136,7 @@ def by_variant(study: StudyResults, names: Mapping[str, str], variants: Sequence
         axes.xaxis.set_major_locator(MaxNLocator(min(6, max(2, int(room / 0.5))), steps=ROUND))
     for axes in panels[len(names) :]:
         axes.set_visible(False)
-    panels[0].set_yticks(range(len(variants)), [label(each, 1.5, lines=2) for each in variants], linespacing=1.05)
+    panels[0].set_yticks(range(len(variants)), [label(variant, 1.5, lines=2) for variant in variants], linespacing=1.05)
     panels[0].set_ylim(len(variants) - 0.45, -0.55)
     return figure, list(panels[: len(names)])
 

@@ -40,82 +40,82 @@ def effects(study: StudyResults) -> Picture | None:
     variant that learned nothing and lies beyond the axis is an arrowhead at the edge with its number.
     """
     variants = study.others
-    found = {}
+    effects = {}
     for name in study.measurements:
         for at in reversed(study.milestones(name, study.baseline)):
-            differences = {each: study.effect(each, study.baseline, name, at=(at, at)) for each in variants}
-            if known := {each: effect for each, effect in differences.items() if effect}:
-                found[name, at] = known
+            differences = {variant: study.effect(variant, study.baseline, name, at=(at, at)) for variant in variants}
+            if measured := {variant: effect for variant, effect in differences.items() if effect}:
+                effects[name, at] = measured
                 break
-    if not found:
+    if not effects:
         return None
-    titles = {name: "" if at == 100 else f", at {at} % of the steps" for name, at in found}
+    titles = {name: "" if at == 100 else f", at {at} % of the steps" for name, at in effects}
     figure, panels = by_variant(study, titles, variants)
     drawn: list[dict[str, Any]] = []
-    for axes, ((name, at), known) in zip(panels, found.items(), strict=True):
-        theirs = [study.published_difference(each, name, at=(at, at)) for each in variants]
-        published = {place: float(each) for place, each in enumerate(theirs) if each is not None}
-        drawn += _forest(axes, study, (name, at), known, published)
-    seeds = [effect.n for known in found.values() for effect in known.values()]
+    for axes, ((name, at), effects_of_variants) in zip(panels, effects.items(), strict=True):
+        theirs = [study.published_difference(variant, name, at=(at, at)) for variant in variants]
+        published = {row: float(value) for row, value in enumerate(theirs) if value is not None}
+        drawn += _forest(axes, study, (name, at), effects_of_variants, published)
+    seeds = [effect.n for measured in effects.values() for effect in measured.values()]
     few, most = min(seeds), max(seeds)
     n = count(few, study.unit) if few == most else f"{few} to {most} {study.unit}s"
     keys = [(style, text) for style, text in _KEYS if style in drawn]
     legend(figure, keys, f"Each variant minus {study.baseline}, n = {n}; each interval by itself")
     compared = _PUBLISHED in drawn
     alt = "Measured and published differences" if compared else "Measured differences"
-    alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(found), 'measurement')}."
+    alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(effects), 'measurement')}."
     return Picture(study, "effects", "Effects, measured and published" if compared else "Effects", alt, figure)
 
 
 def _forest(
-    axes: Axes, study: StudyResults, on: tuple[str, int], known: Mapping[str, Effect], published: Mapping[int, float]
+    axes: Axes, study: StudyResults, on: tuple[str, int], effects: Mapping[str, Effect], published: Mapping[int, float]
 ) -> list[dict[str, Any]]:
     """A panel of the differences of variants and of the paper, by place, and the styles that it uses."""
     variants = study.others
-    learned = {each: effect for each, effect in known.items() if not _learned_nothing(study, each, *on)}
-    shown = learned or known  # the axis is theirs
+    learned = {variant: effect for variant, effect in effects.items() if not _learned_nothing(study, variant, *on)}
+    shown = learned or effects  # the axis is theirs
     values = [0.0, *published.values(), *(effect.mean for effect in shown.values())]
     slack = max(SPAN, max(values) - min(values))
     low, high = min(values) - slack, max(values) + slack
     intervals = [effect.interval for effect in shown.values() if effect.interval]
-    values += [min(max(end, low), high) for each in intervals for end in (each.low, each.high)]
+    values += [min(max(end, low), high) for interval in intervals for end in (interval.low, interval.high)]
     limit(axes, study, on[0], values)
     left, right = axes.get_xlim()
     axes.axvline(0, color=PALE, linewidth=1, zorder=1)
     drawn = []
-    for variant, effect in known.items():
-        place, style = variants.index(variant), _style(effect)
+    for variant, effect in effects.items():
+        row, style = variants.index(variant), _style(effect)
         drawn.append(style)
         if not left <= effect.mean <= right:
-            _beyond(axes, study, on[0], effect.mean, place, style)
+            _beyond(axes, study, on[0], effect.mean, row, style)
             continue
         if effect.interval:
             ends = [effect.interval.low, effect.interval.high]
-            axes.plot(ends, [place] * 2, **{**style, "marker": ""}, zorder=3)
+            axes.plot(ends, [row] * 2, **{**style, "marker": ""}, zorder=3)
             cut = (("<", left, ends[0] < left), (">", right, ends[1] > right))
             for marker, edge, beyond in cut:
                 if beyond:
-                    axes.plot(edge, place, **{**style, "marker": marker}, clip_on=False, zorder=3)
-        axes.plot(effect.mean, place, **{**style, "linestyle": ""}, zorder=4)
+                    axes.plot(edge, row, **{**style, "marker": marker}, clip_on=False, zorder=3)
+        axes.plot(effect.mean, row, **{**style, "linestyle": ""}, zorder=4)
     axes.plot(list(published.values()), list(published), **_PUBLISHED, zorder=5)
     return drawn + ([_PUBLISHED] if published else [])
 
 
-def _beyond(axes: Axes, study: StudyResults, on: str, mean: float, place: int, style: Mapping[str, Any]) -> None:
+def _beyond(axes: Axes, study: StudyResults, on: str, mean: float, row: int, style: Mapping[str, Any]) -> None:
     """An arrowhead at the edge of an axis, and the mean that lies beyond it."""
     below = mean < axes.get_xlim()[0]
     edge, marker, towards, side = (0, "<", 1, "left") if below else (1, ">", -1, "right")
     across = axes.get_yaxis_transform()  # x by the width of the panel
     axes.plot(
         edge,
-        place,
+        row,
         **{**style, "marker": marker, "markerfacecolor": style["color"]},
         transform=across,
         clip_on=False,
         zorder=4,
     )
     number = signed(mean, study.digits(on)).replace("-", "\N{MINUS SIGN}")
-    axes.text(edge + 0.05 * towards, place, number, transform=across, ha=side, va="center", fontsize=SMALL)
+    axes.text(edge + 0.05 * towards, row, number, transform=across, ha=side, va="center", fontsize=SMALL)
 
 
 def _learned_nothing(study: StudyResults, variant: str, on: str, at: int) -> bool:
@@ -132,35 +132,37 @@ def _style(effect: Effect) -> dict[str, Any]:
 
 def points(study: StudyResults) -> Picture | None:
     """A panel for each measurement of the trained variants, a colour for each seed; None if nothing is measured."""
-    variants = [each for each in study.variants if not study.untrained(each)]
+    variants = [variant for variant in study.variants if not study.untrained(variant)]
     measurable = [cell for cell in study.cells if cell.variant in variants and cell.milestone == 100]
     cells = [cell for cell in measurable if cell.value is not None]
     if not cells:
         return None
     seeds = sorted({study.seed_of(cell) for cell in cells})
     measured = {cell.measurement for cell in cells}
-    names = [each for each in study.measurements if each in measured]
+    names = [name for name in study.measurements if name in measured]
     few = len(seeds) <= len(COLOURS)
-    colours = {seed: COLOURS[place if few else 0] for place, seed in enumerate(seeds)}
-    height = {seed: _HEIGHT * ((place + 0.5) / len(seeds) - 0.5) for place, seed in enumerate(seeds)}
+    colours = {seed: COLOURS[index if few else 0] for index, seed in enumerate(seeds)}
+    height = {seed: _HEIGHT * ((index + 0.5) / len(seeds) - 0.5) for index, seed in enumerate(seeds)}
     figure, panels = by_variant(study, dict.fromkeys(names, ""), variants)
     for name, axes in zip(names, panels, strict=True):
         shown: list[float] = []
         for seed in seeds:
-            for place, variant in enumerate(variants):
-                y, values = place + height[seed], study.points(variant, name).get(seed, [])
-                own = study.by_seed(variant, name).get(seed, [])
+            for row, variant in enumerate(variants):
+                y, values = row + height[seed], study.points(variant, name).get(seed, [])
+                cells_of_seed = study.by_seed(variant, name).get(seed, [])
                 axes.scatter(values, [y] * len(values), s=36, color=colours[seed], linewidth=0.8, edgecolor="white")
-                crossed = [each for each, cell in zip(values, own, strict=True) if cell.status == "collapsed"]
+                crossed = [
+                    value for value, cell in zip(values, cells_of_seed, strict=True) if cell.status == "collapsed"
+                ]
                 axes.plot(crossed, [y] * len(crossed), **_COLLAPSED, zorder=6)
                 shown += values
-        for place, variant in enumerate(variants):
-            if found := study.summary(variant, name):
-                axes.plot(found.mean, place, **_MEAN, zorder=5)
+        for row, variant in enumerate(variants):
+            if summary := study.summary(variant, name):
+                axes.plot(summary.mean, row, **_MEAN, zorder=5)
                 if variant == study.baseline:
-                    axes.axvline(found.mean, **_BASELINE, zorder=1)
+                    axes.axvline(summary.mean, **_BASELINE, zorder=1)
         limit(axes, study, name, shown)
-    keys: list[Key] = [({"color": colours[each], "marker": "o", "linestyle": ""}, f"seed {each}") for each in seeds]
+    keys: list[Key] = [({"color": colours[seed], "marker": "o", "linestyle": ""}, f"seed {seed}") for seed in seeds]
     if study.pretrained or not few:
         keys = [(keys[0][0], f"a {study.unit}")]
     if any(cell.status == "collapsed" for cell in cells):

@@ -63,8 +63,12 @@ class Components:
     @property
     def one_run(self) -> tuple[float, float, float]:
         """The variance of one run's value by pre-training seed, by fine-tuning seed and by examples."""
-        known = self.positive
-        return known.seed, known.finetune, known.variance(1, 1, self.examples) - known.seed - known.finetune
+        components = self.positive
+        return (
+            components.seed,
+            components.finetune,
+            components.variance(1, 1, self.examples) - components.seed - components.finetune,
+        )
 
 
 def components(variants: Iterable[Contributions]) -> Components | None:
@@ -241,16 +245,16 @@ def cheapest(components: Components, now: Design, costs: Costs) -> Design | None
     Twice the seeds on twice the examples always halve it. For each number of seeds of both kinds, the number of
     examples that suffices follows from the components.
     """
-    known, designs = components.positive, []
-    aim = known.variance(*now) / 2
+    parts, designs = components.positive, []
+    aim = parts.variance(*now) / 2
     if aim <= 0:
         return None
-    most = now.examples * (MOST_EXAMPLES if known.examples > 1 and costs.example else 1)
-    restarts = range(now.finetune_seeds, now.finetune_seeds + (9 if known.finetune_seeds > 1 else 1))
+    most = now.examples * (MOST_EXAMPLES if parts.examples > 1 and costs.example else 1)
+    restarts = range(now.finetune_seeds, now.finetune_seeds + (9 if parts.finetune_seeds > 1 else 1))
     for seeds, runs in itertools.product(range(now.seeds, 4 * now.seeds + 1), restarts):
         # the share above the aim allows for rounding errors
-        left = (1 + 1e-9) * aim - (known.seed + known.finetune / runs) / seeds
-        by_examples = known.example + (known.seed_example + known.finetune_example / runs) / seeds
+        left = (1 + 1e-9) * aim - (parts.seed + parts.finetune / runs) / seeds
+        by_examples = parts.example + (parts.seed_example + parts.finetune_example / runs) / seeds
         if left > 0 and (needed := max(now.examples, math.ceil(by_examples / left))) <= most:
             designs.append(Design(seeds, runs, needed))
     return min(designs, key=costs.seconds, default=None)

@@ -58,7 +58,7 @@ class VarianceComponents:
         cause nearly all of the spread, and those of the examples, which make it far too narrow where seeds do.
         """
         seeds, examples = self.components(n)
-        parts = sum(each.variance**2 / each.freedom for each in (seeds, examples))
+        parts = sum(component.variance**2 / component.freedom for component in (seeds, examples))
         return (seeds.variance + examples.variance) ** 2 / parts
 
     def components(self, n: int) -> tuple[Component, Component]:
@@ -81,17 +81,17 @@ class VarianceComponents:
         if typical is None or not lenders:
             return self
         same = frozenset(alike)
-        others = [each for each in lenders if each not in same] or lenders
-        if _mean_ratio([each for each in alike if each.interaction] or [self]) > NOISY * _mean_ratio(others):
+        others = [lender for lender in lenders if lender not in same] or lenders
+        if _mean_ratio([spread for spread in alike if spread.interaction] or [self]) > NOISY * _mean_ratio(others):
             return self
-        estimates = sum(each.n - 1 for each in lenders) / (self.n - 1)  # the lenders, in estimates of as many seeds
+        estimates = sum(lender.n - 1 for lender in lenders) / (self.n - 1)  # the lenders, in estimates of as many seeds
         lent = min(typical.freedom / (self.n - 1), estimates)
-        own, rest = 1 / (1 + lent), lent / (1 + lent)
-        share = sum(each in same for each in lenders) / len(lenders)
+        weight, rest = 1 / (1 + lent), lent / (1 + lent)
+        share = sum(lender in same for lender in lenders) / len(lenders)
         with_lenders = share * typical.within + (1 - share) * SHARED
         of_mean = (1 + (len(lenders) - 1) * typical.correlation(self)) / estimates
-        gained = 1 / (own**2 + 2 * with_lenders * own * rest + rest**2 * of_mean) - 1
-        pooled = own * self.between + rest * _mean_ratio(lenders) * self.interaction
+        gained = 1 / (weight**2 + 2 * with_lenders * weight * rest + rest**2 * of_mean) - 1
+        pooled = weight * self.between + rest * _mean_ratio(lenders) * self.interaction
         return dataclasses.replace(self, between=max(self.between, pooled), borrowed=LIGHTER * max(0.0, gained))
 
     @property
@@ -102,7 +102,7 @@ class VarianceComponents:
 
 def _mean_ratio(spreads: Sequence[VarianceComponents]) -> float:
     """The mean ratio of spreads, weighted by their degrees of freedom."""
-    return sum(each.ratio * (each.n - 1) for each in spreads) / sum(each.n - 1 for each in spreads)
+    return sum(spread.ratio * (spread.n - 1) for spread in spreads) / sum(spread.n - 1 for spread in spreads)
 
 
 @dataclass(frozen=True)
@@ -128,14 +128,16 @@ class Typical:
         from scipy.optimize import brentq
         from scipy.special import digamma, polygamma
 
-        usable = tuple(tuple(each for each in own if each is not None and each.interaction > 0) for own in variants)
-        known = [each for own in usable for each in own]
-        if len(known) < 2:
+        usable = tuple(
+            tuple(spread for spread in variant if spread is not None and spread.interaction > 0) for variant in variants
+        )
+        spreads = [spread for variant in usable for spread in variant]
+        if len(spreads) < 2:
             return None
-        ratios = np.array([each.ratio for each in known])
+        ratios = np.array([spread.ratio for spread in spreads])
         if not ratios.any():
             return None
-        half = np.array([each.n - 1 for each in known]) / 2
+        half = np.array([spread.n - 1 for spread in spreads]) / 2
         logs = np.log(np.maximum(ratios, 1e-5 * np.median(ratios[ratios > 0]))) - digamma(half) + np.log(half)
         excess = float(logs.var(ddof=1) - (1 - SHARED) * polygamma(1, half).mean())
         freedom = math.inf
@@ -146,11 +148,11 @@ class Typical:
 
     def lenders(self, borrower: VarianceComponents) -> tuple[VarianceComponents, ...]:
         """All comparisons but the borrower."""
-        return tuple(each for own in self.variants for each in own if each != borrower)
+        return tuple(spread for variant in self.variants for spread in variant if spread != borrower)
 
     def correlation(self, borrower: VarianceComponents) -> float:
         """The mean correlation of the estimates of two lenders; 0 for one."""
-        sizes = [sum(each != borrower for each in own) for own in self.variants]
+        sizes = [sum(spread != borrower for spread in variant) for variant in self.variants]
         pairs = sum(sizes) * (sum(sizes) - 1)
         same = sum(size * (size - 1) for size in sizes)
         return (same * self.within + (pairs - same) * SHARED) / pairs if pairs else 0.0
@@ -159,7 +161,7 @@ class Typical:
 def _within(variants: Iterable[Sequence[VarianceComponents]]) -> float:
     """The mean squared correlation over seeds of two comparisons of one variant, without bias; at least `SHARED`."""
     squares = []
-    for one, two in itertools.chain.from_iterable(itertools.combinations(own, 2) for own in variants):
+    for one, two in itertools.chain.from_iterable(itertools.combinations(variant, 2) for variant in variants):
         if one.n == two.n > 2 and len(one.deviations) == len(two.deviations) == one.n and one.ratio and two.ratio:
             product = float(np.dot(one.deviations, two.deviations)) / (one.n - 1)
             by_chance = 1 / (one.n - 1)
@@ -179,9 +181,9 @@ def measured(differences: Float) -> VarianceComponents | None:
     sampling = rest = 0.0
     if examples > 1:
         # Both mean squares over S, so that their difference over E is (B - R) / SE.
-        own = float(((of_examples - mean) ** 2).sum()) / (examples - 1)
+        residual = float(((of_examples - mean) ** 2).sum()) / (examples - 1)
         rest = float(((differences - of_seeds - of_examples + mean) ** 2).sum()) / ((n - 1) * (examples - 1) * n)
-        sampling = max(0.0, own - rest) / examples
+        sampling = max(0.0, residual - rest) / examples
     spread = VarianceComponents(n, examples, between, sampling, rest * n / examples, 0.0, tuple(deviations.tolist()))
     # rounding errors of equal differences are no spread
     return spread if spread.variance(n) > (1e-12 * float(np.abs(differences).max())) ** 2 else None
@@ -244,12 +246,12 @@ class BehrensFisher:
         # Secants of the normal deviate of `below`, which is nearly linear, and linear with known variances.
         aim, error = float(ndtri(share)), math.sqrt(self.seeds.variance + self.examples.variance)
         one, two = self.mean, self.mean + aim * error
-        found = 0.0
+        deviate = 0.0
         for _ in range(50):
-            before, found = found, float(ndtri(self.below(two)))
-            if abs(found - aim) < 1e-10 or found == before:
+            before, deviate = deviate, float(ndtri(self.below(two)))
+            if abs(deviate - aim) < 1e-10 or deviate == before:
                 break
-            one, two = two, two + (aim - found) * (two - one) / (found - before)
+            one, two = two, two + (aim - deviate) * (two - one) / (deviate - before)
         return two
 
     def interval(self, error: float) -> Interval:
@@ -260,7 +262,7 @@ class BehrensFisher:
     def _mixture(self) -> tuple[Float, Float]:
         """The standard deviations and weights of the normal distributions that it mixes."""
         (one, shares), (two, others) = (
-            _scales(each.freedom if each.variance else math.inf) for each in (self.seeds, self.examples)
+            _scales(component.freedom if component.variance else math.inf) for component in (self.seeds, self.examples)
         )
         variances = self.seeds.variance * one[:, None] + self.examples.variance * two
         return np.sqrt(variances).ravel(), np.outer(shares, others).ravel()
