@@ -61,5 +61,5 @@ def _mean(study: StudyResults, cells: Mapping[int, Sequence[Cell]]) -> Float | N
         scored = [study.predictions.scored(cell, LIKELIHOOD) for cell in seed_cells]
         if not scored or None in scored:
             return None
-        means.append(np.mean([scores[0].each() for scores in scored if scores], axis=0))
+        means.append(np.mean([scores[0].per_example() for scores in scored if scores], axis=0))
     return np.asarray(np.mean(means, axis=0)) if means else None

@@ -80,7 +80,7 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
         folder(directory, "failures")
         shown = to_json(dataclasses.replace(failure, log=""))  # which may name paths
         write_sealed(directory, f"failures/{failure.id}.json", shown)
-    store.addenda().kept(floors, {record.study for record in chosen.values()}).write(directory)
+    store.addenda().of(floors, {record.study for record in chosen.values()}).write(directory)
     studies = gather_all(Store(directory, lenient=True))
     tables = {"values": tidy.values, "summary": tidy.summary, "claims": tidy.claims}
     for name, lines in tables.items():

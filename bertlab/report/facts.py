@@ -58,8 +58,8 @@ def facts(study: StudyResults) -> list[tuple[str, str]]:
         chosen = "chosen on the baseline for all variants, by held-back training examples"
         lines.append((f"Fine-tuning on {task}", f"{values}; {chosen}"))
     for name, of in (("Machine", "host"), ("Numerics", "numerics")):
-        known = dict.fromkeys(", ".join(map(" ".join, getattr(run, of).items())) for run in finished)
-        lines += [(name, text) for text in known]
+        distinct = dict.fromkeys(", ".join(map(" ".join, getattr(run, of).items())) for run in finished)
+        lines += [(name, text) for text in distinct]
     lines += [("Date", dates(study)), ("Commit", ", ".join(_every(study, "commit"))), ("Time", _time(study))]
     return [(name, text) for name, text in lines if text]
 

@@ -59,16 +59,16 @@ def spreads(study: StudyResults) -> list[Spread]:
         endpoints = {cell.metric: cell.unit if cell.in_points or is_loss(cell.metric) else ""}
         for metric, unit in (endpoints | {LIKELIHOOD: "points"}).items():
             contributions = study.predictions.contributions(variants, "" if metric == cell.metric else metric)
-            if contributions is not None and (known := noise(contributions)):
-                needed = _needed(study, name, metric, known)
-                lines.append(Spread(measurement=name, metric=metric, unit=unit, noise=known, needed=needed))
+            if contributions is not None and (components := noise(contributions)):
+                needed = _needed(study, name, metric, components)
+                lines.append(Spread(measurement=name, metric=metric, unit=unit, noise=components, needed=needed))
     return lines
 
 
 def _variants(study: StudyResults, name: str) -> list[Mapping[int, Sequence[Cell]]]:
     """The cells of each pre-trained variant by seed; variants with the same runs count once."""
     originals = study.originals(name)
-    variants = [each for each in study.variants if originals[each] == each and not study.untrained(each)]
+    variants = [variant for variant in study.variants if originals[variant] == variant and not study.untrained(variant)]
     return [cells for variant in variants if (cells := study.by_seed(variant, name))]
 
 

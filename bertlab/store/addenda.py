@@ -50,7 +50,7 @@ class Addenda:
     """By `floor_key`."""
     remarks: tuple[Remark, ...] = ()
 
-    def kept(self, keys: Collection[str], studies: Collection[str]) -> "Addenda":
+    def of(self, keys: Collection[str], studies: Collection[str]) -> "Addenda":
         """Those of some floors and studies."""
         floors = {key: floor for key, floor in self.floors.items() if key in keys}
         return Addenda(floors, tuple(remark for remark in self.remarks if remark.study in studies))

@@ -31,7 +31,7 @@ class Metric(ABC):
     def contributions(self) -> Float:
         """The contribution of each example, (E,); their mean is the metric."""
 
-    def each(self) -> Float:
+    def per_example(self) -> Float:
         """The metric of each example by itself, in the order of the predictions."""
         return self.contributions()
 
@@ -70,7 +70,7 @@ class MetricOfMeans(Metric):
         pull = -(number - 1) * self.function((total - self.statistics) / (number - 1))
         return np.asarray(self.function(total / number) + pull - pull.mean())
 
-    def each(self) -> Float:
+    def per_example(self) -> Float:
         """The function of the statistics of one example, (E,)."""
         return self.function(self.statistics)
 
@@ -92,9 +92,9 @@ class Grouped(Metric):
             value + np.bincount(self.group, contributions - value) * (1 + self.group.max()) / len(contributions)
         )
 
-    def each(self) -> Float:
+    def per_example(self) -> Float:
         """The metric of each example, not of each group, (E,)."""
-        return self.metric.each()
+        return self.metric.per_example()
 
 
 def f1_points(means: Float) -> Float:

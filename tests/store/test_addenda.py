@@ -50,7 +50,7 @@ def test_of_two_stores_the_first_floor_counts(tmp_path):
     joined = Joined([Store(tmp_path / "one"), Store(tmp_path / "two")]).addenda()
     assert (joined.floors["0a"].evaluation, len(joined.floors)) == ({"accuracy": 45.0}, 3)
     assert [each.sentence for each in joined.remarks] == ["The same.", "one", "two"]
-    assert joined.kept({"one"}, {"other"}) == Addenda({"one": FLOOR})
+    assert joined.of({"one"}, {"other"}) == Addenda({"one": FLOOR})
 
 
 def test_remarks_without_fields_are_short(tmp_path):

@@ -172,9 +172,9 @@ def test_each_example_has_the_metric_of_itself_whatever_its_group() -> None:
     found |= {"log_likelihood": np.log([0.5, 0.125, 0.75]), "group": np.array([7, 7])}
     metric = metric_of("tagging", "likelihood", found, TAGS)
     assert metric.examples == 1
-    assert metric.each() == pytest.approx([6.25, 75.0])
+    assert metric.per_example() == pytest.approx([6.25, 75.0])
     scores = {"label": np.zeros(3), "prediction": np.zeros(3), "log_likelihood": np.log([0.5, 0.25, 1.0])}
-    assert metric_of("classification", "likelihood", scores).each() == pytest.approx([50.0, 25.0, 100.0])
+    assert metric_of("classification", "likelihood", scores).per_example() == pytest.approx([50.0, 25.0, 100.0])
 
 
 def test_groups_of_equal_size_contribute_their_means() -> None:

@@ -104,7 +104,7 @@ def chapter(studies: Sequence[StudyResults], *, written: bool) -> Chapter:
 
 def _mark(study: StudyResults, studies: Sequence[StudyResults]) -> str:
     """What names a section in its chapter: the name of its setting, or its key where another has that name too."""
-    alike = [each for each in studies if (each.scale, each.setting_name) == (study.scale, study.setting_name)]
+    alike = [other for other in studies if (other.scale, other.setting_name) == (study.scale, study.setting_name)]
     return filename(study.setting_name) if study.setting_name and len(alike) == 1 else study.key
 
 
@@ -153,7 +153,9 @@ def _environment(*, html: bool) -> Any:
     )
     modules = (agreement, disagreements, facts, findings, latex, noise, tables, validity)
     templates.globals |= {module.__name__.rpartition(".")[2]: module for module in modules}
-    templates.globals |= {each.__name__: each for each in (clusters, count, failures, floors_by_kind, narrow, notes)}
+    templates.globals |= {
+        function.__name__: function for function in (clusters, count, failures, floors_by_kind, narrow, notes)
+    }
     templates.globals |= {"SCRIPT": markupsafe.Markup(script), "SCRIPT_HASH": digest}
     # with fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread
     templates.globals |= {"FEW": 6, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
@@ -168,8 +170,8 @@ def _inline(svg: bytes, label: str) -> markupsafe.Markup:
     """A figure as an element of the page, one image to a screen reader."""
     opening, _, drawing = svg.decode().partition(">")
     # the colours that follow the page's; all others are readable on light and dark
-    for ink, own in {INK: "currentColor", GRID: "var(--grid)", WHITE: "var(--ground)"}.items():
-        drawing = drawing.replace(f'"{ink}"', f'"{own}"')
+    for ink, replacement in {INK: "currentColor", GRID: "var(--grid)", WHITE: "var(--ground)"}.items():
+        drawing = drawing.replace(f'"{ink}"', f'"{replacement}"')
     opening = re.sub(r' (xmlns|width|height)="[^"]*"', "", opening)  # as wide as there is room
     label = markupsafe.escape(plain(label))
     return markupsafe.Markup(f'{opening} role="img" aria-label="{label}">{drawing}')
@@ -177,7 +179,7 @@ def _inline(svg: bytes, label: str) -> markupsafe.Markup:
 
 def narrow(columns: Sequence[tables.Column]) -> bool:
     """Whether a small screen, of 400 pixels, holds these columns side by side with unbroken words as headings."""
-    words = [max(map(len, re.split(r"[\s-]", each.head))) for each in columns]
+    words = [max(map(len, re.split(r"[\s-]", column.head))) for column in columns]
     return len(columns) <= 4 and sum(words) <= 28  # letters of at most 9 pixels beside the names of variants
 
 
