@@ -25,13 +25,15 @@ def plain(text: str) -> str:
 
 def plain_data(value: Any) -> Any:
     """JSON data, or a dataclass of them, with each text in it `plain`."""
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.replace(value, **{name: plain_data(item) for name, item in vars(value).items()})
+    if isinstance(value, str):
+        return plain(value)
+    if isinstance(value, list | tuple):
+        return type(value)([plain_data(item) for item in value])
     if isinstance(value, Mapping):
         return {plain(str(name)): plain_data(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return type(value)(plain_data(item) for item in value)
-    return plain(value) if isinstance(value, str) else value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return type(value)(**{name: plain_data(item) for name, item in vars(value).items()})
+    return value
 
 
 def filename(name: str) -> str:

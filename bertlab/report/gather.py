@@ -74,6 +74,7 @@ class _Reader:
             run.id: f"{path.relative_to(run.path)} has changed on disk: the same bertlab ablate repeats the run"
             for run, path in store.damaged()
         }
+        self._read: dict[str, tuple[Result, Environment]] = {}
         self.predictions = Predictions(self.runs, machine)
         self.addenda = store.addenda()
 
@@ -106,10 +107,8 @@ class _Reader:
 
     def pretraining(self, row: Row) -> Pretraining:
         """A pre-training of a record."""
-        run = self.runs.get(row.pretrain_id)
-        result = plain_data(run.result()) if run else Result()
+        run, (result, environment) = self.runs.get(row.pretrain_id), self.read(row.pretrain_id)
         status, reason = (result.status, "") if run else self.missing(row.pretrain_id, row.corpus_id)
-        environment = plain_data(run.environment()) if run else Environment()
         written = run.science().get("recipe", {}) if run else {}
         recipe = _load(Recipe, written) if run else None
         return Pretraining(
@@ -134,9 +133,7 @@ class _Reader:
 
     def cell(self, planned: Value, corpus_id: str) -> Cell:
         """A value of a record, and the corpus that its pre-training reads."""
-        run = self.runs.get(planned.run_id)
-        result = plain_data(run.result()) if run else Result()
-        environment = plain_data(run.environment()) if run else Environment()
+        run, (result, environment) = self.runs.get(planned.run_id), self.read(planned.run_id)
         of_pretraining = planned.method == "pretraining"
         evaluated, rows = _on_split(result, planned.split)
         value = number((result.heldout if of_pretraining else evaluated.metrics).get(planned.metric))
@@ -185,6 +182,13 @@ class _Reader:
         metrics = {GUESS: evaluated.majority, LEXICAL: lexical, EXCHANGED: evaluated.exchanged}
         floors = {name: number(points.get(planned.metric)) for name, points in metrics.items()}
         return floors, fitted if lexical else 0
+
+    def read(self, run_id: str) -> tuple[Result, Environment]:
+        """What a run says, read once; at its defaults if it is not finished."""
+        if run_id not in self._read:
+            run = self.runs.get(run_id)
+            self._read[run_id] = plain_data((run.result(), run.environment())) if run else (Result(), Environment())
+        return self._read[run_id]
 
     def missing(self, *run_ids: str) -> tuple[str, str]:
         """Status and reason of a run without a result: the failure of the first that has one, else `pending`."""

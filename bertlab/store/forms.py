@@ -14,12 +14,13 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING
 from functools import cache
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any, NamedTuple, TypeVar
 
 from bertlab.recipe.identity import default_of
 from bertlab.recipe.ranges import Range
 
 T = TypeVar("T")
+_UNIONS = (typing.Union, types.UnionType)
 
 OPTIONAL = "left out at its default"
 """Marks a field that data do not have at its default."""
@@ -79,33 +80,44 @@ class Misfit(ValueError):
 
 def load(form: type[T], data: Any) -> T:
     """JSON data as a value of their form. Raises `Misfit`."""
-    value: T = _load(form, data, "")
+    value: T = _load(_taken_apart(typing.cast(Any, form)), data, "")
     return value
 
 
-def _load(form: Any, data: Any, where: str) -> Any:
-    kind, parts, limits = _taken_apart(form)
-    if kind in (typing.Union, types.UnionType):
+class _Form(NamedTuple):
+    """A form, taken apart once."""
+
+    kind: Any
+    expected: Any
+    """The types of data."""
+    checks: list[Callable[[Any], bool]]
+    parts: "list[_Form]"
+    fields: "list[tuple[str, _Form, bool]] | None"
+    """The fields of a dataclass by name, and whether data must have them; None of other types."""
+
+
+def _load(form: _Form, data: Any, where: str) -> Any:
+    kind, expected, checks, parts, fields = form
+    if kind in _UNIONS:
         return _load_one(parts, data, where)
-    is_object, inside = dataclasses.is_dataclass(kind), f"{where}." if where else ""
-    expected: Any = dict if is_object else {tuple: list, Mapping: dict, float: (int, float)}.get(kind, kind)
     if data is ... or not isinstance(data, expected) or (isinstance(data, bool) and kind not in (bool, object)):
         raise Misfit(where)
-    value: Any = data
-    if is_object:
-        asked = [(name, inner) for name, inner, default in _fields(kind) if name in data or default is MISSING]
-        value = kind(**{name: _load(inner, data.get(name, ...), inside + name) for name, inner in asked})
+    value, inside = data, f"{where}." if where else ""
+    if fields is not None:
+        present = [field for field in fields if field[2] or field[0] in data]
+        value = kind(**{name: _load(part, data.get(name, ...), inside + name) for name, part, _ in present})
     elif kind is tuple:
-        value = tuple(_load(parts[0], item, f"{where}[{index}]") for index, item in enumerate(data))
-    elif kind in (Mapping, dict) and parts:
+        value = tuple([_load(parts[0], item, f"{where}[{index}]") for index, item in enumerate(data)])
+    elif parts and parts[1].kind is not object:
         names = [_load(parts[0], name, inside + name) for name in data]
         value = {name: _load(parts[1], data[name], inside + name) for name in names}
-    if not all(holds(value) for holds in limits):
-        raise Misfit(where)
+    for holds in checks:
+        if not holds(value):
+            raise Misfit(where)
     return value
 
 
-def _load_one(forms: Sequence[Any], data: Any, where: str) -> Any:
+def _load_one(forms: Sequence[_Form], data: Any, where: str) -> Any:
     """Data of one of several forms; if none fits, the misfit of the part that is deepest inside."""
     misfits = []
     for form in forms:
@@ -143,11 +155,16 @@ def to_json(value: Any) -> Any:
 
 
 @cache
-def _taken_apart(form: Any) -> tuple[Any, tuple[Any, ...], list[Callable[[Any], bool]]]:
-    """The type of a form without its parameters, these, and its ranges and predicates as functions."""
+def _taken_apart(form: Any) -> _Form:
     bare, *limits = typing.get_args(form) if typing.get_origin(form) is Annotated else (form,)
+    kind = object if bare is Any else typing.get_origin(bare) or bare
     checks = [getattr(limit, "holds", limit) for limit in limits if limit != OPTIONAL]
-    return object if bare is Any else typing.get_origin(bare) or bare, typing.get_args(bare), checks
+    parts = [_taken_apart(part) for part in typing.get_args(bare) if part is not ...]
+    if not dataclasses.is_dataclass(kind):
+        expected = {tuple: list, Mapping: dict, float: (int, float)}.get(kind, kind)
+        return _Form(kind, expected, checks, parts, None)
+    fields = [(name, _taken_apart(inner), default is MISSING) for name, inner, default in _fields(kind)]
+    return _Form(kind, dict, checks, parts, fields)
 
 
 @cache
