@@ -18,6 +18,7 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Float, Int64
+from bertlab.report.comparisons import Comparison
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.report.statistics.variance import Interval
@@ -280,7 +281,7 @@ def _comparisons(study: StudyResults) -> Iterator[dict[str, Any]]:
                 continue
             for endpoint, milestone in itertools.product(ENDPOINTS, milestones):
                 metric = LIKELIHOOD if endpoint == LIKELIHOOD else ""
-                effect = study.effect(variant, other, name, metric=metric, at=(milestone, milestone))
+                effect = study.effect(Comparison((variant, other), name, metric, (milestone, milestone)))
                 if effect is None:
                     continue
                 cells = [study.by_seed(side, name, milestone) for side in (variant, other)]

@@ -1,7 +1,7 @@
 """Effects between the variants of a study, from the predictions of its finished runs."""
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 
 import numpy as np
@@ -59,42 +59,37 @@ class Predictions:
         examples, and for metrics of the pre-training, the values of the runs are paired by seed alone: the interval
         then holds for these examples only, and there is no likelihood.
         """
-        metric_of = self._metric_of([cell for side in sides for cells in side.values() for cell in cells], metric)
-        if metric_of is None:
-            return None
-        return effect(*({seed: [*map(metric_of, cells)] for seed, cells in side.items()} for side in sides))
+        metrics = self._metrics(sides, metric)
+        return None if metrics is None else effect(*metrics)
 
     def contributions(self, variants: Sequence[BySeed], metric: str = "") -> list[Contributions] | None:
         """The contribution of each example to each run of the variants; without predictions, as in `effect`."""
-        metric_of = self._metric_of([cell for side in variants for cells in side.values() for cell in cells], metric)
-        if metric_of is None:
+        metrics = self._metrics(variants, metric)
+        if metrics is None:
             return None
         return [
             {
-                seed: {cell.finetune_seed: metric_of(cell).contributions() for cell in cells}
-                for seed, cells in side.items()
+                seed: {cell.finetune_seed: run.contributions() for cell, run in zip(cells, runs[seed], strict=True)}
+                for seed, cells in variant.items()
             }
-            for side in variants
+            for variant, runs in zip(variants, metrics, strict=True)
         ]
 
-    def _metric_of(self, cells: Sequence[Cell], metric: str) -> Callable[[Cell], Metric] | None:
-        """The metric of a cell's predictions, or of its value alone; None if the values are of another metric."""
-        scored = {cell.run_id: self.scored(cell, metric or cell.metric) for cell in cells if cell.run_id}
-        examples = {None if scored_cell is None else scored_cell[1] for scored_cell in scored.values()}
-        if len(examples) != 1 or None in examples:
-            if metric not in ("", *(cell.metric for cell in cells)):
+    def _metrics(self, sides: Sequence[BySeed], metric: str) -> list[dict[int, list[Metric]]] | None:
+        """The metrics of the cells' predictions, or of their values alone; None if the values are of another metric."""
+        every = [cell for side in sides for cells in side.values() for cell in cells]
+        scored = {cell.run_id: self.scored(cell, metric or cell.metric) for cell in every if cell.run_id}
+        metrics = {run_id: known[0] for run_id, known in scored.items() if known}
+        if len(metrics) < len(scored) or len({known[1] for known in scored.values() if known}) != 1:
+            if metric not in ("", *(cell.metric for cell in every)):
                 return None
-            scored = {}
+            metrics = {}
+        size = next((known.examples for known in metrics.values()), 1)
 
-        size = next((scored_cell[0].examples for scored_cell in scored.values() if scored_cell), 1)
+        def of(cell: Cell) -> Metric:  # a floor has no predictions
+            return metrics.get(cell.run_id) or Mean(np.full(size, cell.value, np.float64))
 
-        def metric_of(cell: Cell) -> Metric:
-            scored_cell = scored.get(cell.run_id)
-            return (
-                scored_cell[0] if scored_cell else Mean(np.full(size, cell.value, np.float64))
-            )  # a floor has no predictions
-
-        return metric_of
+        return [{seed: [*map(of, cells)] for seed, cells in side.items()} for side in sides]
 
     def scored(self, cell: Cell, metric: str) -> Scored | None:
         """The `metric` of the run of a cell; None if its predictions do not give it."""
@@ -124,9 +119,8 @@ def _scored(run: Run, cell: Cell, metric: str) -> Scored | None:
     task = run.science()["task"]
     contributions = arrays.get(f"metric_{metric}")
     try:
-        scores = (
-            KINDS[task["kind"]].metric(metric, arrays, task["labels"]) if contributions is None else Mean(contributions)
-        )
+        kind = KINDS[task["kind"]]
+        scores = kind.metric(metric, arrays, task["labels"]) if contributions is None else Mean(contributions)
     except (KeyError, ValueError):
         return None
     # The value differs where neither the task nor the BIO order names the tags.

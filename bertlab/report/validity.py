@@ -15,6 +15,7 @@ from typing import NamedTuple
 from bertlab.lab.claim import GUESS, Claim
 from bertlab.recipe.objective import Premise
 from bertlab.report.cells import EXCHANGED, FLOORS, LEXICAL, PLATEAU
+from bertlab.report.comparisons import Comparison
 from bertlab.report.rules import FLOOR, PREMISE, SHORT_RUNS, SIZES, WORSE
 from bertlab.report.statistics.effects import LEVEL
 from bertlab.report.study_results import StudyResults
@@ -162,7 +163,7 @@ def _floors(study: StudyResults, claim: Claim) -> Iterator[Issue]:
     if any(variant == GUESS for variant, _ in sides):
         return
     for floor in FLOORS:
-        effects = [study.effect(variant, floor, claim.on, at=(at, at)) for variant, at in sides]
+        effects = [study.effect(Comparison((variant, floor), claim.on, at=(at, at))) for variant, at in sides]
         if all(effect and effect.p is not None and (effect.mean <= 0 or effect.p > 1 - LEVEL) for effect in effects):
             rule = "" if floor == GUESS else FLOOR
             yield Issue(f"no variant of the claim is significantly above {_FLOOR_WORDS[floor]}", rule)

@@ -17,6 +17,7 @@ from functools import cached_property
 import numpy as np
 
 from bertlab.lab.claim import Claim, Margin
+from bertlab.report.comparisons import Comparison
 from bertlab.report.looks import LookHistory, look_history
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.rules import ENDPOINT, LATER, LENDERS, RULES, WORSE
@@ -209,7 +210,7 @@ def _measured(study: StudyResults, claim: Claim, better: str, worse: str, metric
     sides = zip((variant, other, *than), (*at, *at), strict=False)
     seeds = frozenset(study.seed_of(cell) for name, when in sides for cell in study.collapsed(name, claim.on, when))
     effect, rest = (
-        study.effect(variant, other, claim.on, *than, metric=metric, at=at, without=without)
+        study.effect(Comparison((variant, other, *than), claim.on, metric, at, without))
         for without in (frozenset[int](), seeds)
     )
     return Pair(better, worse, effect, published, true, bool(seeds), rest if seeds else None, claim.than)

@@ -13,6 +13,7 @@ import pytest
 
 from bertlab.lab.study import GUESS, Claim
 from bertlab.report import findings, page
+from bertlab.report.comparisons import Comparison
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
 from bertlab.report.predictions import LIKELIHOOD
@@ -60,7 +61,7 @@ class Writer:
     def effect(self, measurement: str = "MNLI", metric: str = "") -> Effect | None:
         """The variant minus the baseline."""
         store = Store(self.builder.root)
-        return gather(store, [self.builder.record()])[0].effect(OTHER, BASELINE, measurement, metric=metric)
+        return gather(store, [self.builder.record()])[0].effect(Comparison((OTHER, BASELINE), measurement, metric))
 
 
 @pytest.fixture
@@ -218,7 +219,7 @@ def test_a_variant_that_learned_nothing_in_a_seed_does_not_lend_its_variance(
         writer.builder.cell("0/0/100", "MNLI", value, seed)
         writer.keep(chances)
     study = gather(Store(writer.builder.root), [writer.builder.record()])[0]
-    found, unsteady = study.effect(OTHER, BASELINE, "MNLI"), study.effect("0/0/100", BASELINE, "MNLI")
+    found, unsteady = (study.effect(Comparison((name, BASELINE), "MNLI")) for name in (OTHER, "0/0/100"))
     assert found is not None
     assert found.spread is not None
     assert unsteady is not None
@@ -283,10 +284,10 @@ def test_seeds_are_evaluated_by_all_comparisons_of_the_study(writer: Writer) -> 
     cells = {name: {each.pretrain_seed: [each] for each in study.at(name, "MNLI")} for name in study.variants}
     alone = [study.predictions.effect(cells[variant], cells[BASELINE]) for variant in (OTHER, "0/0/100")]
     known = [each.spread for each in alone if each is not None and each.spread is not None]
-    together = study.effect(OTHER, BASELINE, "MNLI")
+    together = study.effect(Comparison((OTHER, BASELINE), "MNLI"))
     assert together is not None
     assert together.spread is not None
-    assert together == study.effect(OTHER, BASELINE, "MNLI", metric="accuracy")
+    assert together == study.effect(Comparison((OTHER, BASELINE), "MNLI", "accuracy"))
     lent = known[1].ratio * known[0].interaction
     assert together.spread.between == pytest.approx(max(known[0].between, lent)), "there is one other; none is lowered"
     assert (together.spread.sampling, together.mean) == (known[0].sampling, alone[0].mean)  # type: ignore[union-attr]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,6 +27,7 @@ APART = 1.02
 """The ratio of FLOPs a step from which on curves over FLOPs are others than those over steps."""
 MARKED = 8
 """Points of a line up to which they have markers."""
+_LEVEL: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
 _COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
 
 
@@ -48,15 +49,12 @@ def losses(study: StudyResults) -> Picture | None:
             panel = panels.setdefault(points, f"Held-out text, {title}")  # equal losses share a panel
             measured = [run for run in runs if any(name in point.losses for point in run.curve)]
             levels[panel] = sorted({level for run in measured if (level := run.plateau_of(name)) is not None})
-    if not panels:
-        return None
-    variants = list(dict.fromkeys(run.variant for run in runs))
-    if len(variants) == 1 and study.trained[variants[0]]:
+    if not panels or (len({run.variant for run in runs}) == 1 and study.trained[runs[0].variant]):
         return None
     dashed = ", the unigram entropy dashed" if any(levels.values()) else ""
-    alt = f"Held-out loss of {count(len(variants), 'variant')} during pre-training{dashed}."
-    lines = ((name, "loss (nats)", *point) for points, name in panels.items() for point in points)
-    return Picture(study, "curves", "Learning curves", alt, _draw(study, variants, lines, levels))
+    lines = [(name, "loss (nats)", *point) for points, name in panels.items() for point in points]
+    alt = f"Held-out loss of {{}} during pre-training{dashed}."
+    return _picture(study, "curves", "Learning curves", alt, lines, levels)
 
 
 def finetuning(study: StudyResults) -> Picture | None:
@@ -75,36 +73,31 @@ def finetuning(study: StudyResults) -> Picture | None:
             loss = float(np.mean([loss for _, loss in curve[end - size : end]]))
             name, seed = label(", ".join(names), WIDTH / 2), cell.pretrain_seed * 1000 + cell.finetune_seed
             lines.append((name, "training loss", cell.variant, seed, loss, curve[end - 1][0], None, None))
-    if not lines:
-        return None
-    variants = _drawn(study, lines)
-    alt = f"Training loss of {count(len(variants), 'variant')} during fine-tuning."
-    return Picture(study, "finetuning", "Fine-tuning curves", alt, _draw(study, variants, lines, {}))
+    alt = "Training loss of {} during fine-tuning."
+    return _picture(study, "finetuning", "Fine-tuning curves", alt, lines) if lines else None
 
 
 def convergence(study: StudyResults) -> Picture | None:
     """A panel for each measurement of which a variant has two milestones or more to draw; None where there is none."""
-    variants = [each for each in study.variants if each not in study.duplicates and not study.untrained(each)]
-    runs = {(run.variant, run.seed): run for each in variants for run in study.of(each)}
+    variants = [name for name in study.variants if name not in study.duplicates and not study.untrained(name)]
+    runs = {(run.variant, run.seed): run for variant in variants for run in study.of(variant)}
     cells = [cell for cell in study.cells if cell.value is not None and (cell.variant, cell.pretrain_seed) in runs]
-    places = {(cell.measurement, cell.variant, cell.milestone, cell.pretrain_seed) for cell in cells}
-    at = Counter(place[:3] for place in places)
-    seeds = Counter(place[:2] for place in {(name, variant, seed) for name, variant, _, seed in places})
-    points = Counter(place[:2] for place, number in at.items() if number >= _fewest(seeds[place[:2]]))
-    curved = {name for (name, _), number in points.items() if number > 1}
-    names = [name for name in study.measurements if name in curved]
-    if not names:
-        return None
+    seeds: dict[tuple[str, str], dict[int, set[int]]] = defaultdict(lambda: defaultdict(set))
+    for cell in cells:
+        seeds[cell.measurement, cell.variant][cell.milestone].add(cell.pretrain_seed)
+    curved = set()
+    for (name, _), at in seeds.items():
+        fewest = _fewest(len(set[int]().union(*at.values())))
+        curved |= {name} if sum(len(measured) >= fewest for measured in at.values()) > 1 else set()
     lines = []
     for cell in cells:
-        if cell.measurement in names:
+        if cell.measurement in curved:
             name, unit = label(study.head(cell.measurement), WIDTH / 2), axis_name(study, cell.measurement)
             run = runs[cell.variant, cell.pretrain_seed]
             step = run.steps * cell.milestone / 100
             lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, _flops(run, step)))
-    variants = _drawn(study, lines)
-    alt = f"{count(len(names), 'measurement')} of {count(len(variants), 'variant')} during pre-training."
-    return Picture(study, "convergence", "Convergence", alt, _draw(study, variants, lines, {}))
+    alt = f"{count(len(curved), 'measurement')} of {{}} during pre-training."
+    return _picture(study, "convergence", "Convergence", alt, lines) if lines else None
 
 
 def _fewest(seeds: int) -> float:
@@ -117,89 +110,104 @@ def _flops(run: Pretraining, step: float) -> float | None:
     return None if run.flops is None or not run.steps else run.flops * step / run.steps
 
 
-def _drawn(study: StudyResults, lines: Iterable[tuple[Any, ...]]) -> list[str]:
-    """The variants that `lines` (`_COLUMNS`) have values of, in the order of the study."""
-    found = {line[_COLUMNS.index("variant")] for line in lines}
-    return [each for each in study.variants if each in found]
-
-
-def _draw(
-    study: StudyResults, variants: list[str], lines: Iterable[tuple[Any, ...]], levels: Mapping[str, Sequence[float]]
-) -> Figure:
+def _picture(
+    study: StudyResults,
+    kind: str,
+    title: str,
+    alt: str,
+    lines: Sequence[tuple[Any, ...]],
+    levels: Mapping[str, Sequence[float]] | None = None,
+) -> Picture:
     """Draws `lines` (`_COLUMNS`) over each axis that has values, and dashed `levels`, by panel."""
     import pandas
-    from matplotlib.ticker import EngFormatter, MaxNLocator
 
     points = pandas.DataFrame(lines, columns=list(_COLUMNS))
+    drawn = set(points["variant"])
+    variants = [name for name in study.variants if name in drawn]
     few = points.groupby(["panel", "variant"])["step"].nunique().max() <= MARKED
-    styles: dict[str, dict[str, Any]] = {}  # the baseline in ink and bold, the others in colours and dashes that differ
+    styles = _styles(variants, study.baseline, {"marker": "o", "markersize": 2.5} if few else {})
+    figure = _draw(points, styles, levels or {})
+    keys: list[Key] = [(style, label(name, 2.6)) for name, style in styles.items()]
+    keys += [(_LEVEL, "unigram entropy")] if any((levels or {}).values()) else []
+    several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1
+    meaning = "Line: mean over the seeds. Band or bar: from the lowest to the highest seed."
+    legend(figure, keys, meaning if several else "")
+    return Picture(study, kind, title, alt.format(count(len(variants), "variant")), figure)
+
+
+def _styles(variants: Sequence[str], baseline: str, marker: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The baseline in ink and bold, the others in colours and dashes that differ."""
+    styles: dict[str, dict[str, Any]] = {}
     for variant in variants:
-        place = len(styles.keys() - {study.baseline})
-        colour, dashes = COLOURS[place % len(COLOURS)], _DASHES[(place + place // len(COLOURS)) % len(_DASHES)]
-        styles[variant] = {"color": colour, "linestyle": dashes, "linewidth": 1.5}
-        styles[variant] |= {"marker": "o", "markersize": 2.5} if few else {}
-        if variant == study.baseline:
+        number = len(styles.keys() - {baseline})
+        colour, dashes = COLOURS[number % len(COLOURS)], _DASHES[(number + number // len(COLOURS)) % len(_DASHES)]
+        styles[variant] = {"color": colour, "linestyle": dashes, "linewidth": 1.5, **marker}
+        if variant == baseline:
             # below the others, which are thinner: equal lines are seen
             styles[variant] |= {"color": INK, "linestyle": "solid", "linewidth": 3, "zorder": 1.9}
-    level = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
-    keys: list[Key] = [(each, label(name, 2.6)) for name, each in styles.items()]
-    keys += [(level, "unigram entropy")] if any(levels.values()) else []
+    return styles
+
+
+def _axes(points: pandas.DataFrame) -> dict[str, str]:
+    """The columns that differ enough to be axes of their own, with their names."""
     names = {column: name for column, name in _AXES.items() if points[column].notna().any()}
     # over tokens, curves of the same batch size would be those over steps
-    batches = {round(each) for each in (points["tokens"] / points["step"]).dropna()}
+    batches = {round(tokens) for tokens in (points["tokens"] / points["step"]).dropna()}
     if len(batches) == 1:
         del names["tokens"]
         names["step"] += f" of {batches.pop():,} tokens"
     operations = (points["flops"] / points["step"]).dropna()
     if "flops" in names and operations.max() < APART * operations.min():
         del names["flops"]
-    along = list(names)
-    panels = list(points.groupby("panel", sort=False))
-    # panels of several axes below each other, of one axis in pairs, each with an axis of its own
-    beside = 2 if len(along) == 1 < len(panels) else 1
+    return names
+
+
+def _draw(
+    points: pandas.DataFrame, styles: Mapping[str, dict[str, Any]], levels: Mapping[str, Sequence[float]]
+) -> Figure:
+    """The panels, of several axes below each other, of one axis in pairs, each with an axis of its own."""
+    from matplotlib.ticker import EngFormatter, MaxNLocator
+
+    names, panels = _axes(points), list(points.groupby("panel", sort=False))
+    beside = 2 if len(names) == 1 < len(panels) else 1
     down = math.ceil(len(panels) / beside)
     figure = blank(0.55 + (2.1 if beside == 1 else 2.3) * down)
     shared: dict[str, Any] = {"sharex": "col", "sharey": "row"} if beside == 1 else {}
-    rows = figure.subplots(down, beside * len(along), **shared, squeeze=False).reshape(-1, len(along))
+    rows = figure.subplots(down, beside * len(names), **shared, squeeze=False).reshape(-1, len(names))
     for axes in rows[len(panels) :].ravel():
         axes.set_visible(False)
-    for across, (panel, each) in zip(rows, panels, strict=False):
+    for across, (panel, lines) in zip(rows, panels, strict=False):
         across[0].set_title(panel, loc="left")
-        across[0].set_ylabel(label(each["unit"].iloc[0], 2.0, lines=2))
-        for axes, column in zip(across, along, strict=True):
-            _lines(axes, each.assign(along=each[column]).dropna(subset=["along"]), styles)
+        across[0].set_ylabel(label(lines["unit"].iloc[0], 2.0, lines=2))
+        for axes, column in zip(across, names, strict=True):
+            _lines(axes, lines.assign(along=lines[column]).dropna(subset=["along"]), styles)
             for value in levels.get(str(panel), ()):
-                axes.axhline(value, **level, zorder=1)
-    for axes, column in zip(rows[-1] if beside == 1 else rows.ravel(), along * len(rows), strict=False):
+                axes.axhline(value, **_LEVEL, zorder=1)
+    for axes, column in zip(rows[-1] if beside == 1 else rows.ravel(), [*names] * len(rows), strict=False):
         axes.set_xlabel(names[column])
         axes.set_xlim(left=0)
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
-    several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1
-    meaning = "Line: mean over the seeds. Band or bar: from the lowest to the highest seed."
-    legend(figure, keys, meaning if several else "")
     return figure
 
 
-def _lines(axes: Axes, points: pandas.DataFrame, styles: dict[str, dict[str, Any]]) -> None:
+def _lines(axes: Axes, points: pandas.DataFrame, styles: Mapping[str, dict[str, Any]]) -> None:
     """Draws the mean of each variant over its seeds, and a band.
 
     At the steps that half of its seeds have, two at least, and over the seeds that have all of these; without such a
     seed, at the steps that all seeds have.
     """
     for name, line in styles.items():
-        own = points[points["variant"] == name]
-        if own.empty:
+        runs = points[points["variant"] == name]
+        if runs.empty:
             continue
-        found = own.pivot_table(index="step", columns="seed", values=["along", "value"])
-        number = own["seed"].nunique()
-        having = found["value"].notna().to_numpy().sum(-1)
-        seeds = found[having >= _fewest(number)].dropna(axis=1)
-        seeds = found.dropna() if seeds.empty else seeds
+        by_seed = runs.pivot_table(index="step", columns="seed", values=["along", "value"])
+        having = by_seed["value"].notna().to_numpy().sum(-1)
+        seeds = by_seed[having >= _fewest(runs["seed"].nunique())].dropna(axis=1)
+        seeds = by_seed.dropna() if seeds.empty else seeds
         if seeds.empty:
             continue
-        along, values = seeds["along"].to_numpy(), seeds["value"].to_numpy()  # (steps, seeds)
-        along = along.mean(1)
+        along, values = seeds["along"].to_numpy().mean(1), seeds["value"].to_numpy()  # (steps,), (steps, seeds)
         axes.plot(along, values.mean(1), **line)
         if np.size(values, 1) > 1 and len(along) == 1:  # no band has a single step
             axes.vlines(along, values.min(1), values.max(1), color=line["color"], linewidth=1.2)

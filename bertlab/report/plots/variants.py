@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
+from bertlab.report.comparisons import Comparison
 from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, SMALL, SPAN, Key, Picture, by_variant, legend, limit
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.study_results import StudyResults
@@ -40,60 +42,60 @@ def effects(study: StudyResults) -> Picture | None:
     variant that learned nothing and lies beyond the axis is an arrowhead at the edge with its number.
     """
     variants = study.others
-    effects = {}
+    panels: dict[tuple[str, int], dict[str, Effect]] = {}
     for name in study.measurements:
         for at in reversed(study.milestones(name, study.baseline)):
-            differences = {variant: study.effect(variant, study.baseline, name, at=(at, at)) for variant in variants}
-            if measured := {variant: effect for variant, effect in differences.items() if effect}:
-                effects[name, at] = measured
+            pairs = {variant: Comparison((variant, study.baseline), name, at=(at, at)) for variant in variants}
+            if measured := {variant: effect for variant, pair in pairs.items() if (effect := study.effect(pair))}:
+                panels[name, at] = measured
                 break
-    if not effects:
+    if not panels:
         return None
-    titles = {name: "" if at == 100 else f", at {at} % of the steps" for name, at in effects}
-    figure, panels = by_variant(study, titles, variants)
+    titles = {name: "" if at == 100 else f", at {at} % of the steps" for name, at in panels}
+    figure, all_axes = by_variant(study, titles, variants)
     drawn: list[dict[str, Any]] = []
-    for axes, ((name, at), effects_of_variants) in zip(panels, effects.items(), strict=True):
-        theirs = [study.published_difference(variant, name, at=(at, at)) for variant in variants]
-        published = {row: float(value) for row, value in enumerate(theirs) if value is not None}
-        drawn += _forest(axes, study, (name, at), effects_of_variants, published)
-    seeds = [effect.n for measured in effects.values() for effect in measured.values()]
+    for axes, (on, measured) in zip(all_axes, panels.items(), strict=True):
+        drawn += _forest(axes, study, on, measured)
+    seeds = [effect.n for measured in panels.values() for effect in measured.values()]
     few, most = min(seeds), max(seeds)
     n = count(few, study.unit) if few == most else f"{few} to {most} {study.unit}s"
     keys = [(style, text) for style, text in _KEYS if style in drawn]
     legend(figure, keys, f"Each variant minus {study.baseline}, n = {n}; each interval by itself")
     compared = _PUBLISHED in drawn
     alt = "Measured and published differences" if compared else "Measured differences"
-    alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(effects), 'measurement')}."
+    alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(panels), 'measurement')}."
     return Picture(study, "effects", "Effects, measured and published" if compared else "Effects", alt, figure)
 
 
 def _forest(
-    axes: Axes, study: StudyResults, on: tuple[str, int], effects: Mapping[str, Effect], published: Mapping[int, float]
+    axes: Axes, study: StudyResults, on: tuple[str, int], measured: Mapping[str, Effect]
 ) -> list[dict[str, Any]]:
-    """A panel of the differences of variants and of the paper, by place, and the styles that it uses."""
-    variants = study.others
-    learned = {variant: effect for variant, effect in effects.items() if not _learned_nothing(study, variant, *on)}
-    shown = learned or effects  # the axis is theirs
-    values = [0.0, *published.values(), *(effect.mean for effect in shown.values())]
+    """A panel of the differences of variants and of the paper, by row, and the styles that it uses."""
+    (name, at), rows = on, {variant: row for row, variant in enumerate(study.others)}
+    theirs = {row: study.published_difference(variant, name, at=(at, at)) for variant, row in rows.items()}
+    published = {row: float(difference) for row, difference in theirs.items() if difference is not None}
+    unlearned = {variant for variant in measured if variant in study.unlearned or study.collapsed(variant, name, at)}
+    # the axis is that of the variants that learned something
+    shown = [effect for variant, effect in measured.items() if variant not in unlearned] or [*measured.values()]
+    values = [0.0, *published.values(), *(effect.mean for effect in shown)]
     slack = max(SPAN, max(values) - min(values))
     low, high = min(values) - slack, max(values) + slack
-    intervals = [effect.interval for effect in shown.values() if effect.interval]
+    intervals = [effect.interval for effect in shown if effect.interval]
     values += [min(max(end, low), high) for interval in intervals for end in (interval.low, interval.high)]
-    limit(axes, study, on[0], values)
+    limit(axes, study, name, values)
     left, right = axes.get_xlim()
     axes.axvline(0, color=PALE, linewidth=1, zorder=1)
     drawn = []
-    for variant, effect in effects.items():
-        row, style = variants.index(variant), _style(effect)
+    for variant, effect in measured.items():
+        row, style = rows[variant], _style(effect)
         drawn.append(style)
         if not left <= effect.mean <= right:
-            _beyond(axes, study, on[0], effect.mean, row, style)
+            _beyond(axes, signed(effect.mean, study.digits(name)), effect.mean < left, row, style)
             continue
         if effect.interval:
             ends = [effect.interval.low, effect.interval.high]
             axes.plot(ends, [row] * 2, **{**style, "marker": ""}, zorder=3)
-            cut = (("<", left, ends[0] < left), (">", right, ends[1] > right))
-            for marker, edge, beyond in cut:
+            for marker, edge, beyond in (("<", left, ends[0] < left), (">", right, ends[1] > right)):
                 if beyond:
                     axes.plot(edge, row, **{**style, "marker": marker}, clip_on=False, zorder=3)
         axes.plot(effect.mean, row, **{**style, "linestyle": ""}, zorder=4)
@@ -101,26 +103,14 @@ def _forest(
     return drawn + ([_PUBLISHED] if published else [])
 
 
-def _beyond(axes: Axes, study: StudyResults, on: str, mean: float, row: int, style: Mapping[str, Any]) -> None:
-    """An arrowhead at the edge of an axis, and the mean that lies beyond it."""
-    below = mean < axes.get_xlim()[0]
+def _beyond(axes: Axes, number: str, below: bool, row: int, style: Mapping[str, Any]) -> None:
+    """An arrowhead at the edge of an axis, and the number that lies beyond it."""
     edge, marker, towards, side = (0, "<", 1, "left") if below else (1, ">", -1, "right")
     across = axes.get_yaxis_transform()  # x by the width of the panel
-    axes.plot(
-        edge,
-        row,
-        **{**style, "marker": marker, "markerfacecolor": style["color"]},
-        transform=across,
-        clip_on=False,
-        zorder=4,
-    )
-    number = signed(mean, study.digits(on)).replace("-", "\N{MINUS SIGN}")
+    arrow = {**style, "marker": marker, "markerfacecolor": style["color"]}
+    axes.plot(edge, row, **arrow, transform=across, clip_on=False, zorder=4)
+    number = number.replace("-", "\N{MINUS SIGN}")
     axes.text(edge + 0.05 * towards, row, number, transform=across, ha=side, va="center", fontsize=SMALL)
-
-
-def _learned_nothing(study: StudyResults, variant: str, on: str, at: int) -> bool:
-    """Whether a variant learned nothing in pre-training, or one of its runs collapsed on a measurement."""
-    return variant in study.unlearned or bool(study.collapsed(variant, on, at))
 
 
 def _style(effect: Effect) -> dict[str, Any]:
@@ -132,36 +122,29 @@ def _style(effect: Effect) -> dict[str, Any]:
 
 def points(study: StudyResults) -> Picture | None:
     """A panel for each measurement of the trained variants, a colour for each seed; None if nothing is measured."""
-    variants = [variant for variant in study.variants if not study.untrained(variant)]
-    measurable = [cell for cell in study.cells if cell.variant in variants and cell.milestone == 100]
-    cells = [cell for cell in measurable if cell.value is not None]
+    variants = [name for name in study.variants if not study.untrained(name)]
+    cells = [cell for name in variants for on in study.measurements for cell in study.at(name, on)]
+    cells = [cell for cell in cells if cell.value is not None]
     if not cells:
         return None
     seeds = sorted({study.seed_of(cell) for cell in cells})
-    measured = {cell.measurement for cell in cells}
-    names = [name for name in study.measurements if name in measured]
+    names = [name for name in study.measurements if any(cell.measurement == name for cell in cells)]
     few = len(seeds) <= len(COLOURS)
-    colours = {seed: COLOURS[index if few else 0] for index, seed in enumerate(seeds)}
-    height = {seed: _HEIGHT * ((index + 0.5) / len(seeds) - 0.5) for index, seed in enumerate(seeds)}
+    colours = {seed: COLOURS[number if few else 0] for number, seed in enumerate(seeds)}
     figure, panels = by_variant(study, dict.fromkeys(names, ""), variants)
     for name, axes in zip(names, panels, strict=True):
-        shown: list[float] = []
-        for seed in seeds:
-            for row, variant in enumerate(variants):
-                y, values = row + height[seed], study.points(variant, name).get(seed, [])
-                cells_of_seed = study.by_seed(variant, name).get(seed, [])
-                axes.scatter(values, [y] * len(values), s=36, color=colours[seed], linewidth=0.8, edgecolor="white")
-                crossed = [
-                    value for value, cell in zip(values, cells_of_seed, strict=True) if cell.status == "collapsed"
-                ]
-                axes.plot(crossed, [y] * len(crossed), **_COLLAPSED, zorder=6)
-                shown += values
+        for (number, seed), (row, variant) in itertools.product(enumerate(seeds), enumerate(variants)):
+            y = row + _HEIGHT * ((number + 0.5) / len(seeds) - 0.5)
+            values, runs = study.points(variant, name).get(seed, []), study.by_seed(variant, name).get(seed, [])
+            axes.scatter(values, [y] * len(values), s=36, color=colours[seed], linewidth=0.8, edgecolor="white")
+            crossed = [value for value, cell in zip(values, runs, strict=True) if cell.status == "collapsed"]
+            axes.plot(crossed, [y] * len(crossed), **_COLLAPSED, zorder=6)
         for row, variant in enumerate(variants):
             if summary := study.summary(variant, name):
                 axes.plot(summary.mean, row, **_MEAN, zorder=5)
                 if variant == study.baseline:
                     axes.axvline(summary.mean, **_BASELINE, zorder=1)
-        limit(axes, study, name, shown)
+        limit(axes, study, name, [cell.value for cell in cells if cell.measurement == name and cell.value is not None])
     keys: list[Key] = [({"color": colours[seed], "marker": "o", "linestyle": ""}, f"seed {seed}") for seed in seeds]
     if study.pretrained or not few:
         keys = [(keys[0][0], f"a {study.unit}")]
