@@ -156,7 +156,7 @@ def ablate(
 
 def _ablated(arguments: dict[str, Any]) -> Ablation:
     """Runs studies with all arguments of `ablate`."""
-    from bertlab.cli.ablate import measured
+    from bertlab.cli.ablate import Command, measured
     from bertlab.cli.options import ClusterOptions, StudyOptions, group
     from bertlab.report.ablation import Ablation
 
@@ -175,7 +175,7 @@ def _ablated(arguments: dict[str, Any]) -> Ablation:
         raise unknown("option of ablate", name, {*flags, *vars(groups[0]), *vars(groups[1])})
     try:
         with silence, trackers.ended(openers):
-            done = measured(*groups, **flags)
+            done = measured(Command(*groups, **flags))
         return Ablation(done.results, done.complete)
     except Interrupted as error:
         if error.number == signal.SIGINT:

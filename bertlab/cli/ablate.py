@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import print_json, say
@@ -13,7 +15,11 @@ from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
     from bertlab.estimates.cost import Estimate
+    from bertlab.lab.jobs import Job
+    from bertlab.lab.plan import Plan, Request
+    from bertlab.machine import Machine
     from bertlab.report.study_results import StudyResults
+    from bertlab.store.runs import Store
 
 
 def ablate(
@@ -61,103 +67,164 @@ def ablate(
     Example: bertlab ablate masking --scale tiny --seeds 4
     """
     check_fail_on(fail_on)
-    done = measured(options, devices, search, budget, until_decided, name, logger, retry, dry_run)
-    if json and dry_run:
-        print_json(done.cost.to_json() | {"text": done.text} if done.cost else None)
-    elif json:
-        print_json({"complete": done.complete, **results_data(done.results), "unfinished": done.unfinished})
+    command = Command(options, devices, search, budget, until_decided, name, logger, retry, dry_run)
+    done = measured(command)
+    if json:
+        print_json(done.to_json(command))
     return 1 if failing(done.results, fail_on) or not done.complete else 0
 
 
-@dataclass(frozen=True, kw_only=True)
-class Measured:
-    """What `ablate` has run."""
+@dataclass(frozen=True)
+class Command:
+    """The options of `ablate`."""
 
+    options: StudyOptions
+    devices: ClusterOptions
+    search: bool = False
+    budget: str = ""
+    until_decided: bool = False
+    name: str = ""
+    logger: Names = None
+    retry: bool = False
+    dry_run: bool = False
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether seeds are added in rounds."""
+        return bool(self.budget) or self.until_decided
+
+    @property
+    def setting(self) -> str:
+        """The options that define the setting, as records have them."""
+        return self.options.spelled() + " --search" * self.search
+
+    @cached_property
+    def machine(self) -> Machine:
+        """The machine that they ask for."""
+        return self.devices.machine(self.options, self.logger)
+
+    @cached_property
+    def store(self) -> Store:
+        """The store of the runs."""
+        from bertlab.store.runs import Store
+
+        return Store(self.options.runs)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """What `ablate` has run, or in a dry run, what it would run."""
+
+    jobs: Sequence[Job]
     results: list[StudyResults] = field(default_factory=list)
     complete: bool = True
     """Whether all runs have a result."""
-    unfinished: list[dict[str, Any]] = field(default_factory=list)
-    """The jobs without a result, as JSON."""
     cost: Estimate | None = None
     """Of a dry run: what is left to do; None if nothing is."""
-    text: list[dict[str, Any]] = field(default_factory=list)
-    """Of a dry run: the facts of its texts, as `text.facts` describes them."""
+
+    def to_json(self, command: Command) -> dict[str, Any] | None:
+        """The results and the jobs without one, or the cost and the texts of a dry run."""
+        from bertlab.cli.carry_out import unfinished
+        from bertlab.lab import texts
+
+        if command.dry_run:
+            return self.cost.to_json() | {"text": texts.known(self.jobs, command.store)} if self.cost else None
+        left = unfinished(self.jobs, command.store)
+        return {"complete": self.complete, **results_data(self.results), "unfinished": left}
 
 
-def measured(
-    options: StudyOptions,
-    devices: ClusterOptions,
-    search: bool,
-    budget: str,
-    until_decided: bool,
-    name: str,
-    logger: Names,
-    retry: bool,
-    dry_run: bool,
-) -> Measured:
-    """Runs and prints what the options of `ablate` request."""
-    from bertlab.cli.carry_out import carry_out, draw, read_tasks, unfinished
-    from bertlab.estimates import equal_time
-    from bertlab.lab import claims, texts
-    from bertlab.lab import plan as planning
-    from bertlab.lab import search as searching
-    from bertlab.lab.record import check, records
-    from bertlab.report.gather import gather
+def measured(command: Command) -> Measured:
+    """Runs and prints what a command requests, in steps: each gives the next one its input, or the end."""
+    from bertlab.cli.carry_out import read_tasks
+    from bertlab.lab import claims
+    from bertlab.lab.record import check
     from bertlab.report.tracked import track
-    from bertlab.rounds.budget import Budget
-    from bertlab.store import union
-    from bertlab.store.runs import Store
 
-    limit = Budget.parse(budget)
-    rounds = bool(budget) or until_decided
+    request = _request(command)
+    plan = claims.make(request, command.machine)
+    check(plan, command.store)
+    if command.dry_run:
+        read_tasks(plan.pending(command.store), local=True)
+    if command.search:
+        searched = _searched(command, request, plan)
+        if isinstance(searched, Measured):
+            return searched
+        request, plan = searched, claims.make(searched, command.machine)
+    done = _in_rounds(command, request, plan) if command.in_rounds else _at_once(command, plan)
+    for study in done.results:
+        track(study, command.store, command.machine)
+    return done
+
+
+def _request(command: Command) -> Request:
+    """What the options ask for, with the steps and speeds of variants whose training is timed first."""
+    from bertlab.estimates import equal_time
+    from bertlab.rounds.budget import Budget
+
+    Budget.parse(command.budget)
+    options, devices = command.options, command.devices
     fixed = {"--seeds": options.seeds, "--claim-seeds": options.claim_seeds, "--from": options.from_}
-    for fixing, chosen in fixed.items():
-        if rounds and chosen is not None:
+    for fixing, value in fixed.items() if command.in_rounds else ():
+        if value is not None:
             raise BadInput(f"{fixing} fixes the seeds, and --budget and --until-decided choose them: leave one out")
-    machine, store = devices.machine(options, logger), Store(options.runs)
-    request = dataclasses.replace(options.study_request(machine), name=name)
-    request = equal_time.timed(request, store, machine, trials=not dry_run, tell=say)
-    if rounds:
-        request = dataclasses.replace(request, claim_seeds=())
+    request = dataclasses.replace(options.study_request(command.machine), name=command.name)
+    request = equal_time.timed(request, command.store, command.machine, trials=not command.dry_run, tell=say)
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):
         raise BadInput("--from: nothing is pre-trained, so --compile and --micro-batch have no effect; leave them out")
-    plan = claims.make(request, machine)
-    check(plan, store)
-    if dry_run:
-        read_tasks(plan.pending(store), local=True)
-    if search:
-        planning.check_data(plan, store, machine)  # before any trial
-        tried = searching.make(request, machine)
-        if tried.plan.pending(store):
-            cost: Estimate | None = draw(tried.plan, store, machine, "settings to try on the baseline")
-            if dry_run:
-                return Measured(cost=cost, text=texts.known(plan.jobs, store))
-            carry_out(tried.plan.jobs, store, machine, retry=retry)
-        request = tried.chosen(store)
-        plan = claims.make(request, machine)
-    if rounds:
-        from bertlab.cli import in_rounds
-        from bertlab.rounds.rounds import Rounds
+    return dataclasses.replace(request, claim_seeds=()) if command.in_rounds else request
 
-        spelled = f"--budget {budget.replace(' ', '')}" if budget else "--until-decided"
-        made_in = Rounds(request, limit, machine, store, options.spelled() + " --search" * search, spelled)
-    if dry_run:
-        cost = in_rounds.next_round(made_in, retry=retry) if rounds else draw(plan, store, machine)
-        return Measured(cost=cost, text=texts.known(plan.jobs, store))
-    if rounds:
-        complete, results, jobs = in_rounds.in_rounds(made_in, retry=retry)
-    else:
-        if plan.pending(store):
-            machine.check()
-        draw(plan, store, machine)
-        kept_records, jobs = records(plan, options.spelled() + " --search" * search).values(), [*plan.jobs]
-        planning.check_data(plan, store, machine)
-        complete = carry_out(jobs, store, machine, retry=retry, on_training=lambda: union.keep(store, kept_records))
-        results = gather(store, union.keep(store, kept_records))
-        print_results(results)
-        if complete:
-            after = f"bertlab report{in_store(store.root)}"
-            say(f"All runs are finished, in {store.root}. Next: `{after}` writes tables and plots.")
-    for study in results:
-        track(study, store, machine)
-    return Measured(results=results, complete=complete, unfinished=[] if complete else unfinished(jobs, store))
+
+def _searched(command: Command, request: Request, plan: Plan) -> Request | Measured:
+    """The request with the settings that a search chooses; in a dry run, the trials that are left."""
+    from bertlab.cli.carry_out import carry_out, draw
+    from bertlab.lab import plan as planning
+    from bertlab.lab import search
+
+    planning.check_data(plan, command.store, command.machine)  # before any trial
+    trials = search.make(request, command.machine)
+    if trials.plan.pending(command.store):
+        cost = draw(trials.plan, command.store, command.machine, "settings to try on the baseline")
+        if command.dry_run:
+            return Measured(plan.jobs, cost=cost)
+        carry_out(trials.plan.jobs, command.store, command.machine, retry=command.retry)
+    return trials.chosen(command.store)
+
+
+def _in_rounds(command: Command, request: Request, plan: Plan) -> Measured:
+    """Runs rounds of seeds; in a dry run, the next round."""
+    from bertlab.cli import in_rounds
+    from bertlab.rounds.budget import Budget
+    from bertlab.rounds.rounds import Rounds
+
+    spelled = f"--budget {command.budget.replace(' ', '')}" if command.budget else "--until-decided"
+    budget = Budget.parse(command.budget)
+    rounds = Rounds(request, budget, command.machine, command.store, command.setting, spelled)
+    if command.dry_run:
+        return Measured(plan.jobs, cost=in_rounds.next_round(rounds, retry=command.retry))
+    complete, results, jobs = in_rounds.in_rounds(rounds, retry=command.retry)
+    return Measured(jobs, results, complete)
+
+
+def _at_once(command: Command, plan: Plan) -> Measured:
+    """Runs a plan; in a dry run, what is left of it."""
+    from bertlab.cli.carry_out import carry_out, draw
+    from bertlab.lab import plan as planning
+    from bertlab.lab.record import records
+    from bertlab.report.gather import gather
+    from bertlab.store import union
+
+    store, machine = command.store, command.machine
+    if not command.dry_run and plan.pending(store):
+        machine.check()
+    cost = draw(plan, store, machine)
+    if command.dry_run:
+        return Measured(plan.jobs, cost=cost)
+    of_plan = records(plan, command.setting).values()
+    planning.check_data(plan, store, machine)
+    complete = carry_out(plan.jobs, store, machine, retry=command.retry, on_training=lambda: union.keep(store, of_plan))
+    results = gather(store, union.keep(store, of_plan))
+    print_results(results)
+    if complete:
+        after = f"bertlab report{in_store(store.root)}"
+        say(f"All runs are finished, in {store.root}. Next: `{after}` writes tables and plots.")
+    return Measured(plan.jobs, results, complete)

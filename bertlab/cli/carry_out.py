@@ -196,12 +196,17 @@ def carry_out(
     if lost:
         have = "has" if len(lost) == 1 else "have"
         complain(f"{len(lost)} of {len(jobs)} jobs {have} no result (see `bertlab runs{in_store(store.root)}`):")
-        names = live.addresses or addresses_of(store)  # no training began if all that is left diverged before
-    for job in lost:
-        complain(f"  {title(job, names)}: {reason(job, store)}")
+        _tell_lost(lost, store)
+    return not lost
+
+
+def _tell_lost(jobs: Iterable[Job], store: Store) -> None:
+    """Prints why jobs have no result."""
+    by_run = addresses_of(store)
+    for job in jobs:
+        complain(f"  {title(job, by_run)}: {reason(job, store)}")
         if debugging() and (failure := store.failure(job.id)):
             complain(failure.log)
-    return not lost
 
 
 def _import(jobs: Iterable[Job], machine: Machine) -> None:

@@ -1,13 +1,23 @@
 """`bertlab plan`: what studies cost, before they run."""
 
+from __future__ import annotations
+
 import dataclasses
 import tempfile
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bertlab.cli.console import console, print_json, say
 from bertlab.cli.options import JSON, ClusterOptions, StudyOptions, option
+from bertlab.errors import BadInput
 from bertlab.wording import count, duration, listed
+
+if TYPE_CHECKING:
+    from bertlab.estimates.cost import Estimate
+    from bertlab.lab.plan import Plan
+    from bertlab.machine import Machine
+    from bertlab.store.runs import Store
 
 
 def plan(
@@ -29,58 +39,82 @@ def plan(
     Example: bertlab plan all --scale base --gpus 8 --peak-tflops 989 --device-memory-gb 80
     """
     from bertlab.cli.carry_out import draw
-    from bertlab.errors import BadInput
     from bertlab.estimates import equal_time
-    from bertlab.estimates.cost import LAYER_SECONDS, estimate, gpu_seconds
-    from bertlab.estimates.history import Trials
-    from bertlab.estimates.microbenchmark import TYPICAL_MFU
     from bertlab.lab import claims, texts
     from bertlab.lab.jobs.lists import grouped
-    from bertlab.lab.record import records
-    from bertlab.report import noise
-    from bertlab.report.gather import gather
     from bertlab.store.runs import Store
 
-    for name, value in (("--peak-tflops", peak_tflops), ("--device-memory-gb", device_memory_gb)):
-        if value is not None and not 0 < value <= 1e6:
-            raise BadInput(f"{name} is {value}: give a number above 0 and up to 1,000,000")
-    if peak_tflops is None and device_memory_gb is not None:
-        raise BadInput("--device-memory-gb describes other GPUs: add --peak-tflops, or leave it out")
-    if peak_tflops is not None:
-        if devices.workers and devices.workers_given:
-            raise BadInput("--peak-tflops describes GPUs, and --workers use the CPU: leave one out")
-        devices = dataclasses.replace(devices, gpus=devices.gpus or 1)
+    devices = _elsewhere(devices, peak_tflops, device_memory_gb)
     machine, store = devices.machine(options), Store(options.runs)
     request = equal_time.timed(options.study_request(machine), store, machine, trials=False)
     planned = claims.make(request, machine)
-    if peak_tflops is not None:
-        cost = estimate(planned, store, machine, gpu_seconds(1e12 * peak_tflops, devices.runs_per_gpu))
-        times = ["peak FLOP/s"]
-    else:
-        machine.check()
-        with tempfile.TemporaryDirectory(prefix="bertlab-plan-") as folder:
-            trials = Trials(store, machine, Path(folder))
-            with nullcontext() if json else console().status("timing this machine"):
-                cost = estimate(planned, store, machine, trials.seconds)
-        times = sorted(trials.sources)
+    cost, times = _estimated(planned, store, machine, peak_tflops, quiet=json)
     if json:
         asked, distinct = planned.pretrainings
         shared = {"pretrainings_asked": asked, "pretrainings_distinct": distinct}
         print_json(cost.to_json() | {"times_from": times, **shared, "text": texts.known(planned.jobs, store)})
         return
     draw(planned, store, machine, cost=cost)
-    if cost.to_do.jobs:
-        say(f"Total: {count(cost.to_do.jobs, 'job')}, about {duration(cost.to_do.seconds or 0)}.")
-        if peak_tflops is None:
-            say(f"Times come from {listed(times)}.")
-        else:
-            floor = f"at least {1000 * LAYER_SECONDS:g} ms per layer and step, without preparing text"
-            say(f"Times are not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")
-    else:
-        say("All runs are finished: nothing is left to do.")
-    for study in gather(store, records(planned).values()) if peak_tflops is None else ():  # times of this store
-        for text in noise.sentences(study, noise.spreads(study)):
-            say(f"{study.name}: {text}")
+    _tell(cost, times, peak_tflops)
+    if peak_tflops is None:
+        _tell_noise(planned, store)
     largest_gb = max((job.storage().memory for job, _ in grouped(planned.pending(store))), default=0) / 1e9
     if device_memory_gb is not None and largest_gb > device_memory_gb:
         say(f"The largest model does not fit: weights, gradients and moments take {largest_gb:.0f} GB.")
+
+
+def _elsewhere(devices: ClusterOptions, peak_tflops: float | None, device_memory_gb: float | None) -> ClusterOptions:
+    """The devices of an estimate, other GPUs if their peak is given."""
+    for name, value in (("--peak-tflops", peak_tflops), ("--device-memory-gb", device_memory_gb)):
+        if value is not None and not 0 < value <= 1e6:
+            raise BadInput(f"{name} is {value}: give a number above 0 and up to 1,000,000")
+    if peak_tflops is None:
+        if device_memory_gb is not None:
+            raise BadInput("--device-memory-gb describes other GPUs: add --peak-tflops, or leave it out")
+        return devices
+    if devices.workers and devices.workers_given:
+        raise BadInput("--peak-tflops describes GPUs, and --workers use the CPU: leave one out")
+    return dataclasses.replace(devices, gpus=devices.gpus or 1)
+
+
+def _estimated(
+    plan: Plan, store: Store, machine: Machine, peak_tflops: float | None, *, quiet: bool
+) -> tuple[Estimate, list[str]]:
+    """The cost of a plan, and where its times come from."""
+    from bertlab.estimates.cost import estimate, gpu_seconds
+    from bertlab.estimates.history import Trials
+
+    if peak_tflops is not None:
+        return estimate(plan, store, machine, gpu_seconds(1e12 * peak_tflops, machine.runs_per_gpu)), ["peak FLOP/s"]
+    machine.check()
+    with tempfile.TemporaryDirectory(prefix="bertlab-plan-") as folder:
+        trials = Trials(store, machine, Path(folder))
+        with nullcontext() if quiet else console().status("timing this machine"):
+            return estimate(plan, store, machine, trials.seconds), sorted(trials.sources)
+
+
+def _tell(cost: Estimate, times: list[str], peak_tflops: float | None) -> None:
+    """Prints the total, and where its times come from."""
+    from bertlab.estimates.cost import LAYER_SECONDS
+    from bertlab.estimates.microbenchmark import TYPICAL_MFU
+
+    if not cost.to_do.jobs:
+        say("All runs are finished: nothing is left to do.")
+        return
+    say(f"Total: {count(cost.to_do.jobs, 'job')}, about {duration(cost.to_do.seconds or 0)}.")
+    if peak_tflops is None:
+        say(f"Times come from {listed(times)}.")
+    else:
+        floor = f"at least {1000 * LAYER_SECONDS:g} ms per layer and step, without preparing text"
+        say(f"Times are not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")
+
+
+def _tell_noise(plan: Plan, store: Store) -> None:
+    """Prints what reduces the noise of each measurement most, by the times of finished runs."""
+    from bertlab.lab.record import records
+    from bertlab.report import noise
+    from bertlab.report.gather import gather
+
+    for study in gather(store, records(plan).values()):
+        for text in noise.sentences(study, noise.spreads(study)):
+            say(f"{study.name}: {text}")
