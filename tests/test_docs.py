@@ -304,7 +304,7 @@ def test_the_tables_are_complete():
     assert lines == ["| a&#124;b |", "| --- |", "| <code>c&#124;&lt;d&gt;</code> `e` |"]
     assert all(f"| `{name}` |" in PAGES["docs/reference/studies.md"] for name in studies.names())
     assert all(f"| `{name}` |" in PAGES["docs/reference/scales.md"] for name in scales.SCALES)
-    assert re.search(r"^\| `masked_lm` \| `mask_prob`,", PAGES["docs/reference/scales.md"], re.M)
+    assert re.search(r"^\| `masked_lm` \| `share`, `mask_prob`,", PAGES["docs/reference/scales.md"], re.M)
 
 
 def test_what_a_page_fetches_from_elsewhere_is_named(tmp_path):

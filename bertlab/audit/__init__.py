@@ -54,7 +54,7 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
             sequences.unknown(first),
             *sequences.corpora(first, whole),
             *stage.inputs.format.audit(first),
-            *(check for loss in stage.objective for check in loss.audit(first)),
+            *(check for loss in stage.objective if loss.share for check in loss.audit(first.of_loss(loss.kind))),
         ]
         checks += sequences.targets(first)
         for other in every[1:]:

@@ -105,7 +105,7 @@ def unknown(sample: Sample) -> Check:
 def targets(sample: Sample) -> list[Check]:
     """Whether each loss has something to predict."""
     checks = []
-    for loss in sample.recipe.objective:
+    for loss in [loss for loss in sample.recipe.objective if loss.share]:
         for words, has in loss.targets(sample.batch, sample.corpus.train).items():
             having, drawn = int(np.asarray(has).sum()), len(sample.batch.lengths)
             least = min(HANDFUL, drawn)

@@ -262,6 +262,6 @@ def heldout_pairs(recipe: Recipe, corpus: TokenisedCorpus, objective: Sequence[L
 def _evaluation(
     layout: Layout, objective: Sequence[Loss], recipe: Recipe, corpus: TokenisedCorpus, size: int, together: int
 ) -> list[Batch]:
-    collator = Collator(objective, corpus.tokenizer, corpus.heldout, recipe.inputs.length, _FIXED)
+    collator = Collator(objective, corpus.tokenizer, corpus.heldout, recipe.inputs.length, _FIXED, divided=False)
     order = keyed.permutation(keyed.key(_FIXED, "order"), len(layout))[:size]
     return [collator.collate(layout, order[low : low + together], 0, 0) for low in range(0, len(order), together)]

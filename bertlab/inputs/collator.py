@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from bertlab import keyed
 from bertlab.arrays import Int64
 from bertlab.errors import BadInput
 from bertlab.inputs.formats.base import Layout
@@ -22,9 +23,18 @@ class Collator:
     """Makes batches from the places of sequences in a text: the losses make inputs of at most `length` tokens."""
 
     def __init__(
-        self, objective: Sequence[Loss], tokenizer: TrainedTokenizer, text: Part, length: int, seed: int | str
+        self,
+        objective: Sequence[Loss],
+        tokenizer: TrainedTokenizer,
+        text: Part,
+        length: int,
+        seed: int | str,
+        *,
+        divided: bool = True,
     ) -> None:
+        """Unless `divided`, each loss has all sequences, whatever its share."""
         self._transforms: dict[str, Callable[[Sequences], Arrays]] = {}
+        self._shares, self._seed = {loss.kind: loss.share for loss in objective if divided and loss.share < 1}, seed
         for number, loss in enumerate(objective):
             self._transforms[loss.kind] = loss.prepare(tokenizer, text_length(objective[number:], length), seed)
         self._tokenizer, self._size, length = tokenizer, len(text.tokens), text_length(objective, length)
@@ -49,6 +59,19 @@ class Collator:
     def collate(self, layout: Layout, chosen: Int64, copy: int, epoch: int) -> Batch:
         """These sequences with what the losses make of them, one after the other."""
         sequences = self.sequences(layout, chosen, copy, epoch)
+        owner = self._owner(sequences)
         for kind, transform in self._transforms.items():
-            sequences.add(kind, transform(sequences))
+            if kind not in self._shares:
+                sequences.add(kind, transform(sequences))
+                continue
+            rows = np.flatnonzero(owner == [*self._shares].index(kind))
+            part = sequences.part(rows)
+            part.add(kind, transform(part))
+            sequences.put(kind, rows, part, self._tokenizer.pad)
         return sequences.batch()
+
+    def _owner(self, sequences: Sequences) -> Int64:
+        """(B,) which of the losses with a share has each sequence in its epoch; their number if none of them has."""
+        ends = np.cumsum([*self._shares.values()]).round(9)
+        draws = keyed.uniform(keyed.key(self._seed, "share", sequences.epoch), sequences.sequence_ids)
+        return np.searchsorted(ends, draws, side="right")

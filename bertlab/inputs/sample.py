@@ -6,7 +6,7 @@ second segment from another document may stand anywhere.
 
 import bisect
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -52,6 +52,14 @@ class Sample:
         """The sequences as one batch."""
         every = joined(self.batches)
         return every.map(lambda array: array[every.epochs == self.epoch])
+
+    def of_loss(self, kind: str) -> "Sample":
+        """The sample of the sequences that a loss has."""
+        if "sequences" not in self.batch.arrays[kind]:
+            return self
+        flags = [batch.arrays[kind]["sequences"] > 0 for batch in self.batches]
+        batches = [batch.map(lambda array, has=has: array[has]) for batch, has in zip(self.batches, flags, strict=True)]
+        return replace(self, batches=batches)
 
     @cached_property
     def places(self) -> Int64:

@@ -66,6 +66,27 @@ class Sequences:
             positions += numbers >= column[:, None]
         return positions
 
+    def part(self, rows: Int64) -> Sequences:
+        """The sequences number `rows`, copied."""
+        streams = {name: Stream(tokens[rows], lengths[rows]) for name, (tokens, lengths) in self.streams.items()}
+        arrays: dict[str, Arrays] = {
+            kind: {name: array[rows] for name, array in added.items()} for kind, added in self.arrays.items()
+        }
+        form = {name: array[rows] for name, array in self.format.items()}
+        text = self.before[rows], self.ordinary[rows], self.sequence_ids[rows]
+        return Sequences(streams, *text, self.epoch, form, arrays, self.marks[rows] if len(self.marks) else self.marks)
+
+    def put(self, kind: str, rows: Int64, part: Sequences, pad: int) -> None:
+        """Adds what a loss of this kind has made of the `part` of these rows; `sequences` (B,) says which they are."""
+        count = len(self.ordinary)
+        for name, (tokens, lengths) in part.streams.items():
+            before = self.streams.get(name, Stream(np.zeros((count, 0), np.int32), np.zeros(count, np.int32)))
+            self.streams[name] = Stream(_put(before.tokens, rows, tokens, pad), _put(before.lengths, rows, lengths))
+        self.arrays[kind] = {
+            name: _put(np.zeros((count, *array.shape[1:]), array.dtype), rows, array)
+            for name, array in {**part.arrays[kind], "sequences": np.ones(len(rows), np.int32)}.items()
+        }
+
     def add(self, kind: str, added: Mapping[str, Any]) -> None:
         """Adds what a loss of this kind returns: its arrays, and streams in place of those of the same name."""
         self.streams.update({name: value for name, value in added.items() if isinstance(value, Stream)})
@@ -89,7 +110,8 @@ class Batch:
     (B,), 1 if the segments, which follow each other in the text, are exchanged, 0 if they are not but could be, -1 if
     segments are never exchanged, or if the form of the pair would reveal the order."""
     arrays: Mapping[str, Arrays]
-    """What each loss adds, by its kind. If a loss adds `weights` (B, K), its arrays of two axes have K slots; the first
+    """What each loss adds, by its kind; `sequences` (B,) is 1 for those that it has, if it has a share of them. If a
+    loss adds `weights` (B, K), its arrays of two axes have K slots; the first
     ones are used and have a weight above 0."""
     sequence_ids: Int64
     """(B,) equal ids mean equal tokens before any loss changes them. In the first epoch the id is the offset in the
@@ -150,6 +172,18 @@ class Batch:
                 used = {name: array[:, :slots].copy() for name, array in added.items() if array.ndim == 2}
                 arrays[kind] = {**added, **used}
         return dataclasses.replace(self, streams=streams, format=form, arrays=arrays)
+
+
+def _put(array: Array, rows: Int64, part: Array, filling: int = 0) -> Array:
+    """An array (B,), (B, T) with a `part` at `rows`, of another width perhaps: `filling` fills the narrower."""
+    if array.ndim == 2 and (missing := abs(array.shape[1] - part.shape[1])):
+        wider = ((0, 0), (0, missing))
+        if array.shape[1] < part.shape[1]:
+            array = np.pad(array, wider, constant_values=filling)
+        else:
+            part = np.pad(part, wider, constant_values=filling)
+    array[rows] = part
+    return array
 
 
 def _columns(array: Int32, lengths: Int32) -> Int32:

@@ -56,7 +56,7 @@ def targets(recipe: Recipe, corpus: TokenisedCorpus) -> list[Targets]:
     batch = Batches(sampled, part).batch(0)
     first = batch.epochs == 0  # a short text is there several times
     counted = []
-    for loss in recipe.objective:
+    for loss in [loss for loss in recipe.objective if loss.share]:
         for words, has in loss.targets(batch, part.train).items():
             counted.append(Targets(loss.kind, words, int(np.asarray(has)[first].sum()), int(first.sum())))
     return counted

@@ -4,7 +4,8 @@ Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, V 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import Self, cast
 
 import torch
@@ -53,6 +54,15 @@ class Backbone(nn.Module, ABC):
     def norms(self) -> list[Norm]:
         """All its normalisations, whose gains and biases adapters train."""
         return [module for module in self.modules() if isinstance(module, Norm)]
+
+    @contextmanager
+    def attending(self, causal: bool) -> Iterator[None]:
+        """Lets each token see only itself and those before it within the context, or not."""
+        before, self.causal = self.causal, causal
+        try:
+            yield
+        finally:
+            self.causal = before
 
     def train(self, mode: bool = True) -> Self:
         """Sets the mode; a backbone without trained weights is always in evaluation mode: it has no dropout."""

@@ -9,6 +9,7 @@ Shapes: B batch, T tokens, K prediction slots per sequence, D hidden, V vocabula
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -25,7 +26,7 @@ from bertlab.model.backbone import Backbone
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import APPROXIMATE, set_dropout
 from bertlab.model.streams import Lengths, TensorBatch
-from bertlab.recipe.objective import bert
+from bertlab.recipe.objective import attends_causally, bert
 
 MANY_LOGITS = 2**22
 """On the CPU, the loss of a batch with more logits is computed in parts: memory traffic costs more than the products. A
@@ -137,8 +138,8 @@ class PretrainingModel(nn.Module):
     ) -> None:
         super().__init__()
         self.objective = tuple(objective) or bert()
-        causal = any(loss.causal for loss in self.objective)
-        self.encoder: Backbone = model.new_encoder(vocabulary, max_length, causal)
+        self._divided = any(loss.share < 1 for loss in self.objective)
+        self.encoder: Backbone = model.new_encoder(vocabulary, max_length, attends_causally(self.objective))
         heads: dict[str, recipe.Loss] = {}
         for loss in self.objective:
             heads.setdefault(loss.head, loss)
@@ -172,7 +173,27 @@ class PretrainingModel(nn.Module):
 
     def losses(self, batch: TensorBatch) -> dict[str, Tensor]:
         """The sum of each loss over its predictions in a batch, nats, scalars, by the kind of the loss."""
-        return self._losses(self.encoder.embed(batch), batch.lengths, batch.arrays)
+        sums = {loss.kind: torch.zeros((), device=batch.tokens.device) for loss in self.objective}
+        for causal, part in self._parts(batch):
+            with self.encoder.attending(causal):
+                sums |= self._losses(self.encoder.embed(part), part.lengths, part.arrays)
+        return sums
+
+    def _parts(self, batch: TensorBatch) -> list[tuple[bool, TensorBatch]]:
+        """For each mask of attention, the sequences of the losses with that mask and their arrays; without losses that
+        divide them, the whole batch."""
+        if not self._divided:
+            return [(self.encoder.causal, batch)]
+        parts = []
+        for causal in (False, True):
+            kinds = [loss.kind for loss in self.objective if loss.causal == causal and loss.kind in batch.arrays]
+            flags = {kind: batch.arrays[kind].get("sequences", torch.ones_like(batch.tokens[:, 0])) for kind in kinds}
+            flags = {kind: has for kind, has in flags.items() if bool(has.any())}
+            if flags:
+                rows = torch.stack([*flags.values()]).any(0)
+                part = dataclasses.replace(batch, arrays={kind: batch.arrays[kind] for kind in flags})
+                parts.append((causal, part if bool(rows.all()) else part.take(rows.nonzero()[:, 0])))
+        return parts
 
     def compile_losses(self, **options: Any) -> None:
         """Compiles `losses` at its first call for each shape, as one graph; the `options` are `torch.compile`'s.
@@ -188,19 +209,19 @@ class PretrainingModel(nn.Module):
         self, embedded: Mapping[str, Tensor], lengths: Lengths, arrays: Mapping[str, Mapping[str, Tensor]]
     ) -> dict[str, Tensor]:
         """`losses` from the embeddings (B, T, D) of the streams on."""
-        places = {loss.kind: loss.reads(arrays[loss.kind]) for loss in self.objective}
-        hidden = self.encoder.read(embedded, lengths, places)
+        losses = [loss for loss in self.objective if loss.kind in arrays]
+        hidden = self.encoder.read(embedded, lengths, {loss.kind: loss.reads(arrays[loss.kind]) for loss in losses})
         embeddings = self.encoder.output_embeddings
         return {
-            loss.kind: loss.sum(self.head(loss), hidden[loss.kind], arrays[loss.kind], embeddings)
-            for loss in self.objective
+            loss.kind: loss.sum(self.head(loss), hidden[loss.kind], arrays[loss.kind], embeddings) for loss in losses
         }
 
     def logits(self, batch: TensorBatch, kind: str, arrays: str = "") -> Tensor:
         """The logits of the loss `kind` in a batch, in fp32, at the positions of that loss or of the loss `arrays`."""
         loss = next(loss for loss in self.objective if loss.kind == kind)
         places = {kind: loss.reads(batch.arrays[arrays or kind]), "": None}
-        hidden = self.encoder.read(self.encoder.embed(batch), batch.lengths, places)[kind]
+        with self.encoder.attending(loss.causal if self._divided else self.encoder.causal):
+            hidden = self.encoder.read(self.encoder.embed(batch), batch.lengths, places)[kind]
         out: Tensor = self.head(loss)(hidden, self.encoder.output_embeddings)
         return out.float()
 

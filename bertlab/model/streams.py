@@ -44,6 +44,15 @@ class TensorBatch:
         form = {} if segments is None else {"segments": segments}
         return cls({INPUTS: TensorStream(tokens, lengths)}, arrays, form)
 
+    def take(self, rows: Tensor) -> TensorBatch:
+        """The sequences number `rows`."""
+        streams = {
+            name: TensorStream(tokens[rows], None if lengths is None else lengths[rows])
+            for name, (tokens, lengths) in self.streams.items()
+        }
+        arrays = {kind: {name: array[rows] for name, array in added.items()} for kind, added in self.arrays.items()}
+        return TensorBatch(streams, arrays, {name: array[rows] for name, array in self.format.items()})
+
     @property
     def tokens(self) -> Tensor:
         """(B, T) ids of the stream `INPUTS`."""

@@ -58,7 +58,7 @@ class CausalLM(LanguageModel):
 
         def figures(total: Mapping[str, float]) -> dict[str, float]:
             loss = total["loss"] / total["count"]
-            return {"causal_lm_loss": loss, "perplexity": perplexity(loss)}
+            return {"causal_lm_loss": loss} | ({"perplexity": perplexity(loss)} if recipe.causal else {})
 
         # An eighth of the sequences of other evaluations have about as many logits.
         return [Evaluation(heldout(recipe, corpus, (self,), size, together=8), ("loss", "count"), batch_sums, figures)]

@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
+from bertlab.errors import BadInput
 from bertlab.recipe.objective import Arrays, Loss
+from bertlab.recipe.ranges import SHARE
+from bertlab.wording import listed
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
     from bertlab.model.heads import LMHead
-    from bertlab.recipe import BackboneConfig
+    from bertlab.recipe import BackboneConfig, Recipe
 
 
+@dataclass(frozen=True, kw_only=True)
 class LanguageModel(Loss):
     """Predicts tokens in K slots per sequence; the token embeddings are the output matrix.
 
@@ -24,6 +29,22 @@ class LanguageModel(Loss):
 
     head: ClassVar[str] = "lm_head"
     over_vocabulary: ClassVar[bool] = True
+    share: Annotated[float, SHARE] = 1.0
+    """Share of the sequences that it has. Language models with shares below 1 divide those of a batch, by a draw for
+    each sequence and epoch; each has its own mask of attention, and counts by its share."""
+
+    def check(self, recipe: Recipe) -> None:
+        """The shares of language models add up to 1 where they divide the sequences, and else all see the same."""
+        every = [loss for loss in recipe.objective if isinstance(loss, LanguageModel)]
+        total = sum(loss.share for loss in every)
+        if min(loss.share for loss in every) < 1 and abs(total - 1) > 1e-9:
+            shares = ", ".join(f"{loss.kind} {loss.share:g}" for loss in every)
+            raise BadInput(f"objective: the shares of the sequences are {shares}: give shares that add up to 1")
+        if total > 1 and len({loss.causal for loss in every}) > 1:
+            raise BadInput(
+                f"objective: {listed([loss.kind for loss in every])} see one side of a token and both: choose one, or "
+                "give each a share of the sequences"
+            )
 
     @abstractmethod
     def predicted(self, length: int) -> float:

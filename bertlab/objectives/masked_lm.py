@@ -4,6 +4,7 @@ The chosen tokens and their replacements are functions of the sequence's key and
 Recipes that differ only in their corruption choose the same tokens; static and dynamic masks differ only in the key.
 """
 
+import functools
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
@@ -116,9 +117,8 @@ class MaskedLM(LanguageModel):
         return self.selection.annotated
 
     def check(self, recipe: Recipe) -> None:
-        """Masks that repeat need many epochs, and the backbone must see both sides."""
-        if recipe.causal:
-            raise BadInput("objective: masked_lm sees both sides of a token and causal_lm one: choose one of the two")
+        """Masks that repeat need many epochs."""
+        super().check(recipe)
         if self.schedule != "dynamic" and 0 < recipe.inputs.epochs < 11:
             raise BadInput(
                 f"inputs.epochs is {recipe.inputs.epochs}: masks that repeat differ from new ones only when the data "
@@ -156,9 +156,9 @@ class MaskedLM(LanguageModel):
 
     def alike(self) -> "MaskedLM":
         """The number of predicted tokens and a second evaluation cost time; selection and corruption do not."""
-        changed = replace(self, schedule="dynamic", copies=10, mask_prob=0.15) != MaskedLM()
+        changed = replace(self, schedule="dynamic", copies=10, mask_prob=0.15, share=1.0) != MaskedLM()
         corruption = Corruption(mask=1.0, keep=0.0, random=0.0) if changed else Corruption()
-        return MaskedLM(mask_prob=self.mask_prob, corruption=corruption)
+        return MaskedLM(mask_prob=self.mask_prob, corruption=corruption, share=self.share)
 
     def predicted(self, length: int) -> float:
         """Predicted tokens as a share of all."""
@@ -194,31 +194,15 @@ class MaskedLM(LanguageModel):
 
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """Single held-out segments, 15 % masked 80/10/10, and the same under its own masking where that differs."""
-        held, fixed, as_trained = corpus.facts["heldout"], MaskedLM(), replace(self, schedule="dynamic", copies=10)
-
-        def batch_sums(model: Any, batch: Any) -> Any:
-            from torch.nn import functional
-
-            ((loss_kind, arrays),) = batch.arrays.items()
-            logits = model.logits(batch, self.kind, loss_kind).float().flatten(0, 1)
-            targets, weights = arrays["targets"].flatten(), arrays["weights"].flatten()
-            losses = functional.cross_entropy(logits, targets, reduction="none")
-            right = (logits.argmax(-1) == targets) * weights
-            return {"loss": (losses * weights).sum(), "right": right.sum(), "count": weights.sum()}
-
-        def figures(total: Mapping[str, float]) -> dict[str, float]:
-            loss, accuracy = total["loss"] / total["count"], total["right"] / total["count"]
-            values = {"masked_lm_loss": loss, "perplexity": perplexity(loss), "accuracy": accuracy}
-            if "bytes" in held:  # which corpora of earlier versions lack
-                values["bits_per_byte"] = loss / math.log(2) * held["tokens"] / held["bytes"]
-            return values | ({"own_loss": loss} if as_trained == fixed else {})
-
-        def own_figures(total: Mapping[str, float]) -> dict[str, float]:
-            return {"own_loss": total["loss"] / total["count"]}
-
-        evaluated = [(fixed, figures)] if as_trained == fixed else [(fixed, figures), (as_trained, own_figures)]
-        names = ("loss", "right", "count")
-        return [Evaluation(heldout(recipe, corpus, (loss,), size), names, batch_sums, add) for loss, add in evaluated]
+        fixed, as_trained = MaskedLM(), replace(self, schedule="dynamic", copies=10, share=1.0)
+        evaluated = {fixed: _fixed_figures(corpus.facts["heldout"], as_trained == fixed)}
+        if as_trained != fixed:
+            evaluated[as_trained] = lambda total: {"own_loss": total["loss"] / total["count"]}
+        names, sums = ("loss", "right", "count"), functools.partial(_sums, self.kind)
+        return [
+            Evaluation(heldout(recipe, corpus, (loss,), size), names, sums, figures)
+            for loss, figures in evaluated.items()
+        ]
 
     # Audit.
 
@@ -285,6 +269,31 @@ class MaskedLM(LanguageModel):
         numbers, _, columns = _predictions(batch.tokens, batch.arrays[self.kind])
         chosen[numbers, columns] = True
         return chosen
+
+
+def _sums(kind: str, model: Any, batch: Any) -> dict[str, Any]:
+    """The sums over a batch of one masked LM of the losses, right predictions and predictions of the loss `kind`."""
+    from torch.nn import functional
+
+    ((masked, arrays),) = batch.arrays.items()
+    logits = model.logits(batch, kind, masked).float().flatten(0, 1)
+    targets, weights = arrays["targets"].flatten(), arrays["weights"].flatten()
+    losses = functional.cross_entropy(logits, targets, reduction="none")
+    right = (logits.argmax(-1) == targets) * weights
+    return {"loss": (losses * weights).sum(), "right": right.sum(), "count": weights.sum()}
+
+
+def _fixed_figures(facts: Mapping[str, Any], as_trained: bool) -> Callable[[Mapping[str, float]], dict[str, float]]:
+    """The figures of the fixed evaluation of a text with these facts; perhaps it has the masking of the training."""
+
+    def figures(total: Mapping[str, float]) -> dict[str, float]:
+        loss, accuracy = total["loss"] / total["count"], total["right"] / total["count"]
+        values = {"masked_lm_loss": loss, "perplexity": perplexity(loss), "accuracy": accuracy}
+        if "bytes" in facts:  # which corpora of earlier versions lack
+            values["bits_per_byte"] = loss / math.log(2) * facts["tokens"] / facts["bytes"]
+        return values | ({"own_loss": loss} if as_trained else {})
+
+    return figures
 
 
 def _predictions(tokens: Array, arrays: Arrays) -> tuple[Int64, Int64, Int64]:

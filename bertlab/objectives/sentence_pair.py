@@ -44,7 +44,7 @@ class SentencePair(Loss):
 
     def check(self, recipe: Recipe) -> None:
         """It needs two segments, and a [CLS] that sees them."""
-        if recipe.causal:
+        if any(loss.causal and loss.share for loss in recipe.objective):
             raise BadInput(f"objective: {self.kind} reads [CLS], which sees nothing with causal_lm: leave it out")
         if not recipe.inputs.format.pairs:
             raise BadInput(

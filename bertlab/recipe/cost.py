@@ -37,7 +37,7 @@ def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> 
     """
     length, vocabulary = length or recipe.inputs.length, vocabulary or recipe.tokenizer.entries
     encoder = recipe.model.flops_per_token(length, recipe.causal)
-    heads = sum(loss.flops(recipe.model, vocabulary, length) for loss in recipe.objective)
+    heads = sum(loss.share * loss.flops(recipe.model, vocabulary, length) for loss in recipe.objective)
     return 3.0 * (encoder + heads / length)
 
 

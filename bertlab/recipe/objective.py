@@ -101,6 +101,11 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
             raise BadInput(f"loss {type(self).__name__} has no head: set head: ClassVar[str], its name in the model")
 
     @property
+    def share(self) -> float:
+        """The share of the sequences of a batch that it has, 1 for all; losses with smaller shares divide them."""
+        return 1.0
+
+    @property
     def annotated(self) -> bool:
         """Whether it reads the linguistic spans of the text: `marks` of the `Sequences`."""
         return False
@@ -214,6 +219,13 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     def period(self, epochs: int) -> int:
         """Epochs after which its inputs may repeat, where sequences repeat after `epochs`."""
         return epochs
+
+
+def attends_causally(objective: Sequence[Loss]) -> bool:
+    """Whether no token sees a later one wherever the backbone is used: not if a loss with some sequences sees both
+    sides where losses divide them."""
+    used = [loss for loss in objective if loss.share]
+    return any(loss.causal for loss in used) and all(loss.causal for loss in used if loss.share < 1)
 
 
 def text_length(objective: Sequence[Loss], length: int) -> int:

@@ -16,7 +16,7 @@ from bertlab.errors import BadInput, unknown
 from bertlab.names import shown
 from bertlab.recipe.backbones import BackboneConfig, Model
 from bertlab.recipe.identity import leaves, put
-from bertlab.recipe.objective import Loss, Pairing, bert, pairing
+from bertlab.recipe.objective import Loss, Pairing, attends_causally, bert, pairing
 from bertlab.recipe.ranges import CLIP, SHARE, Arm, Checked, FieldError, Range, arm, arms
 from bertlab.recipe.schedules import Curve, LinearDecay
 
@@ -369,7 +369,7 @@ class Recipe(Checked):
     @property
     def causal(self) -> bool:
         """Whether no token sees a later one, in pre-training and wherever the backbone is used."""
-        return any(loss.causal for loss in self.objective)
+        return attends_causally(self.objective)
 
     @property
     def annotated(self) -> bool:

@@ -1,6 +1,7 @@
 """The DataModules: batches of a pre-training, and of a task."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -13,9 +14,9 @@ from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
 from bertlab.errors import BadInput
 from bertlab.inputs.batches import Batches, Evaluation
-from bertlab.inputs.streams import Batch, Stream
+from bertlab.inputs.streams import Arrays, Batch, Stream
 from bertlab.model.streams import TensorBatch, TensorStream
-from bertlab.recipe import Recipe
+from bertlab.recipe import Loss, Recipe
 from bertlab.tasks import examples
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training.process_group import SINGLE, ProcessGroup
@@ -30,7 +31,8 @@ class MicroBatch:
 
     sequences: TensorBatch
     counts: dict[str, float]
-    """The predictions of each loss in the whole batch, by its kind."""
+    """By how much the sum of each loss is divided, by its kind: its predictions in the whole batch, the more the fewer
+    sequences it has."""
     number: int  # from 0, over all processes
     last: bool  # the process has no other of the same step
     batch_tokens: int  # of the whole batch, padding included
@@ -120,10 +122,16 @@ class _MicroBatches:
         count = self.data.micro_batches(group.world_size)
         for step in range(start, recipe.schedule.steps):
             batch = self.data.batches.batch(step)
-            counts = {loss.kind: loss.count(batch.arrays[loss.kind]) for loss in recipe.objective}
+            counts = {loss.kind: _count(loss, batch.arrays[loss.kind]) for loss in recipe.objective}
             for done, (number, begin, end) in enumerate(group.micro_batches(len(batch.tokens), count), start=1):
                 part = self.data.tensors(batch.take(begin, end))
                 yield MicroBatch(part, counts, number, done == count, batch.tokens.size)
+
+
+def _count(loss: Loss, arrays: Arrays) -> float:
+    """By how much a step divides the sum of a loss: its predictions in a batch, the more the fewer sequences it has."""
+    has = float(arrays["sequences"].mean()) if "sequences" in arrays else 1.0
+    return loss.count(arrays) / has if has else math.inf
 
 
 def to_tensors(batch: Batch, *, always_lengths: bool = False) -> TensorBatch:

@@ -124,7 +124,7 @@ class PretrainingModule(TrainingModule):
             self.sums.zero_()
             line = {"loss": sum(losses) / count}
             for loss, total in zip(self.recipe.objective, losses, strict=True):
-                line[f"{loss.kind}_loss"] = total / count
+                line[f"{loss.kind}_loss"] = total / count / (loss.share or 1.0)
             line["learning_rate"] = self.schedule.learning_rate(step - 1)
             line |= self.recipe.numbers(step - 1)
             speed = {"throughput/tokens_per_second": self.throughput(self.tokens)}

@@ -17,7 +17,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.formats import FullSentences
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, SpanBoundary, selection
 from bertlab.optimizers import LAMB, Adafactor, AdamW
-from bertlab.recipe import Recipe, Schedule
+from bertlab.recipe import Loss, Recipe, Schedule
 from bertlab.recipe import identity as ids
 from bertlab.recipe.identity import canonical, field_paths, identity, leaves, leaves_of, load, science, set_fields
 from bertlab.recipe.objective import pairing
@@ -102,10 +102,18 @@ def changed(path: str) -> Recipe:
 
 
 # Shares that must add up are changed together, and left to right is without next sentence.
-TOGETHER = {f"masked_lm.corruption.{name}" for name in ("mask", "keep", "random")}
+TOGETHER = {
+    *(f"masked_lm.corruption.{name}" for name in ("mask", "keep", "random")),
+    *(f"{loss}_lm.share" for loss in ("masked", "causal")),
+}
 
 
-@pytest.mark.parametrize("path", sorted(set(field_paths(Recipe)) - TOGETHER))
+ELSEWHERE = {kind for kind, loss in arms(Loss).items() if not loss.__module__.startswith("bertlab.")}
+OF_PACKAGE = [path for path in field_paths(Recipe) if path.partition(".")[0] not in ELSEWHERE]
+"""Fields of the package's arms, without those of losses that other tests define."""
+
+
+@pytest.mark.parametrize("path", sorted({*OF_PACKAGE} - TOGETHER))
 def test_any_field_of_the_science_changes_the_id(path):
     if path == "model.heads":
         other = dataclasses.replace(Recipe(), model=recipe.Model(heads=6))
@@ -129,7 +137,7 @@ def test_losses_go_with_the_inputs_and_with_each_other():
     assert Recipe(inputs=recipe.Inputs(format="sentence-pair")).objective == (MaskedLM(), NextSentence())
     with pytest.raises(BadInput, match=r"next_sentence reads .*causal_lm"):
         Recipe(objective=(CausalLM(), NextSentence()))
-    with pytest.raises(BadInput, match="masked_lm sees both sides"):
+    with pytest.raises(BadInput, match="masked_lm and causal_lm see one side"):
         Recipe(objective=(MaskedLM(), CausalLM()))
     with pytest.raises(BadInput, match=r"doc-sentences has one segment: .*objective=masked_lm"):
         Recipe(inputs=recipe.Inputs(format="doc-sentences"))
