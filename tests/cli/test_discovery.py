@@ -284,8 +284,9 @@ def test_show_names_the_fields_that_set_sets(name, call, capsys):
     assert [job.id for job in plan.make(dataclasses.replace(request, scale=same), machine).jobs] == usual
     for path in {*shown["recipe"]} - {*shown["set"]}:
         # or it does not go with the scale's other fields: of a selection that only the variants have, one of several
-        # shares, or a format without pairs
-        with pytest.raises(BadInput, match=r"varies it between its variants|has no effect|add up to 1|has one segment"):
+        # shares, or a format without pairs; numbers over steps are written in studies
+        refusals = r"varies it between its variants|has no effect|add up to 1|has one segment|cannot be set from"
+        with pytest.raises(BadInput, match=refusals):
             plan.make(dataclasses.replace(request, scale=scale.set([f"{path}={spelled[path]}"])), machine)
 
 
