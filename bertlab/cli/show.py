@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import print_json, say
@@ -75,7 +76,11 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         "notes": study.notes,
         "scale": scale.name,
         "recipe": {path: by_kind(leaf) for path, leaf in recipe.items() if path not in OPTIONS},
-        "set": [path for path in recipe if path not in OPTIONS and path not in fixed],
+        "set": [  # a mapping, as numbers over steps are, has no text that --set could read
+            path
+            for path, leaf in recipe.items()
+            if path not in OPTIONS and path not in fixed and not isinstance(leaf, Mapping)
+        ],
     }
 
 
