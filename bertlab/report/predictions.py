@@ -119,8 +119,10 @@ def _scored(run: Run, cell: Cell, metric: str) -> Scored | None:
     task = run.science()["task"]
     contributions = arrays.get(f"metric_{metric}")
     try:
-        kind = KINDS[task["kind"]]
-        scores = kind.metric(metric, arrays, task["labels"]) if contributions is None else Mean(contributions)
+        if contributions is not None:  # they need no kind, which may be of a study file
+            scores: Metric = Mean(contributions)
+        else:
+            scores = KINDS[task["kind"]].metric(metric, arrays, task["labels"])
     except (KeyError, ValueError):
         return None
     # The value differs where neither the task nor the BIO order names the tags.

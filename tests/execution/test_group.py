@@ -22,6 +22,7 @@ from bertlab.lab.jobs import CorpusPreparation, Pretraining
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Corpus
 from bertlab.store.files import read_json, read_lines
+from bertlab.store.result import FileFacts
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
 from bertlab.text.tokens import open_corpus
@@ -203,7 +204,7 @@ def test_processes_wait_while_another_saves_a_large_model_or_reads_a_large_text(
     base = dataclasses.replace(JOB, recipe=scales.find("base").recipe)
     assert group.patience(JOB, store, machine) == group.COLLECTIVE_SECONDS
     assert group.patience(base, store, machine) == group.COLLECTIVE_SECONDS + 26, "1.3 GB at 50 MB a second"
-    large = {name: {"bytes": 10**10, "sha256": ""} for name in ("train/tokens.bin", "train/sentences.npy")}
+    large = {name: FileFacts(bytes=10**10, sha256="") for name in ("train/tokens.bin", "train/sentences.npy")}
     monkeypatch.setattr(Store, "get", lambda self, run_id: SimpleNamespace(manifest=lambda: large))
     assert group.patience(base, store, machine) == group.COLLECTIVE_SECONDS + 400
 

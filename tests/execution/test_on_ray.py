@@ -40,7 +40,8 @@ def begun_with(name, value):
 
 def session(pid):
     """The folders of Ray's sessions of a command."""
-    return [path for path in Path("/tmp").glob(f"{on_ray.PRIVATE}*") if record(path / "lock").get("pid") == pid]
+    folders = Path("/tmp").glob(f"{on_ray.PRIVATE}*")
+    return [path for path in folders if (holder := record(path / "lock")) and holder.pid == pid]
 
 
 def alive(pid):
@@ -178,16 +179,16 @@ class Half(MaskedLM):
     """Masked LM that learns from the first slots alone."""
 
     kind: ClassVar[str] = "half"
-    share: Annotated[float, SHARE] = 0.5
+    used: Annotated[float, SHARE] = 0.5
 
     def prepare(self, tokenizer, length, seed):
         examples = super().prepare(tokenizer, length, seed)
 
         def made(sequences):
             arrays = dict(examples(sequences))
-            used = max(1, int(self.share * arrays["weights"].shape[1]))
+            slots = max(1, int(self.used * arrays["weights"].shape[1]))
             for name in arrays:
-                arrays[name][:, used:] = 0
+                arrays[name][:, slots:] = 0
             return arrays
 
         return made
@@ -195,7 +196,7 @@ class Half(MaskedLM):
 
 study = Study(
     name="own", question="?", source="me", baseline="a",
-    variants=[Variant("a", objective=(Half(),)), Variant("plain", objective=(Half(share=1.0),))],
+    variants=[Variant("a", objective=(Half(),)), Variant("plain", objective=(Half(used=1.0),))],
     measurements=[Measurement("loss", metric="masked_lm_loss")],
 )
 '''
