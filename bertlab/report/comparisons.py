@@ -165,12 +165,12 @@ def originals(members: Mapping[str, Mapping[Any, str]]) -> dict[str, str]:
     `members` has the runs of each variant by place. Two have the same runs if they share a place, and if the run is the
     same at every place that they share.
     """
-    found: dict[str, str] = {}
+    standing_for: dict[str, str] = {}
     for name, runs in sorted(members.items(), key=lambda member: -len(member[1])):
-        found[name] = next((other for other in found.values() if _agree(members[other], runs)), name)
-    return found
+        standing_for[name] = next((other for other in standing_for.values() if _agree(members[other], runs)), name)
+    return standing_for
 
 
 def _agree(one: Mapping[Any, str], other: Mapping[Any, str]) -> bool:
     shared = one.keys() & other.keys()
-    return bool(shared) and all(one[place] == other[place] for place in shared)
+    return bool(shared) and all(one[key] == other[key] for key in shared)

@@ -79,12 +79,12 @@ class Predictions:
         """The metrics of the cells' predictions, or of their values alone; None if the values are of another metric."""
         every = [cell for side in sides for cells in side.values() for cell in cells]
         scored = {cell.run_id: self.scored(cell, metric or cell.metric) for cell in every if cell.run_id}
-        metrics = {run_id: known[0] for run_id, known in scored.items() if known}
-        if len(metrics) < len(scored) or len({known[1] for known in scored.values() if known}) != 1:
+        metrics = {run_id: scores[0] for run_id, scores in scored.items() if scores}
+        if len(metrics) < len(scored) or len({scores[1] for scores in scored.values() if scores}) != 1:
             if metric not in ("", *(cell.metric for cell in every)):
                 return None
             metrics = {}
-        size = next((known.examples for known in metrics.values()), 1)
+        size = next((measured.examples for measured in metrics.values()), 1)
 
         def of(cell: Cell) -> Metric:  # a floor has no predictions
             return metrics.get(cell.run_id) or Mean(np.full(size, cell.value, np.float64))
