@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 SEQUENCES = 8
 """Sequences of the batch that is predicted."""
 EXAMPLES = 64
-"""Examples of a task at most, of which the first four are trained on."""
+"""The most examples of a task; the first four are trained on."""
 _TYPES = {"iu": "whole numbers", "b": "booleans", "iubf": "finite numbers"}
 _ANY = (-1e30, 1e30)
 

@@ -174,16 +174,16 @@ class Job(ABC):
         return False
 
     def on(self, pretrained: Pretrained) -> Job:
-        """The same job on a pre-training that differs from its own in the seed alone."""
-        raise NotImplementedError
+        """The same job on a pre-training that differs from its own in the seed alone; itself if it stands on none."""
+        return self
 
     def labelled(self, label: str) -> Job:
-        """The same job with a label in place of its name."""
-        raise NotImplementedError
+        """The same job with a label in place of its name; itself if its label says what it makes."""
+        return self
 
     def value(self, split: str) -> dict[str, Any]:
         """What the record of a study says of a value that it measures, on a split of its task."""
-        raise NotImplementedError
+        return {"content": "", "task": self.kind, "dataset": self.kind, "split": split, "method": self.kind}
 
     def check_prepared(self, prepared: Mapping[str, Run]) -> None:
         """Raises `BadInput` if it cannot use what was `prepared` for it, runs by id."""
@@ -255,11 +255,9 @@ class Pretrained(Job):
     published: str = ""
     """The name of the checkpoint that it is, if it was pre-trained elsewhere."""
 
+    @abstractmethod
     def read_recipe(self) -> Recipe:
         """The recipe, from the files of the model if it is unknown without them; may fetch them."""
-        if self.recipe is None:
-            raise NotImplementedError
-        return self.recipe
 
     @property
     def pretraining(self) -> Pretrained:

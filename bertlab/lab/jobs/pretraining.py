@@ -162,8 +162,12 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
             )
         return adaptation.in_model(self.recipe.model.layers)
 
+    def read_recipe(self) -> Recipe:
+        """The recipe, which is known."""
+        return self.recipe
+
     def untrained(self) -> Pretraining:
-        """None: a finished run has no other weights."""
+        """Raises `BadInput`: a finished run has no other weights."""
         raise BadInput(
             "--random-init works with a study's own pre-training or with a checkpoint, not with a run: leave it out"
         )
