@@ -7,7 +7,7 @@ from typing import Any
 
 from rows import ROWS, Row
 
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 Results = Mapping[str, Mapping[str, Any]]
 """By script what it wrote: its `rows` and their `environment`."""
@@ -51,4 +51,4 @@ def _machine(environment: Mapping[str, Any]) -> str:
     numerics, versions = environment["numerics"], environment["versions"]
     device = environment["processor"] if numerics["device"] == "cpu" else numerics["device"]
     peers = ", ".join(f"{name} {versions[name]}" for name in ("torch", "lightning", "transformers", "datasets"))
-    return f"{device}, {count(numerics['threads'], 'thread')}, {numerics['precision']}; {peers}"
+    return f"{device}, {pluralise(numerics['threads'], 'thread')}, {numerics['precision']}; {peers}"

@@ -3,12 +3,12 @@
 from collections.abc import Iterable
 
 
-def count(number: int, what: str) -> str:
+def pluralise(count: int, noun: str) -> str:
     """A number with its noun: `1 seed`, `3 seeds`, `1,200 measurements`."""
-    return f"{number:,} {what}{'' if number == 1 else 's'}"
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
 
 
-def listed(names: Iterable[str]) -> str:
+def join_words(names: Iterable[str]) -> str:
     """Names in a sentence: `A`, `A and B`, `A, B and C`."""
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
@@ -28,7 +28,7 @@ def megabytes(size: float) -> str:
     return f"{size / 1e6:,.0f} MB" if size < 1e10 else f"{size / 1e9:,.0f} GB"
 
 
-def short(number: float) -> str:
+def format_count(number: float) -> str:
     """A large count, such as of parameters or tokens: `41K`, `4.2M`, `110M`, `8.5B`."""
     number = float(f"{number:.3g}")  # so that 999,900 is 1.0M
     if number < 1e6:

@@ -2,12 +2,12 @@
 
 import pytest
 
-from bertlab.wording import count, duration, flops, megabytes, short
+from bertlab.wording import duration, flops, format_count, megabytes, pluralise
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 seeds"), (1, "1 seed"), (3, "3 seeds"), (1200, "1,200 seeds")])
 def test_things_are_counted(number, text):
-    assert count(number, "seed") == text
+    assert pluralise(number, "seed") == text
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_bytes_are_told_in_megabytes_until_there_are_many():
     ],
 )
 def test_large_counts_are_short(number, text):
-    assert short(number) == text
+    assert format_count(number) == text
 
 
 def test_operations_are_powers_of_ten():

@@ -29,7 +29,7 @@ from bertlab.tasks import kinds
 from bertlab.tasks.examples import IGNORED, Examples, sizes
 from bertlab.tasks.kinds.base import TaskKind
 from bertlab.text.tokens import TokenisedCorpus
-from bertlab.wording import listed
+from bertlab.wording import join_words
 
 if TYPE_CHECKING:
     from torch import nn
@@ -317,7 +317,9 @@ def _check_evaluations(loss: Loss, recipe: Recipe, corpus: TokenisedCorpus, mode
             totals: dict[str, float] = dict.fromkeys(evaluation.names, 0.0)
             for batch in evaluation.batches:
                 sums = evaluation.sums(model, to_device(to_tensors(batch), "cpu"))
-                wrong = f"names {listed(sorted(totals))} and sums {listed(sorted(sums))}: name what sums returns"
+                wrong = (
+                    f"names {join_words(sorted(totals))} and sums {join_words(sorted(sums))}: name what sums returns"
+                )
                 method.require(sums.keys() == totals.keys(), f"gives an Evaluation that {wrong}")
                 totals = {name: total + float(sums[name]) for name, total in totals.items()}
             figures |= evaluation.figures(totals)
@@ -326,7 +328,7 @@ def _check_evaluations(loss: Loss, recipe: Recipe, corpus: TokenisedCorpus, mode
         method.require(name in loss.measured or not loss._own, wrong)
         finite = isinstance(value, int | float) and math.isfinite(value)
         method.require(finite, f"gives {shown(value)} for {name}: give a finite number")
-    gives = f"the figures {listed(sorted(figures))}" if figures else "no figures"
+    gives = f"the figures {join_words(sorted(figures))}" if figures else "no figures"
     wrong = f"gives {gives}: give {loss.judged_by}, which judged_by names"
     method.require(loss.judged_by in ("", *figures), wrong)
 

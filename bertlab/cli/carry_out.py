@@ -29,7 +29,7 @@ from bertlab.names import label
 from bertlab.progress import Interrupted, signals_as_flags
 from bertlab.store.lookup import addresses_of
 from bertlab.store.runs import Store
-from bertlab.wording import count, duration, flops, listed, megabytes
+from bertlab.wording import duration, flops, join_words, megabytes, pluralise
 
 LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
@@ -70,7 +70,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", cost: Estim
         say(f"The variants ask for {asked} pre-trainings, {distinct} of them distinct: the others are shared")
     fewest = len(plan.request.seeds)
     if plan.request.claim_seeds and (most := len({cell.pretraining.seed for cell in plan.cells})) > fewest:
-        say(f"{most} seeds of the values that claims compare, {count(fewest, 'seed')} of all others")
+        say(f"{most} seeds of the values that claims compare, {pluralise(fewest, 'seed')} of all others")
     for line in unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
         say(line)
     return cost
@@ -92,11 +92,11 @@ def _lacking(pending: Iterable[Job], store: Store) -> str:
     if not bare:
         return ""
     failing = len({run_id for run_id, need in needing if need in bare})
-    first = listed([*bare[:2], *([f"{len(bare) - 2:,} more"] if len(bare) > 2 else [])])
+    first = join_words([*bare[:2], *([f"{len(bare) - 2:,} more"] if len(bare) > 2 else [])])
     return (
-        f"{count(failing, 'job')} will fail: they need the weights of {count(len(bare), 'run')}, whose results are in "
-        f"the store without them; remove these runs (`bertlab runs --remove ID`: {first}), and the same command trains "
-        "them again"
+        f"{pluralise(failing, 'job')} will fail: they need the weights of {pluralise(len(bare), 'run')}, whose results "
+        f"are in the store without them; remove these runs (`bertlab runs --remove ID`: {first}), and the same command "
+        "trains them again"
     )
 
 

@@ -11,7 +11,7 @@ from bertlab.lab.plan import Plan
 from bertlab.report.study_results import StudyResults
 from bertlab.rounds.rounds import Place, Rounds, State, recorded_places, standing, still_open, unbegun
 from bertlab.store import union
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 
 def in_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[StudyResults], list[Job]]:
@@ -86,10 +86,10 @@ def _say_end(rounds: Rounds, states: dict[str, State]) -> None:
     left = sum(not judged or still_open(judged) or unbegun(judged[0]) for _, judged in rounds.trials(states))
     option = in_store(rounds.store.root)
     if lost:
-        say(f"{count(lost, 'measurement')} {'has' if lost == 1 else 'have'} no result: see `bertlab runs{option}`.")
+        say(f"{pluralise(lost, 'measurement')} {'has' if lost == 1 else 'have'} no result: see `bertlab runs{option}`.")
     if left:
         why = "rounds go on once all measurements have a result" if waiting else "the budget pays for no more seeds"
-        say(f"{count(left, 'claim')} {'stays' if left == 1 else 'stay'} open: {why}.")
+        say(f"{pluralise(left, 'claim')} {'stays' if left == 1 else 'stay'} open: {why}.")
     elif not lost:
         say("No claim needs more seeds.")
     say(f"Next: `bertlab report{option}` writes tables and plots.")

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from bertlab.cli.console import console, print_json, say
 from bertlab.cli.options import JSON, ClusterOptions, StudyOptions, option
 from bertlab.errors import BadInput
-from bertlab.wording import count, duration, listed
+from bertlab.wording import duration, join_words, pluralise
 
 if TYPE_CHECKING:
     from bertlab.estimates.cost import Estimate
@@ -101,9 +101,9 @@ def _tell(cost: Estimate, times: list[str], peak_tflops: float | None) -> None:
     if not cost.to_do.jobs:
         say("All runs are finished: nothing is left to do.")
         return
-    say(f"Total: {count(cost.to_do.jobs, 'job')}, about {duration(cost.to_do.seconds or 0)}.")
+    say(f"Total: {pluralise(cost.to_do.jobs, 'job')}, about {duration(cost.to_do.seconds or 0)}.")
     if peak_tflops is None:
-        say(f"Times come from {listed(times)}.")
+        say(f"Times come from {join_words(times)}.")
     else:
         floor = f"at least {1000 * LAYER_SECONDS:g} ms per layer and step, without preparing text"
         say(f"Times are not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")

@@ -8,7 +8,7 @@ from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, STORE, Names, argument, option
 from bertlab.cli.results import FAIL_ON, check_fail_on, failing, print_results, results_data
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 
 def report(
@@ -58,6 +58,6 @@ def report(
     if written.changes:
         say(f"Since {written.changes.since}: {written.changes.summary}")
     first, *rest = written.pages
-    more = [count(len(rest), "more page")] if rest else []
-    say(f"wrote {first}, {' and '.join([*more, count(len(written.tables), 'CSV file')])}")
+    more = [pluralise(len(rest), "more page")] if rest else []
+    say(f"wrote {first}, {' and '.join([*more, pluralise(len(written.tables), 'CSV file')])}")
     return 1 if failing(written.studies, fail_on) else 0

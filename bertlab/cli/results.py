@@ -11,7 +11,7 @@ from bertlab.cli.console import complain, console, say
 from bertlab.cli.options import option
 from bertlab.cli.table import print_table
 from bertlab.errors import unknown
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 if TYPE_CHECKING:
     from bertlab.report.study_results import StudyResults
@@ -100,7 +100,7 @@ def print_trial(study: StudyResults) -> None:
     runs = {run.id: run.finished for run in study.pretrainings}
     runs |= {cell.run_id: cell.value is not None for cell in study.cells if not cell.of_pretraining}
     works = " works" if all(runs.values()) else ""
-    say(f"{study.name}{works}: {sum(runs.values())} of {count(len(runs), 'run')} finished, scale {study.place}")
+    say(f"{study.name}{works}: {sum(runs.values())} of {pluralise(len(runs), 'run')} finished, scale {study.place}")
     points = {name: floors for name in study.measurements if (floors := study.floors(name))}
     kinds = [kind for kind in FLOORS if any(kind in floors for floors in points.values())]
     rows = []
@@ -140,7 +140,7 @@ def print_result(study: StudyResults, *, differences: bool = False) -> None:
         claims = findings.brief(shown, details=not (differences and terminal))
         print_table(claims.columns, claims.rows, left=2)
     if left_out := Counter(finding.outcome for finding in every if brief and finding.open):
-        named = " and ".join(f"{count(number, 'claim')} {outcome}" for outcome, number in left_out.items())
+        named = " and ".join(f"{pluralise(number, 'claim')} {outcome}" for outcome, number in left_out.items())
         say(f"{named}: the page that `bertlab report` writes says what would decide them.")
     for line in notes("printed", study, any(finding.effect for finding in every)):
         say(line)

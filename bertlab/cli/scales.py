@@ -17,7 +17,7 @@ def scales(json: bool = JSON) -> None:
     from bertlab.lab.scales import GROUPS, SCALES
     from bertlab.recipe import OPTIONS, cost
     from bertlab.recipe.identity import by_kind, leaves
-    from bertlab.wording import short
+    from bertlab.wording import format_count
 
     listed: list[dict[str, Any]] = []
     rows = []
@@ -39,9 +39,9 @@ def scales(json: bool = JSON) -> None:
             }
         )
         model, batch = scale.recipe.model, scale.recipe.schedule.batch_size
-        shape = f"{model.layers} layers, {model.hidden} wide: {short(size)}"
+        shape = f"{model.layers} layers, {model.hidden} wide: {format_count(size)}"
         steps = ", ".join(f"{steps:,} steps of {batch:,} x {length}" for length, steps in cost.phases(scale.recipe))
-        rows.append((name, scale.purpose, shape, steps, short(tokens), " + ".join(scale.corpus)))
+        rows.append((name, scale.purpose, shape, steps, format_count(tokens), " + ".join(scale.corpus)))
     if json:
         print_json(listed)
         return

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, STUDIES, ScaleOptions
 from bertlab.cli.table import print_table
-from bertlab.wording import listed
+from bertlab.wording import join_words
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -170,7 +170,7 @@ def _print(study: dict[str, Any]) -> None:
     rows = [[variant, *(_text(fields.get(path)) for path in paths)] for variant, fields in study["variants"].items()]
     _titled(["variant", *paths], rows, f"variants at scale {study['scale']}; the baseline is {baseline}")
     if study["equal_time"]:
-        say(f"`ablate` gives {listed(study['equal_time'])} the steps that take as long as the baseline's here")
+        say(f"`ablate` gives {join_words(study['equal_time'])} the steps that take as long as the baseline's here")
     keys = ("name", "task", "kind", "adaptation", "metric", "split", "synthetic")
     rows = [[_text(measurement.get(key)) for key in keys] for measurement in study["measurements"]]
     headings = ("measurement", "task", "kind", "adaptation", "metric", "split", "synthetic counterpart")

@@ -19,7 +19,7 @@ from bertlab.lab.record import records
 from bertlab.lab.study import Study
 from bertlab.machine import Machine
 from bertlab.store.runs import Store
-from bertlab.wording import listed
+from bertlab.wording import join_words
 
 
 def timed(
@@ -78,7 +78,7 @@ def _seconds(
     """The seconds of the pre-training of each variant; empty, with a warning, if they cannot be timed."""
     if not all(job.steps for job in jobs.values()):
         return {}
-    tell(f"{study.name}: timing steps of {listed([*jobs])}")
+    tell(f"{study.name}: timing steps of {join_words([*jobs])}")
     times = None
     if not machine.cluster:
         machine.check()

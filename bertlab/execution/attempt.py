@@ -18,7 +18,7 @@ from bertlab.progress import Interrupted, Progress
 from bertlab.recipe.ranges import own_arms
 from bertlab.store import files, writes
 from bertlab.store.runs import Store
-from bertlab.wording import listed
+from bertlab.wording import join_words
 
 SECONDS_TO_STOP = 9.0
 """The time that workers have to save before they are killed."""
@@ -141,7 +141,7 @@ def _failed(job: Job, error: BaseException) -> Ended:
         mistake = isinstance(error, MISTAKES) or not isinstance(error, Exception)
         return Ended("failed", f"{text} ({where})", log, final=mistake)
     if not isinstance(error, RunFailed) and (components := own_arms(job)):
-        reason += f" (in a run with {listed([component.__name__ for component in components])} of a study file)"
+        reason += f" (in a run with {join_words([component.__name__ for component in components])} of a study file)"
     return Ended("failed", reason, log)
 
 

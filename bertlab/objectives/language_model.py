@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 from bertlab.errors import BadInput
 from bertlab.recipe.objective import Arrays, Loss
 from bertlab.recipe.ranges import SHARE
-from bertlab.wording import listed
+from bertlab.wording import join_words
 
 if TYPE_CHECKING:
     from torch import Tensor, nn
@@ -42,8 +42,8 @@ class LanguageModel(Loss):
             raise BadInput(f"objective: the shares of the sequences are {shares}: give shares that add up to 1")
         if total > 1 and len({loss.causal for loss in every}) > 1:
             raise BadInput(
-                f"objective: {listed([loss.kind for loss in every])} see one side of a token and both: choose one, or "
-                "give each a share of the sequences"
+                f"objective: {join_words([loss.kind for loss in every])} see one side of a token and both: choose one, "
+                "or give each a share of the sequences"
             )
 
     @abstractmethod

@@ -13,7 +13,7 @@ import pandas
 from bertlab.report import tidy
 from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 COLUMN = ["study", "scale", "setting", "key", "variant", "measurement", "dataset", "split", "metric", "milestone"]
 """The columns that identify a mean."""
@@ -50,8 +50,8 @@ def compare(old: Sequence[StudyResults], new: Sequence[StudyResults], since: str
     means = _table(_differing(_means(before), _means(after), COLUMN, ["value"]), "variant", "value")
     claims = _differing(_tables(tidy.claims, old, key), _tables(tidy.claims, new, key), CLAIM, ["verdict"])
     verdicts = _table(claims, "claim", "verdict")
-    summary = f"{count(len(values), 'value')} changed" if len(values) else "No value changed: the same runs"
-    summary += f"; {count(len(means.rows), 'mean')} moved, {count(len(verdicts.rows), 'verdict')} changed."
+    summary = f"{pluralise(len(values), 'value')} changed" if len(values) else "No value changed: the same runs"
+    summary += f"; {pluralise(len(means.rows), 'mean')} moved, {pluralise(len(verdicts.rows), 'verdict')} changed."
     return Changes(since, values, means, verdicts, summary)
 
 

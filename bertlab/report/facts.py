@@ -8,7 +8,7 @@ from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.study_results import StudyResults
 from bertlab.tasks.kinds import KINDS
 from bertlab.text import facts as text_facts
-from bertlab.wording import count, duration
+from bertlab.wording import duration, pluralise
 
 PAPERS = {
     "Clark et al. 2020": "https://arxiv.org/abs/2003.10555",
@@ -69,11 +69,11 @@ def _seeds(study: StudyResults) -> str:
     tasks = study.frame[study.frame["method"] != "pretraining"]
     restarts = tasks.groupby(["variant", "measurement", "milestone", "pretrain_seed"]).size().tolist()
     fewest = f"{min(restarts)} to " if len({*restarts}) > 1 else ""
-    tuned = f"; {fewest}{count(max(restarts), 'fine-tuning seed')} of each measurement" if restarts else ""
+    tuned = f"; {fewest}{pluralise(max(restarts), 'fine-tuning seed')} of each measurement" if restarts else ""
     if study.pretrained:
         return f"one checkpoint{tuned}: n counts these"
     seeds = list(dict.fromkeys(str(run.seed) for run in study.pretrainings))
-    return f"{count(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across variants{tuned}"
+    return f"{pluralise(len(seeds), 'seed')} of pre-training ({', '.join(seeds)}), paired across variants{tuned}"
 
 
 def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, str]]:
@@ -113,7 +113,7 @@ def _task(study: StudyResults, cells: Sequence[Cell]) -> str:
     if cell.rows.train or cell.rows.evaluation:
         parts.append(f"{cell.rows.train:,} training and {cell.rows.evaluation:,} evaluation examples")
     if cell.rows.unlabelled:
-        parts.append(f"{count(cell.rows.unlabelled, 'row')} without a label left out")
+        parts.append(f"{pluralise(cell.rows.unlabelled, 'row')} without a label left out")
     trained: dict[int, dict[str, None]] = {}
     for other in cells:
         if other.trained_parameters is not None:
@@ -166,7 +166,7 @@ def _seconds(study: StudyResults) -> dict[str, float]:
     trained = {run.id: run.seconds for run in study.pretrainings if run.trained}
     measured = {cell.run_id: cell.seconds for cell in study.cells if cell.seconds}
     runs = {"pre-training": trained, "measurement": measured}
-    return {count(len(seconds), name): sum(seconds.values()) for name, seconds in runs.items()}
+    return {pluralise(len(seconds), name): sum(seconds.values()) for name, seconds in runs.items()}
 
 
 def spent(study: StudyResults) -> float:

@@ -15,7 +15,7 @@ from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
 from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table, described, signed, with_details
 from bertlab.report.verdicts import ClaimTest, endpoints
-from bertlab.wording import count, duration, listed
+from bertlab.wording import duration, join_words, pluralise
 
 MARK = "†"
 """Before each sentence on what was fixed after values had been seen."""
@@ -155,7 +155,7 @@ class Finding:
         history, p = self.test.history, self.test.decisive_p
         if history is None or not history.looks or p is None:
             return ""
-        shown = f"{count(len(history.looks), 'look')}, sequential p {p:.2g}"
+        shown = f"{pluralise(len(history.looks), 'look')}, sequential p {p:.2g}"
         interval = history.interval(self.test.pair.effect)
         return f"{shown}, repeated interval {interval.low:.1f} to {interval.high:.1f}" if interval else shown
 
@@ -167,7 +167,7 @@ class Finding:
             if cells := study.collapsed(variant, on, at):
                 crossed |= {study.seed_of(cell) for cell in cells}
                 runs = sum(cell.value is not None for cell in study.at(variant, on, at))
-                counts.append(f"{len(cells)} of {count(runs, 'run')} of {variant} collapsed")
+                counts.append(f"{len(cells)} of {pluralise(runs, 'run')} of {variant} collapsed")
         effect = self.test.pair.effect
         by_seed = ", ".join(
             signed(difference, study.digits(on)) + " collapsed" * (seed in crossed)
@@ -239,7 +239,7 @@ def ordered(shown: Sequence[Finding]) -> tuple[Finding, ...]:
 def reasons(shown: Sequence[Finding]) -> str:
     """Why claims are undecided, the most frequent reasons first: `margins are tested only ... (9 claims)`."""
     why = Counter(finding.why for finding in shown if finding.outcome == "undecided")
-    return "; ".join(f"{reason} ({count(number, 'claim')})" for reason, number in why.most_common(REASONS))
+    return "; ".join(f"{reason} ({pluralise(number, 'claim')})" for reason, number in why.most_common(REASONS))
 
 
 def shades(study: StudyResults, shown: Sequence[Finding]) -> dict[tuple[str, str], str]:
@@ -324,7 +324,7 @@ def _hint(study: StudyResults, test: ClaimTest) -> str:
     if pair.collapses:
         left = pair.without.n if pair.without else 0
         if left < VERDICT_MIN_SEEDS:
-            return f"{count(left, seeds[:-1])} without a collapse, a verdict needs {VERDICT_MIN_SEEDS}"
+            return f"{pluralise(left, seeds[:-1])} without a collapse, a verdict needs {VERDICT_MIN_SEEDS}"
         if pair.p(test.claim.margin) == 1.0:
             return f"the difference comes from the {seeds} that collapsed"
     if effect is None or (test.need is None and effect.n < VERDICT_MIN_SEEDS):
@@ -362,16 +362,16 @@ def _absent(study: StudyResults, test: ClaimTest) -> str:
     absent = [(name, at) for name, at in _missing(test) if not study.by_seed(name, on, at)]
     absent = [(name, at) for name, at in absent if not _lost(study, on, name, at)]
     if never := dict.fromkeys(name for name, _ in absent if name not in run):
-        return f"{listed(never)} {_was(never)} not run"
+        return f"{join_words(never)} {_was(never)} not run"
     if absent and not any(cell.measurement == on and cell.value is not None for cell in study.cells):
         return f"{on} was not measured"
     if absent:
         at = absent[0][1]
         names = dict.fromkeys(name for name, milestone in absent if milestone == at)
-        return f"{listed(names)} {_was(names)} not measured on {on}" + ("" if at == 100 else f" at {at} %")
+        return f"{join_words(names)} {_was(names)} not measured on {on}" + ("" if at == 100 else f" at {at} %")
     if _failures(study, test):
         return ""
-    apart = (listed((pair.better, pair.worse, *pair.than)) for pair in test.pairs if pair.effect is None)
+    apart = (join_words((pair.better, pair.worse, *pair.than)) for pair in test.pairs if pair.effect is None)
     return "; ".join(f"{names} have no {study.seeds[:-1]} in common" for names in apart)
 
 

@@ -16,7 +16,7 @@ from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table
 from bertlab.report.units import is_loss
 from bertlab.report.validity import likely_claims, untestable
-from bertlab.wording import duration, listed
+from bertlab.wording import duration, join_words
 
 BACKWARD = 2.0
 """The time of a backward pass in units of a forward pass, which is all that the evaluation of an example takes."""
@@ -145,7 +145,7 @@ def _advice(study: StudyResults, spread: Spread) -> str:
     if half.examples > now.examples:
         parts.append(f"{half.examples / now.examples:.1f} times the evaluation examples")
     more = 2 * (costs.seconds(half) - costs.seconds(now))
-    mix = f"the cheapest way to halve the variance of a difference: {listed(parts)}, about {duration(more)} more"
+    mix = f"the cheapest way to halve the variance of a difference: {join_words(parts)}, about {duration(more)} more"
     return f"most variance removed per minute: {best}; {mix}."
 
 

@@ -21,7 +21,7 @@ from bertlab.report.statistics.effects import Effect
 from bertlab.report.study_results import StudyResults
 from bertlab.report.units import is_loss, is_share
 from bertlab.store.record import Speeds
-from bertlab.wording import duration, listed, short
+from bertlab.wording import duration, format_count, join_words
 
 
 @dataclass(frozen=True)
@@ -122,7 +122,7 @@ def _entry(study: StudyResults, variant: str, name: str) -> Entry:
         why = "no seed has all tasks" if all_tasks else f"{measured} of {len(average.of)} tasks"
         texts |= {"value": "–", "note": why}
     elif not cells and (compared := study.milestones(name, variant)):  # claims compare it earlier only
-        texts["value"] = f"only at {listed(f'{at} %' for at in compared)}"
+        texts["value"] = f"only at {join_words(f'{at} %' for at in compared)}"
     return Entry(variant=label(study, variant), **texts, **_compared(study, variant, name))
 
 
@@ -384,7 +384,7 @@ def speeds(study: StudyResults) -> Table:
 
 def _parameters(runs: Iterable[Pretraining]) -> str:
     """How many parameters the models of runs have."""
-    return " to ".join(map(short, sorted({run.result.parameters for run in runs if run.result.parameters})))
+    return " to ".join(map(format_count, sorted({run.result.parameters for run in runs if run.result.parameters})))
 
 
 def label(study: StudyResults, variant: str) -> str:

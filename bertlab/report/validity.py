@@ -19,7 +19,7 @@ from bertlab.report.comparisons import Comparison
 from bertlab.report.rules import FLOOR, PREMISE, SHORT_RUNS, SIZES, WORSE
 from bertlab.report.statistics.effects import LEVEL
 from bertlab.report.study_results import StudyResults
-from bertlab.wording import listed
+from bertlab.wording import join_words
 
 _FLOOR_WORDS = {
     GUESS: "a majority guess",
@@ -130,7 +130,7 @@ def _unlearned(study: StudyResults, claim: Claim) -> Iterator[Issue]:
     excused = {*unlearned} - better if study.of_pretraining(claim.on) else set[str]()
     for names, excused_by in (({*unlearned} - excused, ""), (excused, WORSE)):
         if names:
-            text = f"{listed(filter(names.__contains__, unlearned))} learned next to nothing in pre-training"
+            text = f"{join_words(filter(names.__contains__, unlearned))} learned next to nothing in pre-training"
             yield Issue(text, excused_by=excused_by)
 
 
@@ -231,4 +231,4 @@ def flaws(study: StudyResults) -> list[str]:
     for variant in [study.baseline, *study.others]:
         for premise in study.premises(variant):
             flawed.setdefault(premise.flaw, {})[variant] = None
-    return [f"{listed(variants)}: {flaw}." for flaw, variants in flawed.items() if flaw]
+    return [f"{join_words(variants)}: {flaw}." for flaw, variants in flawed.items() if flaw]

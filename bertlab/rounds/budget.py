@@ -8,7 +8,7 @@ from bertlab.errors import BadInput
 from bertlab.estimates.cost import Seconds, wall_seconds
 from bertlab.lab.jobs import Job
 from bertlab.machine import Machine
-from bertlab.wording import count, duration
+from bertlab.wording import duration, pluralise
 
 UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
 """Seconds."""
@@ -51,4 +51,4 @@ class Budget:
 
     def worded(self, cost: float) -> str:
         """A cost with its unit."""
-        return count(int(cost), "run") if self.seconds is None else duration(cost)
+        return pluralise(int(cost), "run") if self.seconds is None else duration(cost)

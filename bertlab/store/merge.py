@@ -21,7 +21,7 @@ from bertlab.store.result import Failure
 from bertlab.store.run import ANSWERS, Run
 from bertlab.store.runs import Store
 from bertlab.store.writes import below, move, remove
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 
 class Joined(Store):
@@ -98,7 +98,7 @@ class Joined(Store):
                 lines.append(f"{name} differs: {here}; the same run ends with other values there")
         if self.differing:
             names = ", ".join(self.differing[:5]) + ", ..." * (len(self.differing) > 5)
-            lines.append(f"{count(len(self.differing), 'result')} of the first of the stores kept: {names}")
+            lines.append(f"{pluralise(len(self.differing), 'result')} of the first of the stores kept: {names}")
         return lines
 
 

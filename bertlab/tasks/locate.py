@@ -19,7 +19,7 @@ from bertlab.store.files import expanded, kind
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
 from bertlab.text import sources
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 """The suffixes of task files, in order of precedence."""
@@ -73,7 +73,7 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
     columns = kinds.find(task.kind, f"kind of task '{name}'").columns
     if len(task.text) not in columns:
         allowed = f"{columns[0]} to {columns[-1]}" if len(columns) > 1 else f"{columns[0]}"
-        raise BadInput(f"task '{name}' names {count(len(task.text), 'text column')}: {task.kind} takes {allowed}")
+        raise BadInput(f"task '{name}' names {pluralise(len(task.text), 'text column')}: {task.kind} takes {allowed}")
     located = _find(task, name, machine, world, substitute)
     return dataclasses.replace(located, content=content_of(located, machine))
 

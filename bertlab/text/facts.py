@@ -15,7 +15,7 @@ import numpy as np
 from bertlab.arrays import Array
 from bertlab.text import boundaries, rows
 from bertlab.text.sources import Located, documents, is_text
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 UNKNOWN = 0.01
 """The share of unknown tokens above which a vocabulary does not fit its text."""
@@ -92,10 +92,10 @@ def sentence(facts: Mapping[str, Any], files_read: str = "") -> str:
     parts = []
     if facts.get("files"):
         read, every = facts["files"][0], facts["files"][-1]
-        parts.append(f"{read:,} of {count(every, 'file')}" if read < every else count(read, "file"))
+        parts.append(f"{read:,} of {pluralise(every, 'file')}" if read < every else pluralise(read, "file"))
         parts[-1] += f" ({files_read})" if files_read else ""
     if "documents" in facts:
-        parts.append(count(facts["documents"], "document"))
+        parts.append(pluralise(facts["documents"], "document"))
     if "sentences" in facts:
         parts.append(f"{facts['sentences']:.1f} sentences each (median)")
     if "unknown" in facts:

@@ -14,7 +14,7 @@ from typing import IO, Any, NoReturn
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.store.files import unzipped
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 Rows = Iterator[dict[str, Any]]
 """The value of each column by its name."""
@@ -96,7 +96,7 @@ def _cells(path: Path, stream: IO[bytes], header: Sequence[str], quoted: bool | 
                     raise ValueError("its first line is a header: leave out the task's field columns")
                 if len(row) != len(names):
                     first = f"{'columns' if header else 'the header'} {len(names)}"
-                    raise ValueError(f"line {reader.line_num} has {count(len(row), 'cell')}, {first}")
+                    raise ValueError(f"line {reader.line_num} has {pluralise(len(row), 'cell')}, {first}")
                 yield dict(zip(names, row, strict=True))
         if quotes:
             quotes.require_text()

@@ -5,7 +5,7 @@ from lightning.pytorch import LightningModule
 from torch.optim import Optimizer
 
 from bertlab.errors import BadInput
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 
 def check(module: LightningModule, steps: int, micro_batches: int) -> None:
@@ -24,8 +24,8 @@ def check(module: LightningModule, steps: int, micro_batches: int) -> None:
     if trainer.accumulate_grad_batches != micro_batches:
         raise BadInput(
             f"the Trainer has accumulate_grad_batches={trainer.accumulate_grad_batches}, but the data give a step in "
-            f"{count(micro_batches, 'part')}: give it accumulate_grad_batches={micro_batches}; to divide a batch of a "
-            "pre-training, use PretrainingDataModule(micro_batch=...) and data.micro_batches(world_size)"
+            f"{pluralise(micro_batches, 'part')}: give it accumulate_grad_batches={micro_batches}; to divide a batch "
+            "of a pre-training, use PretrainingDataModule(micro_batch=...) and data.micro_batches(world_size)"
         )
     if trainer.world_size > 1 and "gloo" not in torch.distributed.get_backend_config():
         raise BadInput(

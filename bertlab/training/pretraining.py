@@ -35,7 +35,7 @@ from bertlab.training.loggers import CurveLogger, JsonLinesLogger, ThroughputMet
 from bertlab.training.module import TrainingModule, require_finite, require_scalar
 from bertlab.training.process_group import SINGLE, ProcessGroup
 from bertlab.training.trainer import quiet, trainer
-from bertlab.wording import listed
+from bertlab.wording import join_words
 
 SECONDS_BETWEEN_SPEEDS = 5.0
 """Of the tokens per second that progress shows."""
@@ -79,7 +79,7 @@ class PretrainingModule(TrainingModule):
         data = self._data.recipe
         fields = ("objective", "inputs", "schedule", "tokenizer")
         if other := [name for name in fields if getattr(data, name) != getattr(self.recipe, name)]:
-            raise BadInput(f"module and data differ in {listed(other)}: make both from the same recipe")
+            raise BadInput(f"module and data differ in {join_words(other)}: make both from the same recipe")
         super().on_fit_start()
 
     def on_train_start(self) -> None:

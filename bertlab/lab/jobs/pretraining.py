@@ -26,7 +26,7 @@ from bertlab.store.run import Run
 from bertlab.store.runs import Store
 from bertlab.text import facts, tokens
 from bertlab.training.process_group import SINGLE, ProcessGroup
-from bertlab.wording import short
+from bertlab.wording import format_count
 
 if TYPE_CHECKING:
     from lightning.pytorch.strategies import Strategy
@@ -262,7 +262,7 @@ def _described(recipe: Recipe) -> str:
     batch = f"{recipe.schedule.batch_size:,} sequences"
     batch += " or as many tokens" if recipe.inputs.format.token_matched_to else ""
     lengths = ", then ".join(f"{steps:,} steps of {length}" for length, steps in cost.phases(recipe))
-    size = f"{short(cost.trained_parameters(recipe))} parameters"
+    size = f"{format_count(cost.trained_parameters(recipe))} parameters"
     last = recipe.numbers(recipe.schedule.steps - 1)
     changing = [f"{path} from {number:g} to {last[path]:g}" for path, number in recipe.numbers(0).items()]
     return ", ".join([f"{recipe.model.shape}: {size}; {batch}", f"{lengths} tokens", *changing])

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from bertlab.errors import BadInput
 from bertlab.recipe.ranges import SIZE, WORK, Arm, Checked, Range
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 Activation = Literal["gelu", "gelu_new"]
 Multiple = Annotated[float, Range(0.001, 1000)]
@@ -99,7 +99,7 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones"):
     @property
     def shape(self) -> str:
         """Its size in words, for plans and reports."""
-        return f"{count(self.layers, 'layer')}, {self.hidden} wide"
+        return f"{pluralise(self.layers, 'layer')}, {self.hidden} wide"
 
     @property
     def description(self) -> str:

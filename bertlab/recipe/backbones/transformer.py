@@ -10,7 +10,7 @@ from bertlab.errors import BadInput
 from bertlab.recipe.backbones.base import Activation, BackboneConfig, Size
 from bertlab.recipe.identity import put
 from bertlab.recipe.ranges import DROPOUT, Range
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 Positions = Literal["learned", "rotary"]
 
@@ -82,7 +82,7 @@ class TransformerConfig(BackboneConfig, ABC):
     @property
     def shape(self) -> str:
         """Layers, width and heads."""
-        return f"{super().shape}, {count(self.heads, 'head')}"
+        return f"{super().shape}, {pluralise(self.heads, 'head')}"
 
     @property
     def description(self) -> str:

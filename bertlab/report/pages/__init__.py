@@ -25,7 +25,7 @@ from bertlab.report.plots import Picture, pictures
 from bertlab.report.plots.figure import GRID, INK, WHITE
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.report.study_results import StudyResults
-from bertlab.wording import count, duration, listed
+from bertlab.wording import duration, join_words, pluralise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +45,7 @@ class Section:
         study, fields = self.study, self.fields
         if study.setting_name or not fields:
             return study.place
-        return f"{study.scale} {study.setting} with {count(len(fields), 'field')} of its own, key {study.key}"
+        return f"{study.scale} {study.setting} with {pluralise(len(fields), 'field')} of its own, key {study.key}"
 
     @property
     def fields(self) -> tuple[str, ...]:
@@ -154,13 +154,13 @@ def _environment(*, html: bool) -> Any:
     modules = (agreement, disagreements, facts, findings, latex, noise, tables, validity)
     templates.globals |= {module.__name__.rpartition(".")[2]: module for module in modules}
     templates.globals |= {
-        function.__name__: function for function in (clusters, count, failures, floors_by_kind, narrow, notes)
+        function.__name__: function for function in (clusters, pluralise, failures, floors_by_kind, narrow, notes)
     }
     templates.globals |= {"SCRIPT": markupsafe.Markup(script), "SCRIPT_HASH": digest}
     # with fewer seeds, a 95 % t interval is over 40 % wider than a normal one of the same spread
     templates.globals |= {"FEW": 6, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
     templates.filters |= {"md": escape.paragraph, "words": escape.markdown, "inline": _inline, "nats": "{:.3f}".format}
-    templates.filters |= {"duration": duration, "listed": listed}
+    templates.filters |= {"duration": duration, "join_words": join_words}
     # a typographic minus before a number and between variants
     templates.filters["minus"] = lambda text: re.sub(r"(?<![\w.])-(?=\d)|(?<= )-(?= )", "−", text)
     return templates

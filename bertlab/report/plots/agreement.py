@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from bertlab.report.agreement import ENDPOINTS, METRIC, SECTION, Agreement
 from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, SPAN, WIDTH, Key, applied, blank, label, legend, svg
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -50,7 +50,7 @@ def _signs(agreement: Agreement) -> tuple[Figure, str] | None:
     for style, agrees in ((_AGREES, True), (_DIFFERS, False)):
         alike = pairs[pairs["agrees"] == agrees]
         axes.plot(alike["published"], alike["measured"], **style, zorder=3)
-        keys.append((style, f"{'same sign' if agrees else 'another sign, or none'}: {count(len(alike), 'pair')}"))
+        keys.append((style, f"{'same sign' if agrees else 'another sign, or none'}: {pluralise(len(alike), 'pair')}"))
     axes.axhline(0, color=PALE, linewidth=1.2, zorder=1)
     axes.axvline(0, color=PALE, linewidth=1.2, zorder=1)
     for side, column in (("x", "published"), ("y", "measured")):
@@ -63,7 +63,9 @@ def _signs(agreement: Agreement) -> tuple[Figure, str] | None:
     axes.set_ylabel("measured difference (points)")
     keys += _share(strip, agreement)
     legend(figure, keys)
-    text = f"Measured against published differences of {count(len(pairs), 'pair')} of variants, in points; below, the"
+    text = (
+        f"Measured against published differences of {pluralise(len(pairs), 'pair')} of variants, in points; below, the"
+    )
     return figure, f"{text} share of all pairs with the published sign beside the 80 % of DataDecide."
 
 
@@ -112,7 +114,7 @@ def _curve(agreement: Agreement) -> tuple[Figure, str] | None:
     axes.set_xlabel("FLOPs of the baseline's pre-training")
     axes.set_ylabel("signs that agree (%)")
     legend(figure, keys)
-    text = f"Share of signs that agree against compute, at each milestone of {count(len(sections), 'setting')}."
+    text = f"Share of signs that agree against compute, at each milestone of {pluralise(len(sections), 'setting')}."
     return figure, text
 
 

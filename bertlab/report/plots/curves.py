@@ -12,7 +12,7 @@ import numpy as np
 from bertlab.report.cells import Pretraining
 from bertlab.report.plots.figure import COLOURS, INK, LEVEL, ROUND, WIDTH, Key, Picture, axis_name, blank, label, legend
 from bertlab.report.study_results import StudyResults
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 if TYPE_CHECKING:
     import pandas
@@ -96,7 +96,7 @@ def convergence(study: StudyResults) -> Picture | None:
             run = runs[cell.variant, cell.pretrain_seed]
             step = run.steps * cell.milestone / 100
             lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, _flops(run, step)))
-    alt = f"{count(len(curved), 'measurement')} of {{}} during pre-training."
+    alt = f"{pluralise(len(curved), 'measurement')} of {{}} during pre-training."
     return _picture(study, "convergence", "Convergence", alt, lines) if lines else None
 
 
@@ -132,7 +132,7 @@ def _picture(
     several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1
     meaning = "Line: mean over the seeds. Band or bar: from the lowest to the highest seed."
     legend(figure, keys, meaning if several else "")
-    return Picture(study, kind, title, alt.format(count(len(variants), "variant")), figure)
+    return Picture(study, kind, title, alt.format(pluralise(len(variants), "variant")), figure)
 
 
 def _styles(variants: Sequence[str], baseline: str, marker: Mapping[str, Any]) -> dict[str, dict[str, Any]]:

@@ -11,7 +11,7 @@ from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, SMALL, SPAN, 
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import signed
-from bertlab.wording import count
+from bertlab.wording import pluralise
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -58,12 +58,12 @@ def effects(study: StudyResults) -> Picture | None:
         drawn += _forest(axes, study, on, measured)
     seeds = [effect.n for measured in panels.values() for effect in measured.values()]
     few, most = min(seeds), max(seeds)
-    n = count(few, study.unit) if few == most else f"{few} to {most} {study.unit}s"
+    n = pluralise(few, study.unit) if few == most else f"{few} to {most} {study.unit}s"
     keys = [(style, text) for style, text in _KEYS if style in drawn]
     legend(figure, keys, f"Each variant minus {study.baseline}, n = {n}; each interval by itself")
     compared = _PUBLISHED in drawn
     alt = "Measured and published differences" if compared else "Measured differences"
-    alt += f" of {count(len(variants), 'variant')} from the baseline on {count(len(panels), 'measurement')}."
+    alt += f" of {pluralise(len(variants), 'variant')} from the baseline on {pluralise(len(panels), 'measurement')}."
     return Picture(study, "effects", "Effects, measured and published" if compared else "Effects", alt, figure)
 
 
@@ -151,5 +151,6 @@ def points(study: StudyResults) -> Picture | None:
     if any(cell.status == "collapsed" for cell in cells):
         keys.append((_COLLAPSED, "collapsed"))
     legend(figure, [*keys, (_MEAN, "mean of the variant"), (_BASELINE, "mean of the baseline")])
-    alt = f"Points of {count(len(variants), 'variant')} on {count(len(names), 'measurement')}, by seed, with means."
+    shown = f"{pluralise(len(variants), 'variant')} on {pluralise(len(names), 'measurement')}"
+    alt = f"Points of {shown}, by seed, with means."
     return Picture(study, "points", "Points by seed", alt, figure)
