@@ -1,5 +1,6 @@
 """The public names, for type checkers and for `__init__.py`, which imports each on its first use."""
 
+from .adaptation import GPT as GPT
 from .adaptation import Adaptation as Adaptation
 from .adaptation import Adapters as Adapters
 from .adaptation import BitFit as BitFit

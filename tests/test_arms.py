@@ -27,6 +27,7 @@ COMPONENTS = {
 }
 PROOFS = {
     "BitFit",
+    "GPT",
     "LoRA",
     "GradualUnfreezing",
     "Constant",

@@ -5,5 +5,6 @@ from bertlab.adaptation.base import Adaptation as Adaptation
 from bertlab.adaptation.bitfit import BitFit as BitFit
 from bertlab.adaptation.features import Features as Features
 from bertlab.adaptation.finetuning import FineTuning as FineTuning
+from bertlab.adaptation.gpt import GPT as GPT
 from bertlab.adaptation.gradual_unfreezing import GradualUnfreezing as GradualUnfreezing
 from bertlab.adaptation.lora import LoRA as LoRA

@@ -14,7 +14,7 @@ from bertlab.arrays import Integer
 from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.identity import science
 from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, FieldError, Range, arm
-from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Optimizer, Rate
+from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Optimizer, Rate, Recipe
 from bertlab.recipe.schedules import Curve, LinearDecay
 from bertlab.tasks.examples import ExampleBatch, Examples
 from bertlab.tasks.kinds import KINDS
@@ -150,6 +150,9 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
             for name in set(self.options(other)) - set(kind.options):
                 return f"{name} is an option of {other.name}, its task is {kind.name}: set it for {other.name} only"
         return ""
+
+    def check(self, recipe: Recipe) -> None:
+        """Raises `BadInput` if it does not apply to models of a recipe."""
 
     def prepare(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]

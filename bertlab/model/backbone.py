@@ -95,3 +95,29 @@ class Backbone(nn.Module, ABC):
             begin, end = end, end + (0 if read_at is None else read_at.shape[1])
             vectors[name] = x[:, 0] if read_at is None else x[:, begin:end]
         return vectors
+
+
+class BackboneWrapper(Backbone, ABC):
+    """A backbone around another one, whose embeddings, levels and hidden states it has; a subclass encodes."""
+
+    def __init__(self, encoder: Backbone) -> None:
+        super().__init__(encoder.hidden_size, encoder.num_layers, encoder.max_length, encoder.causal)
+        self.encoder = encoder
+
+    @property
+    def levels(self) -> list[nn.Module]:
+        """The levels of the inner backbone."""
+        return self.encoder.levels
+
+    @property
+    def output_embeddings(self) -> Tensor:
+        """The token embeddings (V, E) of the inner backbone."""
+        return self.encoder.output_embeddings
+
+    def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
+        """The embeddings of the inner backbone."""
+        return self.encoder.embed(batch)
+
+    def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
+        """The vectors (B, T, D) of the embeddings and of each layer of the inner backbone."""
+        return self.encoder.hidden_states(tokens, segments, lengths)

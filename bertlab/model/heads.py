@@ -27,6 +27,7 @@ from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import APPROXIMATE, set_dropout
 from bertlab.model.streams import Lengths, TensorBatch
 from bertlab.recipe.objective import attends_causally, bert
+from bertlab.text.tokenizers.base import TrainedTokenizer
 
 MANY_LOGITS = 2**22
 """On the CPU, the loss of a batch with more logits is computed in parts: memory traffic costs more than the products. A
@@ -149,6 +150,8 @@ class PretrainingModel(nn.Module):
         self._described = model
         self.pooler_seed = seed
         """Where a pooler starts if no head has one."""
+        self.tokenizer: TrainedTokenizer | None = None
+        """What splits its text; None before it is opened for a task."""
 
     @classmethod
     def of(cls, science: recipe.Recipe, vocabulary: int) -> PretrainingModel:

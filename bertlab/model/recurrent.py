@@ -10,9 +10,8 @@ from torch import Tensor, nn
 
 from bertlab.keyed import key
 from bertlab.model.attention import gather
-from bertlab.model.backbone import Backbone
+from bertlab.model.backbone import Backbone, BackboneWrapper
 from bertlab.model.initial import HEAD_STD, initialise
-from bertlab.model.streams import TensorBatch
 
 
 class BiLSTM(nn.Module):
@@ -73,34 +72,15 @@ class BiLSTMTagger(nn.Module):
         return logits
 
 
-class RecurrentEncoder(Backbone):
+class RecurrentEncoder(BackboneWrapper):
     """A backbone under a new two-layer BiLSTM of its width (BERT section 5.1), which belongs to no level."""
 
     def __init__(self, encoder: Backbone, seed: int) -> None:
-        super().__init__(encoder.hidden_size, encoder.num_layers, encoder.max_length, encoder.causal)
-        self.encoder = encoder
+        super().__init__(encoder)
         dropout = next((module.p for module in encoder.modules() if isinstance(module, nn.Dropout)), 0.0)
         self.recurrent = BiLSTM(self.hidden_size, self.hidden_size // 2, 2, dropout, seed)
-
-    @property
-    def levels(self) -> list[nn.Module]:
-        """Those below the BiLSTM."""
-        return self.encoder.levels
-
-    @property
-    def output_embeddings(self) -> Tensor:
-        """Those below the BiLSTM."""
-        return self.encoder.output_embeddings
-
-    def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
-        """As below the BiLSTM."""
-        return self.encoder.embed(batch)
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """As `Backbone.encode`."""
         x = self.recurrent(self.encoder.encode(x, lengths), lengths)
         return x if positions is None else gather(x, positions)
-
-    def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
-        """Those below the BiLSTM."""
-        return self.encoder.hidden_states(tokens, segments, lengths)

@@ -147,6 +147,9 @@ class Pretrained:
     tokenizer: TrainedTokenizer
     positions: int  # tokens a sequence may have at most
 
+    def __post_init__(self) -> None:
+        self.model.tokenizer = self.tokenizer
+
 
 def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     """Reads recipe, tokenizer and the weights after `milestone` per cent of the steps; `BadInput` if any is missing."""

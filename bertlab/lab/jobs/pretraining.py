@@ -153,7 +153,9 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         return sorted({100} | {percent for percent in saved if 0 < schedule.milestone(percent) < self.steps})
 
     def fitted(self, adaptation: Adaptation) -> Adaptation:
-        """An adaptation as it is on this model. Raises `BadInput` for sequences longer than its positions."""
+        """An adaptation as it is on this model. Raises `BadInput` if it does not apply to the model, and for sequences
+        longer than its positions."""
+        adaptation.check(self.recipe)
         positions = self.recipe.model.max_length(self.recipe.inputs.longest)
         if adaptation.length > positions:
             raise BadInput(
