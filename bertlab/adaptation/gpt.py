@@ -106,12 +106,13 @@ class GPT(Adaptation):
 
     def loss(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
         """The loss of the task, and `lm_weight` times the auxiliary one (equation 5)."""
+        from bertlab.model.gpt import EncoderWithLM
+
         loss = super().loss(model, kind, batch)
         if not self.lm_weight:
             return loss
-        encoder = cast("nn.Module", model.encoder)
-        auxiliary: Tensor = encoder.lm_loss(batch["tokens"], batch.get("lengths"))
-        return loss + self.lm_weight * auxiliary
+        encoder = next(module for module in model.modules() if isinstance(module, EncoderWithLM))
+        return loss + self.lm_weight * encoder.lm_loss(batch["tokens"], batch.get("lengths"))
 
     def flops(
         self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
