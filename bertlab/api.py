@@ -167,7 +167,7 @@ def _ablated(arguments: dict[str, Any]) -> Ablation:
         arguments |= {"workers": 0, "threads": arguments["threads"] or int(not arguments["gpus"])}
     silence = contextlib.redirect_stdout(io.StringIO()) if arguments.pop("quiet") else contextlib.nullcontext()
     options = {name: _SPELLED.get(name, _same)(value) for name, value in arguments.items() if value is not None}
-    flags: dict[str, Any] = {"search": False, "name": "", "logger": [], "retry": False, "dry_run": False}
+    flags: dict[str, Any] = {"search": False, "name": "", "keep": False, "logger": [], "retry": False, "dry_run": False}
     flags = {name: options.pop(name, usual) for name, usual in (flags | {"budget": "", "until_decided": False}).items()}
     flags["logger"] += loggers
     groups = group(StudyOptions, options), group(ClusterOptions, options)

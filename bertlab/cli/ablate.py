@@ -9,7 +9,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, ClusterOptions, Names, StudyOptions, in_store, option
+from bertlab.cli.options import (
+    DRY_RUN,
+    JSON,
+    KEEP,
+    LOGGERS,
+    RETRY,
+    ClusterOptions,
+    Names,
+    StudyOptions,
+    in_store,
+    option,
+)
 from bertlab.cli.results import FAIL_ON, check_fail_on, failing, print_results, results_data
 from bertlab.errors import BadInput
 
@@ -53,6 +64,7 @@ def ablate(
         "What reports call this setting, such as more-examples; no result depends on it.",
         rich_help_panel=StudyOptions.panel,
     ),
+    keep: bool = KEEP,
     logger: Names = LOGGERS,
     retry: bool = RETRY,
     dry_run: bool = DRY_RUN,
@@ -67,7 +79,7 @@ def ablate(
     Example: bertlab ablate masking --scale tiny --seeds 4
     """
     check_fail_on(fail_on)
-    command = Command(options, devices, search, budget, until_decided, name, logger, retry, dry_run)
+    command = Command(options, devices, search, budget, until_decided, name, keep, logger, retry, dry_run)
     done = measured(command)
     if json:
         print_json(done.to_json(command))
@@ -84,6 +96,7 @@ class Command:
     budget: str = ""
     until_decided: bool = False
     name: str = ""
+    keep: bool = False
     logger: Names = None
     retry: bool = False
     dry_run: bool = False
@@ -137,12 +150,14 @@ def measured(command: Command) -> Measured:
     """Runs and prints what a command requests, in steps: each gives the next one its input, or the end."""
     from bertlab.cli.carry_out import read_tasks
     from bertlab.lab import claims
+    from bertlab.lab.jobs.lists import check_kept
     from bertlab.lab.record import check
     from bertlab.report.tracked import track
 
     request = _request(command)
     plan = claims.make(request, command.machine)
     check(plan, command.store)
+    check_kept(plan.jobs, command.store)
     if command.dry_run:
         read_tasks(plan.pending(command.store), local=True)
     if command.search:
@@ -167,7 +182,7 @@ def _request(command: Command) -> Request:
     for fixing, value in fixed.items() if command.in_rounds else ():
         if value is not None:
             raise BadInput(f"{fixing} fixes the seeds, and --budget and --until-decided choose them: leave one out")
-    request = dataclasses.replace(options.study_request(command.machine), name=command.name)
+    request = dataclasses.replace(options.study_request(command.machine), name=command.name, keep=command.keep)
     request = equal_time.timed(request, command.store, command.machine, trials=not command.dry_run, tell=say)
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):
         raise BadInput("--from: nothing is pre-trained, so --compile and --micro-batch have no effect; leave them out")

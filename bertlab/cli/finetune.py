@@ -2,7 +2,18 @@
 
 from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, LOGGERS, MODEL, RETRY, DeviceOptions, Names, StoreOptions, TaskOptions, option
+from bertlab.cli.options import (
+    JSON,
+    KEEP,
+    LOGGERS,
+    MODEL,
+    RETRY,
+    DeviceOptions,
+    Names,
+    StoreOptions,
+    TaskOptions,
+    option,
+)
 from bertlab.errors import BadInput
 
 
@@ -19,13 +30,14 @@ def finetune(
         "How the model is adapted to the task, such as features or lora.",
         autocompletion=complete.ADAPTATIONS,
     ),
+    keep: bool = KEEP,
     logger: Names = LOGGERS,
     retry: bool = RETRY,
     json: bool = JSON,
 ) -> int:
     """Fine-tune a finished model on one task and print its metrics.
 
-    Uses the settings of a scale. `bertlab runs --prune` removes the result.
+    Uses the settings of a scale. `bertlab runs --prune` removes the result, unless --keep kept the model.
 
     Example: bertlab finetune --from masking/80/10/10/0 --task mnli
     """
@@ -33,6 +45,7 @@ def finetune(
     from bertlab.cli.carry_out import carry_out
     from bertlab.lab import plan as planning
     from bertlab.lab.jobs.find import find_pretrained
+    from bertlab.lab.jobs.lists import check_kept
     from bertlab.lab.study import Measurement, Study, Variant
     from bertlab.recipe.ranges import arm
     from bertlab.store.config import write_run_config
@@ -58,12 +71,13 @@ def finetune(
         variants=[Variant(adaptation)],
         measurements=[Measurement(task, task=task, adaptation=adapted, metric=kind.metrics[0])],
     )
-    plan = planning.make(options.request((one,), pretrained=pretrained), machine)
+    plan = planning.make(options.request((one,), pretrained=pretrained, keep=keep), machine)
+    check_kept(plan.jobs, store)
     complete = carry_out(plan.jobs, store, machine, retry=retry)
     finished = [run for cell in plan.cells if (run := store.get(cell.job.id)) is not None]
     spelled = {"task": task, "from": from_, "adaptation": adaptation, "scale": options.scale, "set": options.set_}
     spelled |= {"substitute": options.substitute, "intermediate-task": options.intermediate_task}
-    seeds = {"finetune-seeds": options.finetune_seeds, "data": places.data}
+    seeds = {"finetune-seeds": options.finetune_seeds, "data": places.data, "keep": keep or None}
     studied = ids_of_studies(store)  # whose commands are beside their records
     for run in finished:
         if run.id not in studied:

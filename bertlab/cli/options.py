@@ -111,6 +111,7 @@ JSON = option(False, "--json", None, "Print one JSON document on standard output
 STUDY_FILE = option("", "--study", "FILE", "The study file that defines parts of RUN, such as a loss: runs its code.")
 LOGGERS = option(None, "--logger", "mlflow|tensorboard|trackio|wandb", "Log curves and results there too; repeatable.")
 RETRY = option(False, "--retry", None, "Run diverged jobs again too, and those that failed in rounds of seeds.")
+KEEP = option(False, "--keep", None, "Keep fine-tuned models, as what differs from the pre-trained one.")
 DRY_RUN = option(False, "--dry-run", None, "Print the plan and exit.")
 WORKERS = "BERTLAB_WORKERS"
 _WHICH = "Studies (see `bertlab studies`), `all`, or your own study files."

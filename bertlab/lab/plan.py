@@ -83,6 +83,8 @@ class Request:
     """By study and variant, measured training speeds; see `Study.speeds`."""
     name: str = ""
     """What reports call the setting; it changes no run and no id."""
+    keep: bool = False
+    """Whether runs keep the fine-tuned models."""
 
     def __post_init__(self) -> None:
         if self.name != plain(self.name) or len(self.name) > LONGEST_NAME:
@@ -436,7 +438,7 @@ class _StudyPlanner:
         for milestone in pretraining.saved(measurement.milestones):
             parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
             shared = (pretraining, data, adaptation, 0, "-".join(parts), milestone, before)
-            first = Evaluation(*shared, request.held_back, self.planner.code, study.name)
+            first = Evaluation(*shared, request.held_back, self.planner.code, study.name, request.keep)
             for seed in range(self.finetune_seeds):
                 yield first.with_seed(seed) if seed else first
 

@@ -66,7 +66,7 @@ def make(request: Request, machine: Machine) -> Search:
         scale = request.scale
         for group in SETTINGS:
             scale = scale.give(group, setting)
-        tried = dataclasses.replace(request, scale=scale, only=only, held_back=True, **single)
+        tried = dataclasses.replace(request, scale=scale, only=only, held_back=True, keep=False, **single)
         plan = planning.make(tried, machine)
         seen = set()
         for cell in plan.cells:

@@ -1,4 +1,4 @@
-"""Removes runs that belong to no study."""
+"""Removes runs that belong to no study and keep no fine-tuned model."""
 
 from bertlab.store import addresses, locks
 from bertlab.store.forms import is_id
@@ -7,7 +7,8 @@ from bertlab.store.writes import remove
 
 
 def prune(store: Store) -> tuple[int, int]:
-    """Removes finished and unfinished runs that no record and no running command needs, and remains of killed runs.
+    """Removes finished and unfinished runs that no record, no running command and no fine-tuned model that was kept
+    needs, and remains of killed runs.
 
     Returns the numbers of removed finished and unfinished runs. Waits for commands that change records or prune. Raises
     `BadInput` if a record cannot be read, because the runs that it needs are then unknown.
@@ -16,6 +17,7 @@ def prune(store: Store) -> tuple[int, int]:
         runs, needed = store.runs(), store.locks.reserved_ids()
         for record in store.records().values():
             needed |= addresses.run_ids(record)
+        needed |= {run.id for run in runs if run.holds_task_model}
         made_from = {run.id: {value for value in run.science().values() if is_id(value)} for run in runs}
         while more := set().union(*(made_from.get(run_id, ()) for run_id in needed)) - needed:
             needed |= more

@@ -24,6 +24,8 @@ ANSWERS = "answers.npz"
 """Right answers, of runs from exported results."""
 LARGE = (".safetensors", ".bin", ".npy")
 """Weights and arrays, which are hashed before they are used; all other files whenever a command reads the run."""
+CHANGES = "task.safetensors"
+"""The tensors of a fine-tuned model that differ from its pre-trained one, of a run that keeps it."""
 State = tuple[tuple[str, int, int, int], ...]
 """Files, each with its size and times."""
 
@@ -58,6 +60,11 @@ class Run:
     def holds_model(self) -> bool:
         """Whether its result is a pre-trained model, of which its definition has the recipe."""
         return "recipe" in self.science()
+
+    @property
+    def holds_task_model(self) -> bool:
+        """Whether it keeps a fine-tuned model."""
+        return self.has(CHANGES)
 
     @property
     def bare(self) -> bool:

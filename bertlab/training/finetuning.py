@@ -4,7 +4,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -137,6 +137,8 @@ class Outcome(EvalResult):
     steps: int
     train_examples: int
     trained_parameters: int
+    changes: Mapping[str, Tensor] = field(default_factory=dict)
+    """The tensors that differ from the pre-trained model, see `changes_of`, if they were asked for."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,8 +189,10 @@ def finetune(
     progress: Progress,
     intermediate_task: TaskData | None = None,
     loggers: Sequence[CurveLogger] = (),
+    keep: bool = False,
 ) -> Outcome:
-    """Adapts the model in `pretrained`, as it was at `milestone`, to a task, and measures it.
+    """Adapts the model in `pretrained`, as it was at `milestone`, to a task, and measures it. With `keep`, the outcome
+    has the tensors that training changed.
 
     With `intermediate_task`, model and head are first trained on that task, which has the same kind and labels. Data
     order and dropout are keyed: the same call gives the same bits at the same number of threads.
@@ -197,16 +201,17 @@ def finetune(
     finite, `Interrupted` when a signal came: nothing is left to resume from, as a fine-tuning is short.
     """
     torch.set_num_threads(machine.num_threads)  # the features are computed before any Trainer is made
-    opened = open_pretrained(pretrained, milestone)
-    if finetune_seed:  # the first one has the pooler of its pre-training seed
-        opened.model.pooler_seed = keyed.key(opened.model.pooler_seed, "pooler", finetune_seed)
     kind, key = kinds.find(data.kind), (adaptation.kind, seed, finetune_seed)
     if problem := adaptation.problem(kind):
         raise BadInput(f"task '{data.name}': {problem}")
+
+    def start() -> tuple[Pretrained, nn.Module]:
+        return prepare(open_pretrained(pretrained, milestone), adaptation, kind, data.labels, seed, finetune_seed)
+
+    opened, model = start()
     data = sampled(data, adaptation.max_eval_examples)
     splits = [raw for raw in (data.evaluation, data.test) if raw is not None]
     encoded = [encode(data, raw, opened, adaptation) for raw in splits]
-    model = adaptation.prepare(opened.model, kind, data.labels, key)
     stages: list[tuple[TaskData, str, tuple[int | str, ...]]] = [(data, "train", key)]
     if intermediate_task is not None:
         stages.insert(0, (intermediate_task, "intermediate", (*key, "first")))
@@ -218,6 +223,7 @@ def finetune(
         with quiet():
             trainer(machine, examples.steps, [reports, StopOnSignal()], loggers=loggers).fit(module, examples)
     trained = sum(value.numel() for value in model.parameters() if value.requires_grad)
+    changes = changes_of(model, *start()) if keep else {}
     adaptation.merge(model)
     scores = _Scores(data, opened, train, module, machine, progress)
     result = scores.result(data.evaluation, encoded[0], None)
@@ -229,7 +235,38 @@ def finetune(
         steps=module.schedule.steps,
         train_examples=train.raw_count,
         trained_parameters=trained,
+        changes=changes,
     )
+
+
+def prepare(
+    pretrained: Pretrained,
+    adaptation: Adaptation,
+    kind: TaskKind,
+    labels: Sequence[str],
+    seed: int,
+    finetune_seed: int,
+) -> tuple[Pretrained, nn.Module]:
+    """A pre-trained model, and the module that an adaptation makes of it for a task: both are as before any training,
+    and the same for the same seeds."""
+    if finetune_seed:  # the first one has the pooler of its pre-training seed
+        pretrained.model.pooler_seed = keyed.key(pretrained.model.pooler_seed, "pooler", finetune_seed)
+    key = (adaptation.kind, seed, finetune_seed)
+    return pretrained, adaptation.prepare(pretrained.model, kind, labels, key)
+
+
+def changes_of(model: nn.Module, pretrained: Pretrained, start: nn.Module) -> dict[str, Tensor]:
+    """The tensors of a trained `model` that a pre-trained model lacks, or has with other values, on the CPU.
+
+    `start` is the same model before training, which shares the tensors of `pretrained`, as `prepare` returns both.
+    """
+    inherited = {id(value) for value in pretrained.model.state_dict(keep_vars=True).values()}
+    before = start.state_dict(keep_vars=True)
+    return {
+        name: value.detach().cpu().contiguous()
+        for name, value in model.state_dict().items()
+        if id(before[name]) not in inherited or not torch.equal(value.cpu(), before[name])
+    }
 
 
 @dataclass(frozen=True)

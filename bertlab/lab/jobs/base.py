@@ -112,6 +112,8 @@ class Job(ABC):
     """The percentage of the pre-training's steps after which it reads the weights."""
     settings: Adaptation | None = None
     """How it adapts a model to its task."""
+    keep: bool = False
+    """Whether its run keeps a fine-tuned model."""
 
     def __init_subclass__(cls, *, kinds: Sequence[str] = (), **named: Any) -> None:
         super().__init_subclass__(**named)

@@ -17,9 +17,10 @@ from bertlab.lab.jobs.base import Job, Pretrained, Storage, Work, copied, withou
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Progress
-from bertlab.recipe import Recipe
+from bertlab.recipe import Recipe, cost
 from bertlab.recipe.identity import MARK, canonical, filled, science, template
 from bertlab.recipe.ranges import user_defined
+from bertlab.store.files import digest
 from bertlab.store.predictions import PREDICTIONS, packed
 from bertlab.store.runs import Store
 from bertlab.store.writes import write
@@ -56,6 +57,8 @@ class Evaluation(Job, kinds=("finetune", "features")):
     """A study file that may change the measurement."""
     study: str = field(default="", compare=False)
     """The first study that needs it."""
+    keep: bool = field(default=False, compare=False)
+    """Whether its run keeps the fine-tuned model."""
     kind: str = field(init=False, compare=False)
     """The kind of its runs, which its adaptation names."""
     counted = "measurements"
@@ -160,6 +163,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
                 progress=progress,
                 intermediate_task=None if before is None else read_task(before),
                 loggers=loggers,
+                keep=self.keep,
             )
             for logger in loggers:
                 logger.log_result(outcome.steps, outcome.metrics)
@@ -171,6 +175,8 @@ class Evaluation(Job, kinds=("finetune", "features")):
         if outcome.test is not None:
             predictions |= {f"test_{name}": values for name, values in outcome.test.predictions.items()}
         write(work, PREDICTIONS, packed(predictions))
+        if self.keep:
+            _keep(self, work, directory, data.labels, outcome)
         return _result(self, outcome, lexical, data.unlabelled) | without_none(defined=defined)
 
     def _examples(self, machine: Machine) -> TaskData:
@@ -215,8 +221,9 @@ class Evaluation(Job, kinds=("finetune", "features")):
         return total
 
     def storage(self) -> Storage:
-        """Result and predictions."""
-        return Storage(kept=KEPT_BYTES)
+        """Result and predictions; with a fine-tuned model at most the weights of the whole one."""
+        weights = cost.weight_bytes(self.pretrained.read_recipe()) if self.keep else 0.0
+        return Storage(kept=KEPT_BYTES + weights)
 
     @classmethod
     def similarity(cls, definition: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:
@@ -256,6 +263,28 @@ def _sizes(located: LocatedTask, back: bool, length: int) -> list[tuple[int, flo
 def _definition(task: Task) -> dict[str, Any]:
     names = ("kind", "train", "evaluation", "text", "label", "labels", *(("test",) if task.test else ()))
     return {name: getattr(task, name) for name in names}
+
+
+def _keep(job: Evaluation, work: Path, pretrained: Path, labels: tuple[str, ...], outcome: Outcome) -> None:
+    """Writes the fine-tuned model of a job, as what differs from the pre-trained one."""
+    from bertlab.training.finetuned import Description, save
+
+    task, tokenizer = job.data.task, job.pretrained.read_recipe().tokenizer
+    description = Description(
+        pretrained=job.pretrained.id,
+        milestone=job.milestone,
+        tokenizer=digest(pretrained / tokenizer.file),
+        task=job.data.name,
+        kind=task.kind,
+        text=task.text,
+        label=task.label,
+        labels=labels,
+        settings=science(job.settings, whole=True),
+        threshold=outcome.threshold,
+        seed=job.pretrained.seed,
+        finetune_seed=job.finetune_seed,
+    )
+    save(work, description, outcome.changes)
 
 
 def _result(job: Evaluation, outcome: Outcome, lexical: list[dict[str, float]], unlabelled: int) -> dict[str, Any]:

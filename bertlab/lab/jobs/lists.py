@@ -4,9 +4,11 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import TypeVar
 
+from bertlab.errors import BadInput
 from bertlab.lab.jobs.base import Job
 from bertlab.machine import Machine
 from bertlab.store.runs import Store
+from bertlab.wording import pluralise
 
 T = TypeVar("T")
 _checked: list[object] = []
@@ -42,6 +44,16 @@ def to_run(jobs: Sequence[Job], done: Collection[str]) -> list[Job]:
         return left
     needed, still = ({need.id for job in some for need in job.needs} for some in (jobs, left))
     return [job for job in left if not job.preparation or job.id in still or job.id not in needed]
+
+
+def check_kept(jobs: Iterable[Job], store: Store) -> None:
+    """Raises `BadInput` if a run is finished without the fine-tuned model that its job is to keep."""
+    finished = [store.get(job.id) for job in jobs if job.keep]
+    if without := [run.id for run in finished if run is not None and not run.holds_task_model]:
+        raise BadInput(
+            f"--keep: {pluralise(len(without), 'run')} finished without keeping the model: `bertlab runs --remove "
+            f"{without[0]}` removes one, and the same command trains it again"
+        )
 
 
 def check_components(jobs: Sequence[Job], store: Store, machine: Machine) -> None:

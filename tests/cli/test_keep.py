@@ -1,0 +1,53 @@
+"""`--keep`: the fine-tuned model of a run, beside its result, under the same id."""
+
+import json
+
+import pytest
+
+from bertlab.store.runs import Store
+
+RUN = "masking-80-10-10-seed0"
+FINETUNE = ("finetune", "--from", RUN, "--task", "mrpc", "--scale", "smoke", "--threads", "1")
+
+
+@pytest.fixture(scope="module")
+def store(call, finished):
+    assert call(*FINETUNE, "--keep", "--runs", finished) == 0
+    return Store(finished)
+
+
+def finetuned(store):
+    return [run for run in store.runs() if run.kind == "finetune" and run.label.startswith("masking-80-10-10-seed0-")]
+
+
+def test_the_run_has_the_changes_and_says_what_they_are(store):
+    (run,) = finetuned(store)
+    (pretraining,) = (run for run in store.runs() if run.label == RUN)
+    data = json.loads((run.path / "task.json").read_text())
+    assert (data["pretrained"], data["kind"], data["seed"]) == (pretraining.id, "classification", 0)
+    assert data["labels"]
+    assert data["settings"]["length"] == 32
+    assert data["tokenizer"] == pretraining.manifest()["vocab.txt"].sha256
+    assert {"task.json", "task.safetensors"} <= run.manifest().keys()
+
+
+def test_the_id_is_that_of_the_run_without_the_model(store, call, finished, tmp_path, capsys):
+    (run,) = finetuned(store)
+    assert call(*FINETUNE, "--runs", finished) == 0  # finished already
+    assert [run.id] == [other.id for other in finetuned(Store(finished))]
+
+
+def test_a_run_that_finished_without_its_model_is_named(store, call, finished, capsys):
+    lora = (*FINETUNE, "--adaptation", "lora", "--runs", finished)
+    assert call(*lora) == 0
+    capsys.readouterr()
+    assert call(*lora, "--keep") == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--keep: 1 run finished without keeping the model: `bertlab runs --remove " in line
+
+
+def test_what_is_kept_is_not_pruned(store, call, finished):
+    (run,) = finetuned(store)[:1]
+    assert call("runs", "--prune", "--runs", finished) == 0
+    assert run.holds_task_model
+    assert [each.id for each in Store(finished).runs() if each.kind == "finetune" and each.holds_task_model] == [run.id]

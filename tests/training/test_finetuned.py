@@ -1,0 +1,115 @@
+"""What a store keeps of a fine-tuned model: the tensors that differ from the pre-trained one, and no others."""
+
+import dataclasses
+import json
+
+import pytest
+import torch
+from safetensors import safe_open
+
+from bertlab.adaptation import Adapters, BitFit, Features, FineTuning, GradualUnfreezing, LoRA
+from bertlab.model.heads import PretrainingModel
+from bertlab.objectives import MaskedLM
+from bertlab.progress import silent
+from bertlab.recipe import Model
+from bertlab.store.forms import load
+from bertlab.tasks import kinds
+from bertlab.training.finetuned import DESCRIPTION, Description, save
+from bertlab.training.finetuning import changes_of, finetune, open_pretrained, prepare
+from random_weights import perturbed
+
+SETTING = {"batch_size": 16, "max_steps": 3, "peak_lr": 1e-2, "length": 32, "max_eval_examples": 20}
+DESCRIBED = Description(
+    pretrained="a" * 16, tokenizer="b" * 64, task="t", kind="span", text=("q", "c"), label="answers", settings={}
+)
+BASE = Model(layers=12, hidden=768, heads=12, positions="learned", max_positions=512)
+
+
+def started(pretrained, adaptation, data, finetune_seed=0):
+    return prepare(open_pretrained(pretrained), adaptation, kinds.find(data.kind), data.labels, 0, finetune_seed)
+
+
+@pytest.mark.parametrize(
+    ("adaptation", "encoder"),
+    [
+        (FineTuning(**SETTING), "all"),
+        (FineTuning(**SETTING, frozen=True), "none"),
+        (GradualUnfreezing(**SETTING, epochs=1), "layers.1."),
+        (Adapters(**SETTING, bottleneck=4), "trained"),
+        (LoRA(**SETTING, rank=2), "trained"),
+        (BitFit(**SETTING), "trained"),
+    ],
+    ids=lambda value: getattr(value, "kind", value),
+)
+def test_what_training_changed_or_added_is_kept_and_nothing_else(pretrained, pairs, machine, adaptation, encoder):
+    outcome = finetune(
+        pretrained, pairs, adaptation, seed=0, finetune_seed=1, machine=machine, progress=silent, keep=True
+    )
+    _, start = started(pretrained, adaptation, pairs, 1)
+    of_encoder = {name for name in start.state_dict() if name.startswith("encoder.")}
+    trained = {name for name, value in start.named_parameters() if value.requires_grad}
+    of_top = {name for name in of_encoder if "layers.1." in name}  # the one layer that one epoch unfreezes
+    frozen = {"all": set(), "none": of_encoder, "layers.1.": of_encoder - of_top, "trained": set()}[encoder]
+    assert outcome.changes.keys() == trained - frozen
+
+
+def test_the_model_comes_back_to_the_bit(pretrained, entities, machine):
+    adaptation = LoRA(**SETTING, rank=2)
+    _, model = started(pretrained, adaptation, entities)
+    perturbed(model)
+    changes = changes_of(model, *started(pretrained, adaptation, entities))
+    _, again = started(pretrained, adaptation, entities)
+    again.load_state_dict(changes, strict=False)
+    tokens = torch.arange(5, 17)[None]
+    inputs = (tokens, torch.zeros_like(tokens))
+    assert torch.equal(model.eval()(*inputs), again.eval()(*inputs))
+
+
+def test_features_keep_their_tagger_alone(pretrained, entities, machine):
+    adaptation = Features(**SETTING, layers="last", lstm_size=4)
+    outcome = finetune(
+        pretrained, entities, adaptation, seed=0, finetune_seed=0, machine=machine, progress=silent, keep=True
+    )
+    assert outcome.changes.keys() == started(pretrained, adaptation, entities)[1].state_dict().keys()
+
+
+def test_nothing_is_kept_that_nobody_asked_for(pretrained, pairs, machine):
+    outcome = finetune(
+        pretrained, pairs, FineTuning(**SETTING), seed=0, finetune_seed=0, machine=machine, progress=silent
+    )
+    assert not outcome.changes
+
+
+@pytest.mark.parametrize(("adaptation", "most"), [(Adapters(bottleneck=32), 1.12), (LoRA(rank=8), 1.04)])
+def test_ten_tasks_at_base_width_take_little_more_than_one_model(adaptation, most, tmp_path):
+    with torch.device("meta"):
+        model = PretrainingModel(BASE, 30_522, 512, 0)
+        whole = sum(value.nbytes for value in model.state_dict().values())
+        prepared = adaptation.prepare(model, kinds.find("classification"), ("no", "yes"), ("task", 0, 0))
+    trained = {name: value for name, value in prepared.named_parameters() if value.requires_grad}
+    changes = {name: torch.zeros(value.shape) for name, value in trained.items()}
+    save(tmp_path, DESCRIBED, changes)
+    size = sum(path.stat().st_size for path in tmp_path.iterdir())
+    assert 1.0 < (whole + 10 * size) / whole < most
+
+
+def test_a_kept_model_says_what_it_is(tmp_path):
+    save(tmp_path, DESCRIBED, {"output.bias": torch.zeros(2)})
+    with safe_open(tmp_path / "task.safetensors", "pt") as tensors:
+        assert tensors.metadata() == {"pretrained": "a" * 16}
+    assert load(Description, json.loads((tmp_path / DESCRIPTION).read_text())) == DESCRIBED
+
+
+def test_a_pooler_that_no_pre_training_had_is_kept(pretrained, tmp_path, pairs):
+    adaptation, kind = BitFit(**SETTING), kinds.find(pairs.kind)
+
+    def start():
+        opened = open_pretrained(pretrained)
+        opened = dataclasses.replace(opened, model=PretrainingModel(BERT, 21, 32, 0, (MaskedLM(),)))
+        return prepare(opened, adaptation, kind, pairs.labels, 0, 0)
+
+    _, model = start()
+    assert {"pooler.dense.weight", "output.weight"} <= changes_of(model, *start()).keys()
+
+
+BERT = Model(layers=1, hidden=32, heads=2, max_positions=32)
