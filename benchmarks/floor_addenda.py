@@ -27,8 +27,8 @@ from bertlab.tasks.task import Task
 
 def located(run: Run, machine: Machine) -> LocatedTask | None:
     """The task of a run, if its examples are those that the run read."""
-    science, dataset = run.science(), run.result().dataset
-    content, fields = science["data"], science["task"]
+    definition, dataset = run.definition(), run.result().dataset
+    content, fields = definition["data"], definition["task"]
     if content.startswith("microworld:"):
         name = content.rpartition("/")[2].partition("@")[0]
         found = LocatedTask(task=catalog.WORLD[name], name=name, origin="microworld")
@@ -46,7 +46,7 @@ def located(run: Run, machine: Machine) -> LocatedTask | None:
 
 def fitted(run: Run, task: LocatedTask) -> Floor:
     """The floor of a run, with the number of examples that it is fitted on."""
-    settings, data = run.science()["settings"], read(task)
+    settings, data = run.definition()["settings"], read(task)
     most = settings.get("max_train_examples", 0)
     evaluated = sampled(data, settings.get("max_eval_examples", 0))
     evaluation, *test = kinds.find(data.kind).lexical_floor(evaluated, most)
@@ -65,14 +65,14 @@ def main() -> None:
     floors = dict(before.floors)
     missing: set[str] = set()
     for run in store.runs():
-        if run.kind not in ("finetune", "features") or (key := floor_key(run.science())) in {*floors, *missing}:
+        if run.kind not in ("finetune", "features") or (key := floor_key(run.definition())) in {*floors, *missing}:
             continue
         result, started = run.result(), time.perf_counter()
         task = located(run, machine)
         if task is None or not result.lexical:
             missing.add(key)
             what = "examples" if task is None else "floor"
-            print(f"{result.task}: no {what} of {run.science()['data']}", flush=True)
+            print(f"{result.task}: no {what} of {run.definition()['data']}", flush=True)
             continue
         floors[key] = floor = fitted(run, task)
         old, new = (

@@ -19,9 +19,9 @@ from typing import Any
 
 from bertlab.report import export
 from bertlab.store import records
-from bertlab.store.forms import load, to_json
 from bertlab.store.record import Record
 from bertlab.store.runs import Store
+from bertlab.store.schema import load, to_json
 from bertlab.store.writes import folder
 
 COMMANDS = {

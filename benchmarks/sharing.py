@@ -43,7 +43,7 @@ class Recorded:
 
     def corpus(self, pretraining: Run) -> Run:
         """What a pre-training has read."""
-        return self._runs[pretraining.science()["corpus"]]
+        return self._runs[pretraining.definition()["corpus"]]
 
     def shared(self) -> float:
         """Seconds with everything once."""

@@ -23,7 +23,7 @@ from bertlab.errors import BadInput, Unwritable, unknown, unusable
 from bertlab.progress import stop_if_asked
 from bertlab.splits import training
 from bertlab.store.files import content, digest
-from bertlab.store.forms import Misfit, load
+from bertlab.store.schema import Mismatch, load
 from bertlab.store.writes import folder, write_json
 
 if TYPE_CHECKING:
@@ -157,7 +157,7 @@ def _answer(kind: Kind, form: type[Answer], reference: Reference, cache: Path, w
     from huggingface_hub import errors
 
     index, cached = Index(cache), None
-    with suppress(Misfit):  # of another version
+    with suppress(Mismatch):  # of another version
         cached = load(form, index.entries.get(f"{kind} {reference.full_name}"))
     if cached is not None and re.fullmatch(r"[0-9a-f]{40}", reference.revision):
         return cached  # a commit never changes

@@ -146,8 +146,8 @@ def test_sharing_counts_cells_and_rows(benchmark):
     """Two studies of one row; the first has two columns. Of 1 s each: corpus, pre-training, measurements."""
     sharing = benchmark("sharing")
 
-    def run(name, **science):
-        return SimpleNamespace(id=name, seconds=lambda: 1.0, science=lambda: science)
+    def run(name, **definition):
+        return SimpleNamespace(id=name, seconds=lambda: 1.0, definition=lambda: definition)
 
     def study(name, scale, *values):
         cells = [value("trained", run_id, variant="BERT", measurement=column) for column, run_id in values]

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 from bertlab import keyed
 from bertlab.arrays import Integer
 from bertlab.recipe.backbones.base import BackboneConfig
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import to_canonical
 from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, FieldError, Range, arm
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Optimizer, Rate, Recipe
 from bertlab.recipe.schedules import Curve, LinearDecay
@@ -113,7 +113,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if twice := science(self.optimizer).keys() & OF_OPTIMIZER:
+        if twice := to_canonical(self.optimizer).keys() & OF_OPTIMIZER:
             raise FieldError(self._group, "optimizer", f"sets {min(twice)}: set that field of the adaptation itself")
 
     @property

@@ -149,13 +149,13 @@ class Measured:
 def measured(command: Command) -> Measured:
     """Runs and prints what a command requests, in steps: each gives the next one its input, or the end."""
     from bertlab.cli.carry_out import read_tasks
-    from bertlab.lab import claims
+    from bertlab.lab import claim_plan
     from bertlab.lab.jobs.lists import check_kept
     from bertlab.lab.record import check
     from bertlab.report.tracked import track
 
     request = _request(command)
-    plan = claims.make(request, command.machine)
+    plan = claim_plan.make(request, command.machine)
     check(plan, command.store)
     check_kept(plan.jobs, command.store)
     if command.dry_run:
@@ -164,7 +164,7 @@ def measured(command: Command) -> Measured:
         searched = _searched(command, request, plan)
         if isinstance(searched, Measured):
             return searched
-        request, plan = searched, claims.make(searched, command.machine)
+        request, plan = searched, claim_plan.make(searched, command.machine)
     done = _in_rounds(command, request, plan) if command.in_rounds else _at_once(command, plan)
     for study in done.results:
         track(study, command.store, command.machine)
@@ -174,7 +174,7 @@ def measured(command: Command) -> Measured:
 def _request(command: Command) -> Request:
     """What the options ask for, with the steps and speeds of variants whose training is timed first."""
     from bertlab.estimates import equal_time
-    from bertlab.rounds.budget import Budget
+    from bertlab.sequential.budget import Budget
 
     Budget.parse(command.budget)
     options, devices = command.options, command.devices
@@ -208,8 +208,8 @@ def _searched(command: Command, request: Request, plan: Plan) -> Request | Measu
 def _in_rounds(command: Command, request: Request, plan: Plan) -> Measured:
     """Runs rounds of seeds; in a dry run, the next round."""
     from bertlab.cli import in_rounds
-    from bertlab.rounds.budget import Budget
-    from bertlab.rounds.rounds import Rounds
+    from bertlab.sequential.budget import Budget
+    from bertlab.sequential.rounds import Rounds
 
     spelled = f"--budget {command.budget.replace(' ', '')}" if command.budget else "--until-decided"
     budget = Budget.parse(command.budget)
@@ -236,8 +236,10 @@ def _at_once(command: Command, plan: Plan) -> Measured:
         return Measured(plan.jobs, cost=cost)
     of_plan = records(plan, command.setting).values()
     planning.check_data(plan, store, machine)
-    complete = carry_out(plan.jobs, store, machine, retry=command.retry, on_training=lambda: union.keep(store, of_plan))
-    results = gather(store, union.keep(store, of_plan))
+    complete = carry_out(
+        plan.jobs, store, machine, retry=command.retry, on_training=lambda: union.save_records(store, of_plan)
+    )
+    results = gather(store, union.save_records(store, of_plan))
     print_results(results)
     if complete:
         after = f"bertlab report{in_store(store.root)}"

@@ -14,7 +14,7 @@ from bertlab.cli.table import print_table
 from bertlab.errors import BadInput, warn
 from bertlab.estimates.cost import Estimate, estimate
 from bertlab.estimates.eta import Eta
-from bertlab.estimates.history import History
+from bertlab.estimates.history import RuntimeHistory
 from bertlab.execution.attempt import one_line
 from bertlab.execution.schedule import execute
 from bertlab.lab import texts
@@ -40,7 +40,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", cost: Estim
 
     Returns what it prints.
     """
-    cost = cost or estimate(plan, store, machine, History(store, machine).seconds, read_tasks=False)
+    cost = cost or estimate(plan, store, machine, RuntimeHistory(store, machine).seconds, read_tasks=False)
     names = ", ".join([*(study.name for study in plan.request.studies), *([what] if what else [])])
     pretrained = plan.request.pretrained
     text = f"from {pretrained.label}" if pretrained else f"on {' + '.join(plan.corpora)}"
@@ -172,11 +172,11 @@ def carry_out(
     used = {needed.id for job in jobs for needed in (job, *job.needs)}  # a run of `--from` is no job
     read_tasks(pending)
     require_room(pending, store)
-    eta = Eta.of_pending(pending, machine, History(store, machine).seconds)
+    eta = Eta.of_pending(pending, machine, RuntimeHistory(store, machine).seconds)
     _import(pending, machine)
     fresh = not store.root.exists()
     try:
-        store.prepare()
+        store.create_directories()
         if retry:
             for job in pending:
                 store.clear_failure(job.id)

@@ -14,7 +14,7 @@ from typing import Any
 
 import typer
 
-from bertlab.lab import shipped
+from bertlab.lab import builtin_studies
 from bertlab.names import ALL
 from bertlab.store import addresses
 
@@ -82,8 +82,8 @@ def _tables(path: str) -> dict[str, Any]:
 def _files(ctx: typer.Context) -> Iterator[ast.Module]:
     """The files of the chosen studies, or of all of bertlab's own."""
     studies = ctx.params.get("study") or ctx.args or [ALL]  # after an option without its value, words stay in `args`
-    for study in shipped.names() if ALL in studies else studies:
-        yield _parsed(Path(study) if study.endswith(".py") else shipped.path(study))
+    for study in builtin_studies.names() if ALL in studies else studies:
+        yield _parsed(Path(study) if study.endswith(".py") else builtin_studies.path(study))
 
 
 def _parsed(path: Path) -> ast.Module:
@@ -132,8 +132,8 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
     def find(ctx: typer.Context) -> Iterator[str]:
         from bertlab.store import archive
         from bertlab.store.files import content
-        from bertlab.store.forms import load
         from bertlab.store.record import Record
+        from bertlab.store.schema import load
 
         root = Path(ctx.params.get("runs") or os.environ.get("BERTLAB_RUNS") or "runs")
         archived = archive.opened(root)
@@ -152,7 +152,7 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
     return find
 
 
-STUDIES = _completer(lambda ctx: [*shipped.names(), ALL])
+STUDIES = _completer(lambda ctx: [*builtin_studies.names(), ALL])
 SCALES = _completer(lambda ctx: _tables("lab/scales.toml"))
 TASKS = _completer(lambda ctx: [name for table in _tables("tasks/catalog.toml").values() for name in table])
 TASK_PAIRS = _completer(lambda ctx: [f"{name}=" for name in _tables("tasks/catalog.toml")["published"]])
@@ -161,6 +161,6 @@ VARIANTS = _completer(_variants)
 MEASUREMENTS = _completer(_measurements)
 PRETRAINED = _completer(_runs("pretrain", "import"))
 EXPORTED = _completer(
-    lambda ctx: [*shipped.names(), ALL] if ctx.params.get("results") else _runs("pretrain", "import")(ctx)
+    lambda ctx: [*builtin_studies.names(), ALL] if ctx.params.get("results") else _runs("pretrain", "import")(ctx)
 )
 RUNS = _completer(_runs("*"))

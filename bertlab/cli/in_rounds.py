@@ -9,7 +9,7 @@ from bertlab.lab import plan as planning
 from bertlab.lab.jobs import Job
 from bertlab.lab.plan import Plan
 from bertlab.report.study_results import StudyResults
-from bertlab.rounds.rounds import Place, Rounds, State, recorded_places, standing, still_open, unbegun
+from bertlab.sequential.rounds import Place, Rounds, State, recorded_places, standing, still_open, unbegun
 from bertlab.store import union
 from bertlab.wording import pluralise
 
@@ -28,8 +28,8 @@ def in_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[StudyR
         plan, _ = _draw(rounds, states, places)
         planning.check_data(plan, store, rounds.machine)
         records = rounds.records(places)
-        carry_out(plan.jobs, store, rounds.machine, retry=retry, on_training=lambda: union.keep(store, records))  # noqa: B023
-        union.keep(store, records)
+        carry_out(plan.jobs, store, rounds.machine, retry=retry, on_training=lambda: union.save_records(store, records))  # noqa: B023
+        union.save_records(store, records)
         retry, last = False, places
         jobs += plan.jobs
     studies = [state.results for state in states.values() if state.results is not None]
@@ -56,7 +56,7 @@ def _next(rounds: Rounds, *, retry: bool, keep: bool) -> tuple[dict[str, State],
         after = rounds.look(states)
         new = [after[name].record for name in after if after[name] is not states[name]]
         if new and keep:
-            union.keep(rounds.store, new)
+            union.save_records(rounds.store, new)
         states = after
         _say_claims(rounds, states)
         places = rounds.next_round(states)

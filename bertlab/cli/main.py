@@ -91,7 +91,7 @@ def main() -> None:
     code, line = 0, ""
     try:
         with signals_as_errors():
-            environment.prepare()
+            environment.set_up()
             code = app(prog_name="bertlab", standalone_mode=False) or 0
     except Interrupted as error:
         line = f"{error}; finished work is kept: give the same command again to resume"

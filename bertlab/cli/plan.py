@@ -40,14 +40,14 @@ def plan(
     """
     from bertlab.cli.carry_out import draw
     from bertlab.estimates import equal_time
-    from bertlab.lab import claims, texts
+    from bertlab.lab import claim_plan, texts
     from bertlab.lab.jobs.lists import grouped
     from bertlab.store.runs import Store
 
     devices = _elsewhere(devices, peak_tflops, device_memory_gb)
     machine, store = devices.machine(options), Store(options.runs)
     request = equal_time.timed(options.study_request(machine), store, machine, trials=False)
-    planned = claims.make(request, machine)
+    planned = claim_plan.make(request, machine)
     cost, times = _estimated(planned, store, machine, peak_tflops, quiet=json)
     if json:
         asked, distinct = planned.pretrainings

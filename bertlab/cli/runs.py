@@ -98,7 +98,7 @@ def _rows(store: "Store") -> Iterator[Row]:
     listed = set[str]()
     for run in store.runs():
         listed.add(run.id)
-        yield run.id, run.kind, run.label, run.result().status, "", str(run.path), run.science()
+        yield run.id, run.kind, run.label, run.result().status, "", str(run.path), run.definition()
     for failure in store.failures():
         listed.add(failure.id)
         science = failure.science or {}

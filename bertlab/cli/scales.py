@@ -16,16 +16,16 @@ def scales(json: bool = JSON) -> None:
     """
     from bertlab.lab.scales import GROUPS, SCALES
     from bertlab.recipe import OPTIONS, cost
-    from bertlab.recipe.identity import by_kind, leaves
+    from bertlab.recipe.identity import by_kind, flatten
     from bertlab.wording import format_count
 
     listed: list[dict[str, Any]] = []
     rows = []
     for name, scale in SCALES.items():
         size, tokens = cost.trained_parameters(scale.recipe), cost.tokens(scale.recipe)
-        fields = leaves(scale.recipe)
+        fields = flatten(scale.recipe)
         for group in GROUPS:
-            fields |= leaves(getattr(scale, group), f"{group}.")
+            fields |= flatten(getattr(scale, group), f"{group}.")
         listed.append(
             {
                 "name": name,

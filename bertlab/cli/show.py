@@ -41,14 +41,14 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     """A study at a scale: its texts, its published table, and the fields of its variants and its recipe by path."""
     from bertlab.lab.statement import untested
     from bertlab.recipe import OPTIONS
-    from bertlab.recipe.identity import by_kind, leaves
+    from bertlab.recipe.identity import by_kind, flatten
 
     places = [(one.name, milestone) for one in study.measurements for milestone in sorted({*one.milestones, 100})]
     places += [(average.name, 100) for average in study.averages]
     published = [
         (name, at) for name, at in places if any(study.figure(variant.name, name, at) for variant in study.variants)
     ]
-    recipe = leaves(study.recipe(study.variant(study.baseline), scale.recipe)) | _settings(study, scale)
+    recipe = flatten(study.recipe(study.variant(study.baseline), scale.recipe)) | _settings(study, scale)
     fixed = study.fixed()
     return {
         "name": study.name,
@@ -105,7 +105,7 @@ def _measurement(study: Study, measurement: Measurement, scale: Scale) -> dict[s
 
 def _settings(study: Study, scale: Scale) -> dict[str, Any]:
     """The settings of the adaptations of a study by path: of the scale's groups, then of single tasks."""
-    from bertlab.recipe.identity import leaves
+    from bertlab.recipe.identity import flatten
     from bertlab.tasks import catalog, kinds
 
     groups: set[str] = set()
@@ -120,7 +120,7 @@ def _settings(study: Study, scale: Scale) -> dict[str, Any]:
                 of_tasks[f"tasks.{task.name}.{name}"] = getattr(settings, name)
     of_groups: dict[str, Any] = {}
     for group in sorted(groups):
-        of_groups |= leaves(getattr(scale, group), f"{group}.")
+        of_groups |= flatten(getattr(scale, group), f"{group}.")
     return of_groups | of_tasks
 
 
@@ -130,14 +130,14 @@ def _column(measurement: str, milestone: int) -> str:
 
 def _differing(study: Study, scale: Scale) -> dict[str, dict[str, Any]]:
     """The fields in which the variants differ at a scale, each with its value, by variant."""
-    from bertlab.recipe.identity import by_kind, leaves
+    from bertlab.recipe.identity import by_kind, flatten
     from bertlab.tasks import catalog
 
     varied = study.varied_adaptation()
     task = next((measurement for measurement in study.measurements if measurement.task), None)
     fields: dict[str, dict[str, Any]] = {}
     for variant in study.variants:
-        values_of = leaves(study.recipe(variant, scale.recipe))
+        values_of = flatten(study.recipe(variant, scale.recipe))
         if varied and task is not None:
             found_task = catalog.find(task.task)
             adapted = study.adaptation(variant, task, scale, found_task.kind, found_task.name)

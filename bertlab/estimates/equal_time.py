@@ -46,15 +46,15 @@ def timed(
     speeds = {record.study: record.speeds.measured for record in alike_records if record.speeds}
     speeds = {study: measured for study, measured in speeds.items() if measured}
     for study in studies if trials else ():
-        alike = [] if study.name in steps or not _timed(study, request.only) else _timed(study)
+        varied = [] if study.name in steps or not _timed(study, request.only) else _timed(study)
         compared = [] if study.name in speeds else [*study.speeds]
-        if not (alike or compared):
+        if not (varied or compared):
             continue
-        jobs = _jobs(plan, study, [study.baseline, *alike, *compared])
+        jobs = _jobs(plan, study, [study.baseline, *varied, *compared])
         if seconds := _seconds(study, jobs, store, machine, tell):
-            if alike:
+            if varied:
                 budget = seconds[study.baseline]
-                steps[study.name] = {name: _steps(jobs[name], seconds[name], budget) for name in alike if name in jobs}
+                steps[study.name] = {name: _steps(jobs[name], seconds[name], budget) for name in varied if name in jobs}
             if compared:
                 speeds[study.name] = _speeds(study, jobs, seconds)
     return dataclasses.replace(request, timed=steps, speeds=speeds)

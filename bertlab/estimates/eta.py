@@ -121,18 +121,18 @@ class Eta:
         """The time of a job from its begin to its end."""
         if job.id in self.seconds_by_run:
             return self.seconds_by_run[job.id] / devices
-        alike = self.ended.get(job.kind, [])
+        similar = self.ended.get(job.kind, [])
         trained = self.ended.get(job.pretraining.kind, []) if job.pretraining else []
-        done = [(flops, spent) for flops, spent in alike or trained if flops]
-        if not alike:
+        done = [(flops, spent) for flops, spent in similar or trained if flops]
+        if not similar:
             for run_id, run in self.running.items():
                 gained, spent = run.gained
                 done.append((gained * self.flops.get(run_id, 0.0), spent if self.flops.get(run_id) else 0.0))
         counted = sum(flops for flops, _ in done)
         if job.id in self.flops and counted:
             return self.flops[job.id] * sum(seconds for _, seconds in done) / counted
-        if alike:
-            return fmean(seconds for _, seconds in alike)
+        if similar:
+            return fmean(seconds for _, seconds in similar)
         if job.id not in self.guesses:
             return None
         self.guessed = True

@@ -33,7 +33,7 @@ TURNS = 3
 """Trials of each of several pre-trainings that are compared: what else runs delays some of them."""
 
 
-class History:
+class RuntimeHistory:
     """The times of a store's finished runs, and of similar jobs that this machine would compute in the same way."""
 
     def __init__(self, store: Store, machine: Machine) -> None:
@@ -73,9 +73,9 @@ def _parts(run: Run) -> tuple[float, float]:
 
 def _similarity(run: Run, runs: Mapping[str, Run]) -> str:
     """What jobs are `similar_to` that take as long as a run."""
-    definition = run.science()
+    definition = run.definition()
     model = runs[definition["pretrain"]] if "pretrain" in definition else run
-    recipe = KINDS[model.kind].recipe_of(model.science())
+    recipe = KINDS[model.kind].recipe_of(model.definition())
     compiled = run.environment().numerics.get("compiled") == "yes"
     return KINDS[run.kind].similarity(definition, recipe, compiled)
 
@@ -104,7 +104,7 @@ class Trials:
         self._directory = directory
         self._machine = machine if machine.is_single_process else machine.per_worker()
         self._runs_per_gpu = machine.runs_per_gpu
-        self._history = History(store, machine)
+        self._history = RuntimeHistory(store, machine)
         self._tried = per_group(self._try)
         self._texts: dict[tuple[Tokenizer, str], tuple[TokenisedCorpus, float]] = {}
         self._speeds: dict[str, float] = {}

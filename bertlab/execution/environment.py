@@ -12,7 +12,7 @@ NUMBERS = ("RANK", "LOCAL_RANK", "SLURM_PROCID", "JSM_NAMESPACE_RANK")
 """The variables by which torchrun, SLURM and LSF number the processes of a job; Lightning reads them on import."""
 
 
-def prepare() -> None:
+def set_up() -> None:
     """Opens closed standard streams and sets variables of libraries. Raises `BadInput` if no command can work."""
     # Closed streams are opened for reading: no file of a store gets their numbers, and writing to them fails.
     while (descriptor := os.open(os.devnull, os.O_RDONLY)) <= 2:  # uses the lowest free number

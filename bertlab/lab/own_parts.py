@@ -20,14 +20,14 @@ def define(run: Run, study: str, option: str) -> None:
     Without a file it runs nothing: raises `BadInput` if a part is unknown, with the place of the copy and the `option`
     that takes it. Raises `BadInput` for another file.
     """
-    code = run.science().get("code", "")
+    code = run.definition().get("code", "")
     if study:
         if not code or _code(Path(study)) != code:
             raise BadInput(f"{option}'{study}' is not the study file with which run {run.id} was trained{_advice(run)}")
         studies.find(study)
         return
     try:
-        load(Recipe, run.science()["recipe"])
+        load(Recipe, run.definition()["recipe"])
     except BadInput as error:
         if not code:
             raise
@@ -45,7 +45,7 @@ def _advice(run: Run) -> str:
 def _copy(run: Run) -> Path | None:
     """The copy of the study file of a run beside the records of its store."""
     files = sorted((run.root / "studies").glob("*/*.py"))
-    return next((path for path in files if _code(path) == run.science()["code"]), None)
+    return next((path for path in files if _code(path) == run.definition()["code"]), None)
 
 
 def _code(path: Path) -> str:

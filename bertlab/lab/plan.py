@@ -26,7 +26,7 @@ from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, V
 from bertlab.machine import Machine
 from bertlab.names import plain
 from bertlab.recipe import Corpus, Recipe, Tokenizer
-from bertlab.recipe.identity import canonical, put
+from bertlab.recipe.identity import canonical, with_fields
 from bertlab.store.files import digest, kind
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
@@ -59,7 +59,7 @@ class Request:
     seeds: Sequence[int] = (0,)
     """Pre-training seeds, ascending."""
     claim_seeds: Sequence[int] = ()
-    """Pre-training seeds, ascending, of what claims compare; `claims.make` plans them."""
+    """Pre-training seeds, ascending, of what claims compare; `claim_plan.make` plans them."""
     finetune_seeds: int = 0
     """Fine-tuning seeds per pre-training; 0 for the number of the scale."""
     only: tuple[str, ...] = ()
@@ -210,7 +210,7 @@ def make(request: Request, machine: Machine) -> Plan:
     return Plan(
         request=request,
         corpora=tuple(located.source.name for located in planner.located),
-        text=planner.prepare(planner.base(request.scale)).id,
+        text=planner.corpus_job(planner.base(request.scale)).id,
         world=planner.world,
         cells=tuple(cells),
         jobs=jobs_of(cell.job for cell in cells),
@@ -256,7 +256,7 @@ class _Planner:
         tokenizer = dataclasses.replace(recipe.tokenizer, given=self._digest)
         return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
 
-    def prepare(self, recipe: Recipe) -> CorpusPreparation:
+    def corpus_job(self, recipe: Recipe) -> CorpusPreparation:
         """The job of the corpus of a recipe. Raises `BadInput` where --vocab is not the vocabulary of its tokenizer."""
         if self.request.vocabulary is not None and recipe.tokenizer not in self._loaded:
             recipe.tokenizer.load(self.request.vocabulary)
@@ -321,7 +321,7 @@ class _StudyPlanner:
         """The recipe of a variant, with its steps as timed if they were."""
         recipe = self.study.recipe(variant, self.base)
         steps = self.request.timed.get(self.study.name, {}).get(variant.name)
-        return recipe if steps is None else put(recipe, {"schedule.steps": steps})
+        return recipe if steps is None else with_fields(recipe, {"schedule.steps": steps})
 
     def annotated(self, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
         """The recipes, with the linguistic spans in the corpora of those that read them.
@@ -340,7 +340,7 @@ class _StudyPlanner:
             warn(f"study {study.name} leaves out {' and '.join(map(repr, reading))}: {error}")
             return [(variant, recipe) for variant, recipe in recipes if not recipe.annotated]
         changes = {"corpus.annotator": annotator}
-        return [(variant, put(recipe, changes) if recipe.annotated else recipe) for variant, recipe in recipes]
+        return [(variant, with_fields(recipe, changes) if recipe.annotated else recipe) for variant, recipe in recipes]
 
     def check_pretrained(self, different: list[str]) -> None:
         """Raises `BadInput` for variants and measurements that need a pre-training of their own."""
@@ -408,7 +408,7 @@ class _StudyPlanner:
             return request.pretrained.untrained() if variant.name == RANDOM_INIT else request.pretrained
         return Pretraining(
             dataclasses.replace(recipe, seed=request.seeds[0]),
-            self.planner.prepare(recipe),
+            self.planner.corpus_job(recipe),
             f"{study.name}-{variant.name}",
             request.scale.milestones,
             study=study.name,

@@ -15,7 +15,7 @@ from bertlab.lab.plan import Cell, Plan, without_collector
 from bertlab.lab.scales import Scale
 from bertlab.lab.statement import definition, statement, unlike
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
-from bertlab.recipe.identity import by_kind, identity, leaves
+from bertlab.recipe.identity import by_kind, flatten, identity
 from bertlab.store import commands, union
 from bertlab.store.record import AblateRequest, Difference, Record, Row, Speeds, Value, mark
 from bertlab.store.runs import Store
@@ -43,7 +43,7 @@ def check(plan: Plan, store: Store) -> None:
     names = {record.study for record in stored.values()}
     for study in plan.request.studies:
         if study.name in names:
-            union.join(stored, _record(plan, study, ""), f"'{store.root}'")
+            union.merge_into(stored, _record(plan, study, ""), f"'{store.root}'")
 
 
 def _setting(plan: Plan, study: Study) -> str:
@@ -233,7 +233,7 @@ def _unlike(plan: Plan, study: Study, measurement: Measurement, paper: Scale) ->
 
 def _fields(ours: Any, theirs: Any, prefix: str, ignored: Collection[str]) -> Iterator[str]:
     """The fields of a dataclass that differ, except `ignored` ones: `model.layers 4 (paper: 12)`."""
-    mine, paper = ({path: by_kind(leaf) for path, leaf in leaves(recipe, prefix).items()} for recipe in (ours, theirs))
+    mine, paper = ({path: by_kind(leaf) for path, leaf in flatten(recipe, prefix).items()} for recipe in (ours, theirs))
     for path in mine:
         if path in paper and path not in ignored and mine[path] != paper[path]:
             yield f"{path} {_shown(mine[path])} (paper: {_shown(paper[path])})"

@@ -7,12 +7,12 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from bertlab.lab import shipped, studies
+from bertlab.lab import builtin_studies, studies
 from bertlab.lab.claim import Claim
 from bertlab.lab.needs import sizes
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import RANDOM_INIT, Average, Measurement, Study
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import to_canonical
 from bertlab.store.record import Definition, Difference, Record, StatedAverage, StatedClaim
 from bertlab.tasks.task import Task
 
@@ -75,7 +75,7 @@ def definition(study: Study) -> Definition:
     return Definition(
         baseline=study.baseline,
         code=study.file.code.sha256 if study.file and study.file.code else "",
-        variants={variant.name: science(variant) for variant in study.variants},
+        variants={variant.name: to_canonical(variant) for variant in study.variants},
         measurements={measurement.name: _measured(measurement) for measurement in study.measurements},
     )
 
@@ -85,7 +85,7 @@ def _measured(measurement: Measurement) -> Any:
     task = measurement.task
     if isinstance(task, Task):
         task = dataclasses.replace(task, path="")
-    fields = science(dataclasses.replace(measurement, task=task, milestones=(100,)))
+    fields = to_canonical(dataclasses.replace(measurement, task=task, milestones=(100,)))
     # accuracy is left out, as it is where no metric is given
     return {name: field for name, field in fields.items() if (name, field) != ("metric", "accuracy")}
 
@@ -96,7 +96,7 @@ def restated(record: Record) -> Record:
     A study file's keeps its words. So does one whose study now has another baseline, or defines a variant or a
     measurement that was run otherwise: a note then says that the words are of another version.
     """
-    if record.sources or record.study not in shipped.names():
+    if record.sources or record.study not in builtin_studies.names():
         return record
     study = studies.find(record.study)
     before, now = record.definition, definition(study)

@@ -15,8 +15,8 @@ from pathlib import Path
 from types import FrameType
 
 from bertlab.errors import BadInput, suggestion, unknown
-from bertlab.lab import shipped
-from bertlab.lab.shipped import names as names
+from bertlab.lab import builtin_studies
+from bertlab.lab.builtin_studies import names as names
 from bertlab.lab.study import Study
 from bertlab.lab.study_file import StudyFile, executed, written
 from bertlab.names import ALL, shown
@@ -70,7 +70,7 @@ def find(name: str) -> Study:
             if os.path.isfile(f"{name}.py"):  # false for what no path can be, too
                 raise BadInput(f"unknown study '{name}': a study file is given by its path, here {name}.py")
             raise unknown("study", name, [*names(), ALL])
-        path = shipped.path(name)
+        path = builtin_studies.path(name)
     elif (path_kind := kind(path, "study file")) != "file":
         wrong = "is a folder" if path_kind else "does not exist"
         raise BadInput(f"study file '{name}' {wrong}: give the path of a Python file that defines `study`")

@@ -20,7 +20,7 @@ from bertlab.lab.study_file import StudyFile
 from bertlab.names import ALL, plain
 from bertlab.recipe import OPTIONS, BackboneConfig, Inputs, Loss, Optimizer, Recipe, Schedule, Size, Tokenizer
 from bertlab.recipe.backbones.base import Multiple
-from bertlab.recipe.identity import by_kind, default_of, field_paths, leaves, put, science, set_fields
+from bertlab.recipe.identity import by_kind, default_of, field_paths, flatten, set_fields, to_canonical, with_fields
 from bertlab.recipe.ranges import Checked, Range, arms
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
@@ -100,10 +100,10 @@ class Variant(Checked, group="variant "):
             if path not in settable:
                 raise BadInput(f"variant '{self.name}': fields: {unknown('field', path, settable)}")
 
-    def leaves(self) -> dict[str, Any]:
+    def flatten(self) -> dict[str, Any]:
         """The fields of the recipe that this variant gives, by dotted path."""
         groups = {name: getattr(self, name, None) for name in Recipe.__dataclass_fields__}
-        return leaves({name: value for name, value in groups.items() if value is not None})
+        return flatten({name: value for name, value in groups.items() if value is not None})
 
 
 @dataclass(frozen=True)
@@ -241,7 +241,7 @@ class Study(Checked, group="study "):
     @cached_property
     def varied(self) -> set[str]:
         """The dotted paths of the recipe's fields in which the variants of this study differ, as in `--set`."""
-        usual = leaves(Recipe())
+        usual = flatten(Recipe())
         for variant in self.variants:
             arms_given: dict[str, Any] = {loss.kind: loss for loss in variant.objective or ()}
             arms_given |= {"tokenizer": variant.tokenizer, "model": variant.model, "optimizer": variant.optimizer}
@@ -252,9 +252,9 @@ class Study(Checked, group="study "):
                         one.name for one in dataclasses.fields(component) if default_of(one) is dataclasses.MISSING
                     ]
                     default = type(component)(**{name: getattr(component, name) for name in required})
-                    usual = leaves(default, f"{path}.") | usual
-        leaves_of_variants = [(path, leaf) for variant in self.variants for path, leaf in variant.leaves().items()]
-        return {path for path, leaf in leaves_of_variants if path not in usual or by_kind(leaf) != by_kind(usual[path])}
+                    usual = flatten(default, f"{path}.") | usual
+        fields_of_variants = [(path, leaf) for variant in self.variants for path, leaf in variant.flatten().items()]
+        return {path for path, leaf in fields_of_variants if path not in usual or by_kind(leaf) != by_kind(usual[path])}
 
     def varied_adaptation(self) -> dict[type[Adaptation], set[str]]:
         """For each adaptation the fields in which the variants of this study differ."""
@@ -262,7 +262,7 @@ class Study(Checked, group="study "):
         for variant in self.variants:
             if variant.adaptation is not None:
                 fields_of.setdefault(type(variant.adaptation), set()).update(
-                    science(variant.adaptation).keys() - {"kind"}
+                    to_canonical(variant.adaptation).keys() - {"kind"}
                 )
         return fields_of
 
@@ -286,7 +286,7 @@ class Study(Checked, group="study "):
         shared, of_variant = measurement.adaptation, variant.adaptation
         changes: dict[str, Any] = {}
         if shared is not None:
-            changes |= {name: getattr(shared, name) for name in science(shared).keys() - {"kind"}}
+            changes |= {name: getattr(shared, name) for name in to_canonical(shared).keys() - {"kind"}}
         if of_variant is not None:
             changes |= {name: getattr(of_variant, name) for name in self.varied_adaptation()[type(of_variant)]}
         arm = type(of_variant or shared or FineTuning())
@@ -301,7 +301,7 @@ class Study(Checked, group="study "):
 
     def refusal(self, path: str) -> str:
         """Why no command sets a field that the scale lacks: the variants that give it; empty if none does."""
-        giving = [variant.name for variant in self.variants if path in variant.leaves()]
+        giving = [variant.name for variant in self.variants if path in variant.flatten()]
         if not giving:
             return ""
         where = "a copy of its study file" if self.file is None else f"'{self.file.argument}'"
@@ -312,9 +312,9 @@ class Study(Checked, group="study "):
         """The scale's recipe with a variant's values of all fields that this study varies."""
         if same := [recipe for of, base, recipe in self._recipes if of is variant and base == scale]:
             return same[0]
-        changes = {path: leaf for path, leaf in variant.leaves().items() if path in self.varied}
+        changes = {path: leaf for path, leaf in variant.flatten().items() if path in self.varied}
         with at(f"study '{self.name}'", f"variant '{variant.name}'"):
-            recipe = put(scale, changes)
+            recipe = with_fields(scale, changes)
             model, schedule = recipe.model.scaled(variant.size), variant.relative.of(recipe.schedule)
             entries = round(variant.size.vocabulary * recipe.tokenizer.vocabulary)
             tokenizer = dataclasses.replace(recipe.tokenizer, vocabulary=entries)

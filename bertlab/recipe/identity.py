@@ -21,7 +21,7 @@ SCIENCE_VERSION = 3
 T = TypeVar("T")
 
 
-def science(value: Any, default: Any = None, *, whole: bool = False) -> Any:
+def to_canonical(value: Any, default: Any = None, *, whole: bool = False) -> Any:
     """`value` as JSON-ready data without dataclass fields at their defaults; with all fields and kinds if `whole`.
 
     An arm has its `kind`, unless it is of the kind of its field's `default`; a `plain` arm with nothing else is its
@@ -41,18 +41,18 @@ def science(value: Any, default: Any = None, *, whole: bool = False) -> Any:
                 item = float(item)
             usual = default_of(field)
             if whole or usual is dataclasses.MISSING or item != usual:
-                data[field.name] = science(item, usual, whole=whole)
+                data[field.name] = to_canonical(item, usual, whole=whole)
         return data["kind"] if isinstance(value, Arm) and value.plain and data.keys() == {"kind"} else data
     if isinstance(value, Mapping):
-        return {str(key): science(item, whole=whole) for key, item in value.items()}
+        return {str(key): to_canonical(item, whole=whole) for key, item in value.items()}
     if isinstance(value, list | tuple):
-        return [science(item, whole=whole) for item in value]
+        return [to_canonical(item, whole=whole) for item in value]
     return value
 
 
 def canonical(value: Any) -> str:
     """Canonical JSON of `value`: sorted keys, no spaces, defaults left out."""
-    return json.dumps(science(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    return json.dumps(to_canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 
 
 def identity(kind: str, **parts: Any) -> str:
@@ -83,7 +83,7 @@ def default_of(field: dataclasses.Field[Any]) -> Any:
 
 
 def load(kind: type[T], data: Any) -> T:
-    """The inverse of `science`: a frozen dataclass of type `kind` from JSON data.
+    """The inverse of `to_canonical`: a frozen dataclass of type `kind` from JSON data.
 
     Raises `BadInput` for unknown fields, values out of range, and data of another form.
     """
@@ -114,8 +114,8 @@ def _load(kind: Any, data: Any, default: Any = None) -> Any:
     return kind(**{name: _load(hints_of[name][0], item, defaults[name]) for name, item in data.items()})
 
 
-def leaves(parts: Any, prefix: str = "") -> dict[str, Any]:
-    """The fields of a dataclass, or of named parts, and the fields of these by dotted path, as `put` sets them.
+def flatten(parts: Any, prefix: str = "") -> dict[str, Any]:
+    """The fields of a dataclass, or of named parts, and the fields of these by dotted path, as `with_fields` sets them.
 
     The leaf of a field of arms is the arms. Their own fields are below their kind if a field holds several arms
     (`masked_lm.mask_prob`), and below the name of a field that holds one (`masked_lm.selection.p`).
@@ -127,24 +127,24 @@ def leaves(parts: Any, prefix: str = "") -> dict[str, Any]:
         if isinstance(item, Arm) or not dataclasses.is_dataclass(item):
             by_path[f"{prefix}{name}"] = item
         if dataclasses.is_dataclass(item):
-            by_path |= leaves(item, f"{prefix}{name}.")
+            by_path |= flatten(item, f"{prefix}{name}.")
         for component in item if isinstance(item, tuple) else ():
             if isinstance(component, Arm):
-                by_path |= leaves(component, f"{prefix}{component.kind}.")
+                by_path |= flatten(component, f"{prefix}{component.kind}.")
     return by_path
 
 
 def by_kind(leaf: Any) -> Any:
     """A leaf with the kinds of its arms instead of the arms, and with JSON for arms by name."""
     if isinstance(leaf, Mapping):
-        return science(leaf, whole=True)
+        return to_canonical(leaf, whole=True)
     if isinstance(leaf, tuple):
         return tuple(map(by_kind, leaf))
     return leaf.kind if isinstance(leaf, Arm) else leaf
 
 
-def leaves_of(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The `leaves` of a recipe or another value from its JSON, with the kinds of arms instead of the arms, and arms by
+def flatten_json(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """The `flatten` of a recipe or another value from its JSON, with the kinds of arms instead of the arms, and arms by
     dotted paths as one text."""
     by_path: dict[str, Any] = {}
     for name, item in data.items():
@@ -152,14 +152,14 @@ def leaves_of(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
             by_path[prefix + name] = "; ".join(f"{path}: {_in_words(part)}" for path, part in item.items())
         elif isinstance(item, Mapping):
             by_path |= {prefix + name: item["kind"]} if "kind" in item else {}
-            by_path |= leaves_of(item, f"{prefix}{name}.")
+            by_path |= flatten_json(item, f"{prefix}{name}.")
         elif isinstance(item, list):
             by_path[prefix + name] = [
                 entry.get("kind", entry) if isinstance(entry, Mapping) else entry for entry in item
             ]
             for part in item:
                 if isinstance(part, Mapping) and "kind" in part:
-                    by_path |= leaves_of(part, f"{prefix}{part['kind']}.")
+                    by_path |= flatten_json(part, f"{prefix}{part['kind']}.")
         elif name != "kind":
             by_path[prefix + name] = item
     return by_path
@@ -172,15 +172,15 @@ def _in_words(arm: Any) -> str:
 
 
 def set_fields(value: T, texts: Mapping[str, str], prefix: str = "") -> T:
-    """`put` with texts that a user writes: `objective=masked_lm`, `masked_lm.mask_prob=0.4`.
+    """`with_fields` with texts that a user writes: `objective=masked_lm`, `masked_lm.mask_prob=0.4`.
 
     Errors write `prefix` before each path. Raises `BadInput` also for an unknown field (with the nearest name) and for
     text that is not of the field's type.
     """
-    return put(value, texts, prefix, _parse)
+    return with_fields(value, texts, prefix, _parse)
 
 
-def put(
+def with_fields(
     value: T, changes: Mapping[str, Any], prefix: str = "", read: Callable[[Any, str, Any], Any] = lambda *leaf: leaf[2]
 ) -> T:
     """`value` with other leaves; an arm of a kind that it already holds keeps its fields.
@@ -194,7 +194,7 @@ def put(
     below: dict[str, dict[str, Any]] = {}
     for path, leaf in changes.items():
         name, _, deeper = path.partition(".")
-        if deeper and _holder(hints_of, name):
+        if deeper and _owner(hints_of, name):
             below.setdefault(name, {})[deeper] = leaf
             continue
         if deeper or name not in hints_of:
@@ -203,24 +203,24 @@ def put(
             raise unknown("field", prefix + path, elsewhere or there)
         hint, held = hints_of[name][0], getattr(value, name)
         if axis_of(hint)[0]:
-            replaced[name] = _kept(held, read(hint, prefix + path, leaf))
+            replaced[name] = _merge_arms(held, read(hint, prefix + path, leaf))
         elif dataclasses.is_dataclass(hint):
             paths = ", ".join(field_paths(hint, f"{prefix}{name}."))
             raise BadInput(f"field '{prefix}{path}' is a group: set one of {paths}")
         else:
             replaced[name] = read(hint, prefix + path, leaf)
     for name, inner in below.items():
-        field = _holder(hints_of, name)
+        field = _owner(hints_of, name)
         held = replaced.get(field, getattr(value, field))
         deep = f"{prefix}{name}."
         if name == field:
             _check_fields(held, inner, deep, axis_of(hints_of[field][0])[0])
-            replaced[field] = put(held, inner, deep, read)
+            replaced[field] = with_fields(held, inner, deep, read)
             continue
         if name not in (kinds := [component.kind for component in held]):
             raise BadInput(f"{deep}{next(iter(inner))} has no effect: {prefix}{field} is {', '.join(kinds)}")
         replaced[field] = tuple(
-            put(component, inner, deep, read) if component.kind == name else component for component in held
+            with_fields(component, inner, deep, read) if component.kind == name else component for component in held
         )
     try:
         changed: T = dataclasses.replace(typing.cast(Any, value), **replaced)
@@ -240,12 +240,12 @@ def _check_fields(held: Any, paths: Iterable[str], prefix: str, axis: Any) -> No
             raise BadInput(f"{prefix}{path} has no effect: {field} is {held.kind}, not {' or '.join(sorted(others))}")
 
 
-def _holder(hints_of: Mapping[str, tuple[Any, Any]], name: str) -> str:
+def _owner(hints_of: Mapping[str, tuple[Any, Any]], name: str) -> str:
     """The field whose parts have paths below `name`: itself, or one of several arms with this kind; empty if none."""
-    return next((field for field, (hint, _) in hints_of.items() if name in _below(hint, field)), "")
+    return next((field for field, (hint, _) in hints_of.items() if name in _types_below(hint, field)), "")
 
 
-def _below(hint: Any, name: str) -> dict[str, list[Any]]:
+def _types_below(hint: Any, name: str) -> dict[str, list[Any]]:
     """The types with paths below a field: by the field's name, or by their kind if it holds several arms."""
     axis, many = axis_of(hint)
     if axis and many:
@@ -254,7 +254,7 @@ def _below(hint: Any, name: str) -> dict[str, list[Any]]:
     return {name: parts} if axis or dataclasses.is_dataclass(hint) else {}
 
 
-def _kept(held: Any, chosen: Any) -> Any:
+def _merge_arms(held: Any, chosen: Any) -> Any:
     """The chosen arms; those that a field holds already replace others of the same kind.
 
     The arm in a field that holds one keeps the fields that both have, such as the size of a vocabulary.
@@ -272,7 +272,7 @@ def field_paths(kind: Any, prefix: str = "") -> list[str]:
     for name, (hint, _) in hints(kind).items():
         if axis_of(hint)[0] or hint in (int, float, bool, str) or typing.get_origin(hint) is Literal:
             paths[f"{prefix}{name}"] = None
-        for axis, parts in _below(hint, name).items():
+        for axis, parts in _types_below(hint, name).items():
             paths |= dict.fromkeys(path for part in parts for path in field_paths(part, f"{prefix}{axis}."))
     return list(paths)
 

@@ -15,7 +15,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from bertlab.errors import BadInput, unknown
 from bertlab.names import shown
 from bertlab.recipe.backbones import BackboneConfig, Model
-from bertlab.recipe.identity import leaves, put
+from bertlab.recipe.identity import flatten, with_fields
 from bertlab.recipe.objective import Loss, Pairing, attends_causally, bert, pairing
 from bertlab.recipe.ranges import CLIP, SHARE, Arm, Checked, FieldError, Range, arm, arms
 from bertlab.recipe.schedules import Curve, LinearDecay
@@ -313,7 +313,7 @@ class Recipe(Checked):
     def _check_numbers(self) -> None:
         """Raises `BadInput` for a number that cannot change over the steps, or not as its curve has it."""
         losses = tuple(f"{loss.kind}." for loss in self.objective)
-        numbers = [path for path, leaf in leaves(self).items() if type(leaf) in (int, float)]
+        numbers = [path for path, leaf in flatten(self).items() if type(leaf) in (int, float)]
         possible = [path for path in numbers if path.startswith(losses)] + ["schedule.batch_size", "inputs.length"]
         for path in self.schedule.over_steps:
             if path not in possible:
@@ -323,7 +323,7 @@ class Recipe(Checked):
 
     def numbers(self, step: int) -> dict[str, float]:
         """The numbers that change over the steps, as they are at update number `step`, by their paths."""
-        schedule, usual = self.schedule, leaves(self)
+        schedule, usual = self.schedule, flatten(self)
         part = step * PARTS // max(1, schedule.steps)
         begin = -(-part * schedule.steps // PARTS)
         numbers = {}
@@ -344,7 +344,7 @@ class Recipe(Checked):
             begins |= {-(-part * schedule.steps // PARTS) for part in range(PARTS)}
         stages: list[tuple[Recipe, int]] = []
         for begin, end in itertools.pairwise(sorted(begins | {schedule.steps})):
-            stage = put(plain, self.numbers(begin)) if schedule.over_steps else plain
+            stage = with_fields(plain, self.numbers(begin)) if schedule.over_steps else plain
             if begin >= schedule.steps - last:
                 stage = dataclasses.replace(stage, inputs=dataclasses.replace(second, length=inputs.phase2_length))
             steps = end - begin

@@ -13,7 +13,7 @@ from bertlab.adaptation import Adaptation
 from bertlab.hub import Reference
 from bertlab.names import plain
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import canonical, science
+from bertlab.recipe.identity import canonical, to_canonical
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import render
 from bertlab.report.study_results import StudyResults
@@ -86,7 +86,7 @@ def model(run: Run, recipe: Recipe, store: Store, licence: str = "") -> str:
         ),
         measurements=Table(columns, tuple(measurements), columns[1:4]),
         # in ASCII and without backticks, no name ends the block
-        science=json.dumps(science(recipe), indent=2).replace("`", "\\u0060"),
+        science=json.dumps(to_canonical(recipe), indent=2).replace("`", "\\u0060"),
     )
 
 
@@ -179,8 +179,8 @@ def _evaluated(measured: Mapping[Run, Result]) -> Iterator[EvalResult]:
     for run, result in measured.items():
         if result.milestone != 100:
             continue
-        kind = str(run.science().get("task", {}).get("kind", "classification"))
-        setting = canonical({name: value for name, value in run.science().items() if name != "finetune_seed"})
+        kind = str(run.definition().get("task", {}).get("kind", "classification"))
+        setting = canonical({name: value for name, value in run.definition().items() if name != "finetune_seed"})
         for split, _, metrics in _splits(result):
             for name, value in metrics.items():
                 key = (kind, *_names(run, result), result.dataset, split, _method(result), name)
@@ -210,7 +210,7 @@ def _names(measured: Run, result: Result) -> tuple[str, str]:
 
 def _is_synthetic(measured: Run) -> bool:
     """Whether the task of a measurement is one of the synthetic corpus."""
-    return str(measured.science().get("data", "")).startswith("microworld:")
+    return str(measured.definition().get("data", "")).startswith("microworld:")
 
 
 def _in_studies(studies: Sequence[StudyResults], pretrain_id: str) -> Iterator[dict[str, str]]:

@@ -18,9 +18,9 @@ from bertlab.report.gather import gather_all
 from bertlab.store import archive, lookup, predictions
 from bertlab.store.addenda import floor_key
 from bertlab.store.config import write_configs
-from bertlab.store.forms import to_json
 from bertlab.store.run import ANSWERS, Run
 from bertlab.store.runs import Store
+from bertlab.store.schema import to_json
 from bertlab.store.writes import folder, sealed, write, write_sealed
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "", licenc
     from bertlab.model.interop.architectures import architecture_of
     from bertlab.training.finetuning import open_pretrained
 
-    recipe, opened = load(Recipe, run.science()["recipe"]), open_pretrained(run.path)
+    recipe, opened = load(Recipe, run.definition()["recipe"]), open_pretrained(run.path)
     huggingface.write(directory, opened.model, recipe.model, opened.tokenizer)
     write(directory, "README.md", cards.model(run, recipe, store, licence))
     architecture, written = architecture_of(recipe.model, recipe.causal, opened.tokenizer.pad)
@@ -72,7 +72,7 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
         if run.id not in wanted:
             continue
         run.verify()
-        floors.add(floor_key(run.science()))
+        floors.add(floor_key(run.definition()))
         files |= _files(run)
         copied += 1
     archive.save(directory, files.items())

@@ -16,7 +16,7 @@ from bertlab.lab.statement import restated
 from bertlab.machine import Machine
 from bertlab.names import plain_data
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import leaves_of, load, science
+from bertlab.recipe.identity import flatten_json, load, to_canonical
 from bertlab.report.apart import told_apart
 from bertlab.report.cells import EXCHANGED, LEXICAL, Cell, Point, Pretraining, number
 from bertlab.report.looks import hypothesis
@@ -109,7 +109,7 @@ class _Reader:
         """A pre-training of a record."""
         run, (result, environment) = self.runs.get(row.pretrain_id), self.read(row.pretrain_id)
         status, reason = (result.status, "") if run else self.missing(row.pretrain_id, row.corpus_id)
-        written = run.science().get("recipe", {}) if run else {}
+        written = run.definition().get("recipe", {}) if run else {}
         recipe = _load(Recipe, written) if run else None
         return Pretraining(
             variant=row.variant,
@@ -163,9 +163,9 @@ class _Reader:
             numerics=_numerics(environment.numerics),
             date=str(environment.date),
             commit=str(environment.commit),
-            kind=str(run.science().get("task", {}).get("kind", "")) if run else "",
+            kind=str(run.definition().get("task", {}).get("kind", "")) if run else "",
             adaptation=adaptation,
-            fields=leaves_of(science(adaptation, whole=True) if adaptation else result.defined.settings),
+            fields=flatten_json(to_canonical(adaptation, whole=True) if adaptation else result.defined.settings),
             description=adaptation.description if adaptation else result.defined.description,
         )
 
@@ -176,7 +176,7 @@ class _Reader:
         lexical = evaluated.lexical
         fitted = evaluated.lexical_examples if isinstance(evaluated, Result) else 0
         fitted = fitted or min(LEXICAL_EXAMPLES, rows.train)
-        if run and self.addenda.floors and (later := self.addenda.floors.get(floor_key(run.science()))):
+        if run and self.addenda.floors and (later := self.addenda.floors.get(floor_key(run.definition()))):
             lexical = later.evaluation if isinstance(evaluated, Result) else later.test or {}
             fitted = later.examples
         metrics = {GUESS: evaluated.majority, LEXICAL: lexical, EXCHANGED: evaluated.exchanged}
@@ -235,7 +235,7 @@ def _load(kind: type, data: Mapping[str, Any]) -> Any:
 def _defined(recipe: Recipe) -> Defined:
     """What a result says of a recipe with parts that a study file defines."""
     return Defined(
-        recipe=science(recipe, whole=True),
+        recipe=to_canonical(recipe, whole=True),
         premises=tuple(premise for loss in recipe.objective for premise in loss.premises(recipe)),
         figures={name: label for loss in recipe.objective for name, label in loss.measured.items()},
         unseen=tuple(name for loss in recipe.objective for name in loss.unseen),

@@ -12,7 +12,7 @@ from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, Unwritable, unknown
-from bertlab.lab import shipped
+from bertlab.lab import builtin_studies
 from bertlab.machine import Machine
 from bertlab.names import ALL
 from bertlab.report.agreement import Agreement, agreement
@@ -105,7 +105,7 @@ def _chosen(everything: Sequence[StudyResults], names: Collection[str], store: S
     present = dict.fromkeys(study.name for study in everything)
     for name in names:
         if everything and name not in present:
-            if name in shipped.names():
+            if name in builtin_studies.names():
                 raise BadInput(f"nothing of {name} is finished in '{store.root}', which has {', '.join(present)}")
             raise unknown("study", name, present)
     chosen = [study for study in everything if study.name in names or not names]

@@ -39,7 +39,7 @@ class Predictions:
 
         A kind of task that a study file defines is not known here: its examples have none.
         """
-        science = self.runs[cell.run_id].science()
+        science = self.runs[cell.run_id].definition()
         content, most = str(science.get("data", "")), int(science.get("settings", {}).get("max_eval_examples", 0))
         key = content, cell.split, most
         texts = synthetic_texts(*key)
@@ -116,7 +116,7 @@ def _scored(run: Run, cell: Cell, metric: str) -> Scored | None:
         return None
     if run.result().split not in ("", cell.split):
         arrays = {name.removeprefix("test_"): array for name, array in arrays.items() if name.startswith("test_")}
-    task = run.science()["task"]
+    task = run.definition()["task"]
     contributions = arrays.get(f"metric_{metric}")
     try:
         if contributions is not None:  # they need no kind, which may be of a study file

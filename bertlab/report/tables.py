@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Self
 
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import leaves_of
+from bertlab.recipe.identity import flatten_json
 from bertlab.report import escape
 from bertlab.report.cells import Pretraining
 from bertlab.report.statistics.effects import Effect
@@ -285,7 +285,7 @@ def recipes(study: StudyResults) -> Table:
     fields: dict[tuple[str, str], dict[str, str]] = {}  # by field and measurement or the pre-training, by variant
     variants = [name for name in study.variants if not study.untrained(name)]
     for variant in variants:
-        recipe = next((leaves_of(run.defined.recipe) for run in study.of(variant)), {})
+        recipe = next((flatten_json(run.defined.recipe) for run in study.of(variant)), {})
         leaves = [("", name, leaf) for name, leaf in recipe.items()]
         for cell in (cell for cell in study.cells if cell.variant == variant and cell.value is not None):
             leaves.append((cell.measurement, "method", cell.method))

@@ -12,8 +12,8 @@ from typing import Annotated, Any
 from bertlab.errors import BadInput, warn
 from bertlab.recipe.identity import identity
 from bertlab.store.files import kind, read_json
-from bertlab.store.forms import OPTIONAL, Count, to_json
 from bertlab.store.result import Metrics
+from bertlab.store.schema import OPTIONAL, Count, to_json
 from bertlab.store.writes import write_json
 
 FILE = "addenda.json"

@@ -20,8 +20,8 @@ from pathlib import Path, PurePosixPath
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.store.files import content, kind
-from bertlab.store.forms import is_hash, is_id
 from bertlab.store.run import Run, State, is_kind
+from bertlab.store.schema import is_hash, is_id
 from bertlab.store.writes import folder as make_folder
 from bertlab.store.writes import write
 

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.store.commands import options
-from bertlab.store.forms import is_name
 from bertlab.store.record import Record, mark
+from bertlab.store.schema import is_name
 from bertlab.store.writes import below, folder, remove, write
 
 HEAD = "# `bertlab ablate --config FILE` requests these runs again. Devices and the store are not part of it."

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO, Any, Literal, TypeVar, cast
 
 from bertlab.errors import BadInput, unusable
-from bertlab.store.forms import Misfit, load, unsound
+from bertlab.store.schema import Mismatch, load, unsound
 
 T = TypeVar("T")
 
@@ -109,7 +109,7 @@ def seal(record: Mapping[str, Any]) -> str:
 def read_json(path: Path, form: type[T], data: bytes | None = None) -> T:
     """The content of a JSON file of the store; `data` are its bytes, where it is no file of its own.
 
-    Raises `BadInput` if the file is damaged, has another form (see `forms`), is nested deeper than any that bertlab
+    Raises `BadInput` if the file is damaged, has another form (see `schema`), is nested deeper than any that bertlab
     writes, or has a number that is not finite or immense; `Unusable` if the system denies access.
     """
     try:
@@ -127,9 +127,9 @@ def of_form(path: Path, form: type[T], data: Any) -> T:
     """Data of a JSON file as a value of their form. Raises `BadInput` if they have another form."""
     try:
         return load(form, data)
-    except Misfit as misfit:
-        flaw = f"its {misfit.where} is missing, of another type or out of range"
-        raise _damaged(path, flaw if misfit.where else "bertlab writes another form") from None
+    except Mismatch as mismatch:
+        flaw = f"its {mismatch.where} is missing, of another type or out of range"
+        raise _damaged(path, flaw if mismatch.where else "bertlab writes another form") from None
 
 
 def _damaged(path: Path, why: str) -> BadInput:

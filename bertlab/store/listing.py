@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from bertlab.errors import BadInput, Unusable, warn
-from bertlab.store import archive, forms
+from bertlab.store import archive, schema
 from bertlab.store.files import kind as kind_of
 from bertlab.store.run import Run, is_kind
 
@@ -79,7 +79,7 @@ class Listing:
             runs = {}
             for name in sorted(os.listdir(folder)):
                 run_id, mark, label_of = name.partition("--")
-                if mark and forms.is_id(run_id):
+                if mark and schema.is_id(run_id):
                     runs.setdefault(run_id, []).append(Run(run_id, kind, label_of, folder / name))
             if time.time_ns() - changed > RESOLUTION:
                 self._listed[kind] = changed, runs

@@ -19,7 +19,7 @@ from typing import IO, Any
 from bertlab.errors import BadInput, RunFailed, warn, writing
 from bertlab.progress import Progress, stop_if_asked
 from bertlab.store.files import content
-from bertlab.store.forms import Count, Id, load, to_json
+from bertlab.store.schema import Count, Id, load, to_json
 from bertlab.store.writes import below, folder
 
 SECONDS_BETWEEN_LOOKS = 0.5

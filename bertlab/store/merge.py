@@ -56,7 +56,7 @@ class Joined(Store):
         self._records: dict[str, Record] = {}
         for store in reversed(stores):  # the first one's claims and published values count, as its runs do
             for record in store.records().values():
-                union.join(self._records, record, "another of the stores")
+                union.merge_into(self._records, record, "another of the stores")
 
     def runs(self) -> list[Run]:
         """All finished runs, each once, in the order of their kinds and ids."""
@@ -162,12 +162,12 @@ def merge(
     for run in new:
         run.verify()
         run.check_copied()
-    _, names = union.joined(target, joined.records().values())
+    _, names = union.merged(target, joined.records().values())
     files = [f"{run.kind}/.{run.id}.merged" for run in new] + [f"{run.kind}/{run.path.name}" for run in new]
     files += [f"failures/{failure.id}.json" for failure in joined.failures()]
     for file in (*files, *(f"studies/{name}{end}" for name in names for end in ("", ".json", ".toml"))):
         below(into, file)  # before anything is written
-    target.prepare()
+    target.create_directories()
     with target.locks.reserved(run.id for run in joined.runs()):
         held = target.listing.ids()  # once: each copy changes the folder, whose listing takes as long as it is
         for number, run in enumerate(new):
@@ -177,7 +177,7 @@ def merge(
         for failure in joined.failures():
             if failure.id not in done and target.failure(failure.id) is None:
                 target.fail(failure)
-        records = union.keep(target, joined.records().values())
+        records = union.save_records(target, joined.records().values())
         joined.addenda().write(into)
     return len(new), len(joined.runs()) - len(new), records, joined.notes()
 

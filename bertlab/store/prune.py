@@ -1,8 +1,8 @@
 """Removes runs that belong to no study and keep no fine-tuned model."""
 
 from bertlab.store import addresses, locks
-from bertlab.store.forms import is_id
 from bertlab.store.runs import CHECKPOINT, Store
+from bertlab.store.schema import is_id
 from bertlab.store.writes import remove
 
 
@@ -18,7 +18,7 @@ def prune(store: Store) -> tuple[int, int]:
         for record in store.records().values():
             needed |= addresses.run_ids(record)
         needed |= {run.id for run in runs if run.holds_task_model}
-        made_from = {run.id: {value for value in run.science().values() if is_id(value)} for run in runs}
+        made_from = {run.id: {value for value in run.definition().values() if is_id(value)} for run in runs}
         while more := set().union(*(made_from.get(run_id, ()) for run_id in needed)) - needed:
             needed |= more
         unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]

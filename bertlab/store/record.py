@@ -7,7 +7,7 @@ from hashlib import sha256
 from typing import Annotated, Any
 
 from bertlab.recipe.identity import canonical
-from bertlab.store.forms import OPTIONAL, CorpusId, Count, Figure, Id, Percent, Positive, SeedCount, Share, Texts
+from bertlab.store.schema import OPTIONAL, CorpusId, Count, Figure, Id, Percent, Positive, SeedCount, Share, Texts
 
 
 def mark(value: Any) -> str:

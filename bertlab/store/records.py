@@ -4,7 +4,7 @@ from collections.abc import Collection
 from pathlib import Path
 
 from bertlab.errors import BadInput, warn
-from bertlab.store import archive, forms
+from bertlab.store import archive, schema
 from bertlab.store.files import read_sealed
 from bertlab.store.record import Record
 from bertlab.store.writes import folder, write_sealed
@@ -29,10 +29,10 @@ def read(root: Path, needed: Collection[str] | None = None) -> dict[str, Record]
             warn(f"{error}; the record is skipped")
             continue
         try:
-            records[path.stem] = forms.load(Record, data)
+            records[path.stem] = schema.load(Record, data)
             continue
-        except forms.Misfit as misfit:
-            what = f"its {misfit.where} is missing, of another type or out of range"
+        except schema.Mismatch as mismatch:
+            what = f"its {mismatch.where} is missing, of another type or out of range"
         problem = f"'{path}' is not a record as this version writes it ({what})"
         study = data.get("study")
         if needed is None or study in needed or (needed and not isinstance(study, str)):
@@ -44,4 +44,4 @@ def read(root: Path, needed: Collection[str] | None = None) -> dict[str, Record]
 def write(root: Path, stem: str, record: Record) -> None:
     """Writes a record to the file of the store `root` with that stem."""
     folder(root, "studies")
-    write_sealed(root, f"studies/{stem}.json", forms.to_json(record))
+    write_sealed(root, f"studies/{stem}.json", schema.to_json(record))

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from bertlab.recipe.objective import Premise
-from bertlab.store.forms import (
+from bertlab.store.schema import (
     OPTIONAL,
     Count,
     Duration,
@@ -152,7 +152,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Science:
+class RunDefinition:
     """The form of the definition of a run, from which its id follows; each kind of job has more fields of its own."""
 
     recipe: Mapping[str, Any] = field(default_factory=dict)
@@ -168,7 +168,7 @@ class RunFile:
     id: Id | None = None
     kind: str | None = None
     label: str = ""
-    science: Annotated[Mapping[str, Any], fits(Science)]
+    science: Annotated[Mapping[str, Any], fits(RunDefinition)]
 
 
 @dataclass(frozen=True)

@@ -13,8 +13,8 @@ from typing import Any, TypeVar
 from bertlab.errors import BadInput, Unusable, unusable
 from bertlab.store.files import content, digest, read_json, read_lines
 from bertlab.store.files import kind as kind_of
-from bertlab.store.forms import FileName
 from bertlab.store.result import FILES, Environment, FileFacts, MetricsLine, Result, RunFile, Timing
+from bertlab.store.schema import FileName
 from bertlab.store.writes import copy
 
 T = TypeVar("T")
@@ -44,7 +44,7 @@ class Run:
     label: str
     path: Path
 
-    def science(self) -> Mapping[str, Any]:
+    def definition(self) -> Mapping[str, Any]:
         """The definition of the run, from which its id follows."""
         return self.read("recipe.json", RunFile).science
 
@@ -59,7 +59,7 @@ class Run:
     @property
     def holds_model(self) -> bool:
         """Whether its result is a pre-trained model, of which its definition has the recipe."""
-        return "recipe" in self.science()
+        return "recipe" in self.definition()
 
     @property
     def holds_task_model(self) -> bool:

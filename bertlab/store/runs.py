@@ -27,7 +27,7 @@ from pathlib import Path
 from bertlab.errors import BadInput, RunFailed, Unwritable, unusable, warn, writing
 from bertlab.names import label
 from bertlab.progress import stop_if_asked
-from bertlab.store import addenda, archive, forms, records
+from bertlab.store import addenda, archive, records, schema
 from bertlab.store.addenda import Addenda
 from bertlab.store.files import digest, of_form, read_sealed
 from bertlab.store.files import kind as kind_of
@@ -146,7 +146,7 @@ class Store:
         works = [(path.parent.name, path.name.removeprefix(".").removesuffix(".work")) for path in paths]
         return [(kind, run_id, self.locks.has(run_id)) for kind, run_id in works]
 
-    def prepare(self) -> None:
+    def create_directories(self) -> None:
         """Makes the directories of the store. Raises `Unwritable` if that is not possible."""
         try:
             for name in ("studies", "failures", ".locks"):
@@ -158,7 +158,7 @@ class Store:
             raise Unwritable(self.root, error) from error
 
     def remove_if_empty(self) -> None:
-        """Removes what `prepare` created, unless there are runs or another command needs the store."""
+        """Removes what `create_directories` created, unless there are runs or another command needs the store."""
         folders = (*self.listing.kinds(), "studies", "failures")
         if self.locks.reserved_ids() or any(
             path.is_file() for name in folders for path in (self.root / name).rglob("*")
@@ -200,7 +200,7 @@ class Store:
                 sync(parent)
             facts = [FileFacts(bytes=path.stat().st_size, sha256=digest(path)) for path in files]
             names = [path.relative_to(work).as_posix() for path in files]
-            write_json(work, "manifest.json", forms.to_json(dict(zip(names, facts, strict=True))))
+            write_json(work, "manifest.json", schema.to_json(dict(zip(names, facts, strict=True))))
             self.set_aside(kind, run_id)
             move(self.root, f"{kind}/.{run_id}.work", final)
             remove(self.root, f"{final}/{CHECKPOINT}")
@@ -220,7 +220,7 @@ class Store:
 
     def fail(self, failure: Failure) -> None:
         """Records why a run ended without a result."""
-        write_sealed(self.root, f"failures/{failure.id}.json", forms.to_json(failure))
+        write_sealed(self.root, f"failures/{failure.id}.json", schema.to_json(failure))
 
     def clear_failure(self, run_id: str) -> None:
         """Removes the record of a failure, so that the run is tried again."""

@@ -15,49 +15,49 @@ from bertlab.names import filename
 from bertlab.recipe.identity import canonical
 from bertlab.store.commands import line
 from bertlab.store.config import write_configs
-from bertlab.store.forms import to_json
 from bertlab.store.record import AblateRequest, Definition, Record, Row, Value, mark
 from bertlab.store.records import write as write_record
 from bertlab.store.runs import Store
+from bertlab.store.schema import to_json
 
 
-def keep(store: Store, records: Iterable[Record]) -> list[Record]:
-    """Joins records with those of the store, and returns the joined ones. Raises `BadInput` as `join` does.
+def save_records(store: Store, records: Iterable[Record]) -> list[Record]:
+    """Joins records with those of the store, and returns the joined ones. Raises `BadInput` as `merge_into` does.
 
     Writes each record and, beside it, the files that repeat its commands, with the study file (see `store/config.py`).
     """
     with store.locks.exclusive():
-        after, names = joined(store, [*records])
+        after, names = merged(store, [*records])
         for name in names:
             write_record(store.root, name, after[name])
             write_configs(store.root, name, after[name])
     return [after[name] for name in names]
 
 
-def joined(store: Store, records: Collection[Record]) -> tuple[dict[str, Record], list[str]]:
+def merged(store: Store, records: Collection[Record]) -> tuple[dict[str, Record], list[str]]:
     """The records of the store after `records` joined them, and the names of these; writes nothing.
 
     Raises `BadInput` if the store holds another study with the name of a record.
     """
     stored = store.records(needed=[record.study for record in records])
-    return stored, [join(stored, record, f"'{store.root}'") for record in records]
+    return stored, [merge_into(stored, record, f"'{store.root}'") for record in records]
 
 
-def join(stored: dict[str, Record], record: Record, where: str) -> str:
+def merge_into(stored: dict[str, Record], record: Record, where: str) -> str:
     """Adds a record to the `stored` ones, joined with that of its setting if there is one, and returns its name.
 
     Raises `BadInput` if the stored ones, which are in `where`, contain another study with its name.
     """
     for other in stored.values():
-        if other.study == record.study and (difference := _difference(other, record)):
+        if other.study == record.study and (difference := _incompatible(other, record)):
             there = f"{where} (`{line(other.requests)}`)"
             raise BadInput(
                 f"study '{record.study}' is not the study with that name in {there}: {difference}; "
                 "give it another name, or name another store with --runs"
             )
     for name, other in stored.items():
-        if _are_one(other, record):
-            stored[name] = _merged(other, record)
+        if _same_setting(other, record):
+            stored[name] = _merge(other, record)
             return name
     name = name_of(record)
     stored[name] = record
@@ -76,7 +76,7 @@ def _contents(record: Record) -> dict[str, str]:
     return {value.measurement: value.content for value in record.cells}
 
 
-def _are_one(one: Record, two: Record) -> bool:
+def _same_setting(one: Record, two: Record) -> bool:
     """Whether two records are of one setting, and their values can be joined.
 
     They cannot if a measurement has other examples in them, or a variant other timed steps.
@@ -86,7 +86,7 @@ def _are_one(one: Record, two: Record) -> bool:
     return one.key == two.key and agree
 
 
-def _difference(old: Record, new: Record) -> str:
+def _incompatible(old: Record, new: Record) -> str:
     """Why two records with one name belong to different studies; empty if they belong to the same."""
     before, after = old.definition, new.definition
     if before.baseline != after.baseline:
@@ -100,7 +100,7 @@ def _difference(old: Record, new: Record) -> str:
         for name in ours.keys() & theirs.keys():
             if ours[name] != theirs[name]:
                 return f"its {kind} '{name}' has another definition"
-    if _are_one(old, new):
+    if _same_setting(old, new):
         runs = {value.key: value.run_id for value in old.cells}
         for value in new.cells:
             if runs.get(value.key, value.run_id) != value.run_id:
@@ -109,7 +109,7 @@ def _difference(old: Record, new: Record) -> str:
     return ""
 
 
-def _merged(old: Record, new: Record) -> Record:
+def _merge(old: Record, new: Record) -> Record:
     """The record of two commands: the texts of the newer one, the values of both."""
     variants = {**new.definition.variants, **old.definition.variants, **new.definition.variants}
     measurements = {**new.definition.measurements, **old.definition.measurements, **new.definition.measurements}

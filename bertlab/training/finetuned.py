@@ -11,8 +11,8 @@ from typing import Any
 
 from torch import Tensor
 
-from bertlab.store.forms import Count, Hash, Id, Number, Percent, Texts, to_json
 from bertlab.store.run import CHANGES
+from bertlab.store.schema import Count, Hash, Id, Number, Percent, Texts, to_json
 from bertlab.store.writes import write, write_json
 
 DESCRIPTION = "task.json"

@@ -23,7 +23,7 @@ from bertlab.model.streams import TensorBatch
 from bertlab.progress import Progress
 from bertlab.recipe import Recipe
 from bertlab.recipe.cost import tokens
-from bertlab.recipe.identity import identity, load, science
+from bertlab.recipe.identity import identity, load, to_canonical
 from bertlab.store.files import read_lines
 from bertlab.store.writes import append_line, write
 from bertlab.text.tokens import TokenisedCorpus
@@ -53,7 +53,7 @@ class PretrainingModule(TrainingModule):
         """`recipe` may also be its `science`, as Lightning keeps it in a checkpoint."""
         recipe = (load(Recipe, recipe) if isinstance(recipe, Mapping) else recipe).declared
         super().__init__(recipe.schedule, recipe.optimizer)
-        self.save_hyperparameters({"recipe": science(recipe), "vocab_size": vocab_size})
+        self.save_hyperparameters({"recipe": to_canonical(recipe), "vocab_size": vocab_size})
         self.recipe, self.model = recipe, PretrainingModel.of(recipe, vocab_size)
         self.sums = torch.zeros(len(recipe.objective) + 1, dtype=torch.float64)
         """Each loss of the objective, and the steps, since the last logged line, of all processes."""

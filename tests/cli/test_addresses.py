@@ -55,7 +55,7 @@ def test_the_scale_is_added_where_one_study_has_several():
 
 def test_a_name_of_several_runs_is_answered_with_their_names(tmp_path, monkeypatch):
     store, records = Store(tmp_path), {}
-    store.prepare()
+    store.create_directories()
     for scale, run_id in (("micro", "a1" + 14 * "0"), ("tiny", "a2" + 14 * "0")):
         work = store.work("pretrain", run_id)
         write_json(work, "recipe.json", {"science": {"recipe": {}}})

@@ -16,8 +16,8 @@ from bertlab.report.cells import Pretraining
 from bertlab.report.looks import LookHistory
 from bertlab.report.statistics.effects import effect
 from bertlab.report.verdicts import ClaimTest, Pair, verdicts
-from bertlab.rounds.budget import Budget
-from bertlab.rounds.rounds import Rounds, State, _entries, standing, still_open, unbegun
+from bertlab.sequential.budget import Budget
+from bertlab.sequential.rounds import Rounds, State, _entries, standing, still_open, unbegun
 from bertlab.store import records
 from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
@@ -142,7 +142,7 @@ def test_failed_runs_are_repeated_once(monkeypatch):
     monkeypatch.setattr(in_rounds, "_next", lambda rounds, **named: (nothing, next(places)))
     monkeypatch.setattr(in_rounds, "_draw", lambda *given: (nothing, None))
     monkeypatch.setattr(in_rounds, "carry_out", lambda *given, retry, on_training: retries.append(retry))
-    for name in ("planning.check_data", "union.keep", "print_results", "_say_end"):
+    for name in ("planning.check_data", "union.save_records", "print_results", "_say_end"):
         monkeypatch.setattr(f"bertlab.cli.in_rounds.{name}", lambda *given: None)
     assert in_rounds.in_rounds(made, retry=True) == (True, [], [])
     assert retries == [True, False]

@@ -20,7 +20,7 @@ def made(machine):
 @pytest.mark.parametrize(("retry", "kept"), [(False, 2), (True, 1)])
 def test_failures_of_the_jobs_are_forgotten_with_retry_alone(made, machine, tmp_path, monkeypatch, retry, kept):
     store, found = Store(tmp_path / "runs"), []
-    store.prepare()
+    store.create_directories()
     jobs = [job for job in made.jobs if not isinstance(job, Evaluation)]
     for run_id in (jobs[1].id, "a" * 16):
         store.fail(Failure(id=run_id, status="diverged"))
@@ -57,7 +57,7 @@ def test_a_plan_has_times_if_all_of_them_are_known(made, machine, tmp_path, caps
 
 def test_a_failed_training_with_a_checkpoint_is_listed_once(call, tmp_path, capsys):
     store = Store(tmp_path / "runs")
-    store.prepare()
+    store.create_directories()
     store.fail(Failure(id="a" * 16, kind="pretrain", label="one", status="failed", reason="no luck"))
     for run_id in ("a" * 16, "b" * 16):
         store.work("pretrain", run_id)

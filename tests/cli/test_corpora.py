@@ -57,7 +57,7 @@ def test_variants_are_evaluated_on_the_same_text_and_trained_on_their_own(call, 
     for name in ("vocabulary", "unigram_entropy", "corpus"):
         assert getattr(first.result(), name) == getattr(every.result(), name)
     assert first.result().heldout["masked_lm_loss"] != every.result().heldout["masked_lm_loss"]
-    recipes = [run.science()["recipe"]["inputs"] for run in (first, every)]
+    recipes = [run.definition()["recipe"]["inputs"] for run in (first, every)]
     assert [each.pop("corpora", 0) for each in recipes] == [1, 0]
     assert recipes[0] == recipes[1]
 

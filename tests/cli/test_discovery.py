@@ -15,7 +15,7 @@ import typer
 from bertlab.cli import complete
 from bertlab.cli.main import app
 from bertlab.errors import BadInput
-from bertlab.lab import plan, scales, shipped, studies
+from bertlab.lab import builtin_studies, plan, scales, studies
 from bertlab.machine import Machine
 from bertlab.store import records
 from small_record import record, row, value
@@ -155,7 +155,7 @@ def test_completion_imports_nothing_heavy(tmp_path):
     assert found.stdout.splitlines()[-2:] == ["0/0/100", "loaded []"]
 
 
-@pytest.mark.parametrize("name", shipped.names())
+@pytest.mark.parametrize("name", builtin_studies.names())
 def test_every_variant_is_completed(name):
     context = SimpleNamespace(params={"study": [name]})
     assert complete.VARIANTS(context, "") == [each.name for each in studies.find(name).variants]
@@ -212,7 +212,7 @@ def json_of(call, capsys, *words):
 
 def test_a_study_file_is_listed(call, capsys, tmp_path):
     file = tmp_path / "mine.py"
-    file.write_text(shipped.path("nsp").read_text().replace('"nsp"', '"mine"'))
+    file.write_text(builtin_studies.path("nsp").read_text().replace('"nsp"', '"mine"'))
     assert [each["name"] for each in json_of(call, capsys, "studies", file, "masking")] == ["mine", "masking"]
 
 
@@ -271,7 +271,7 @@ def test_show_has_the_papers_table_and_what_the_variants_differ_in(call, capsys)
     assert size["claims"][0]["pairs"][0] == ["L/2, A/4", "L/4"]
 
 
-@pytest.mark.parametrize("name", shipped.names())
+@pytest.mark.parametrize("name", builtin_studies.names())
 def test_show_names_the_fields_that_set_sets(name, call, capsys):
     """Setting each listed field to its value works and changes nothing; the others are refused."""
     (shown,) = json_of(call, capsys, "show", name, "--scale", "smoke")

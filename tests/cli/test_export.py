@@ -108,7 +108,7 @@ def test_the_card_has_the_recipe_and_what_was_measured(exported, finished):
     runs = Store(finished).runs()
     (run,) = (run for run in runs if run.label == RUN)
     (recipe,) = re.findall(r"```json\n(.*?)\n```", card, re.DOTALL)
-    assert json.loads(recipe) == run.science()["recipe"]
+    assert json.loads(recipe) == run.definition()["recipe"]
     assert re.search(rf"\| held out: perplexity +\| +{run.result().heldout['perplexity']:.4g} \|", card)
     measured = [each.result() for each in runs if each.kind in ("finetune", "features")]
     own = [each for each in measured if each.pretrain_id == run.id]
@@ -161,7 +161,7 @@ def test_what_was_exported_comes_back(again, exported, finished, call, tmp_path)
     names = [name for name in before if again == "as it is" or not name.startswith("nsp_head.")]
     assert len(names) > 40
     assert all(torch.equal(before[name], after[name]) for name in names)
-    model = back.science().get("recipe") or json.loads((back.path / "recipe.json").read_text())["science"]["recipe"]
+    model = back.definition().get("recipe") or json.loads((back.path / "recipe.json").read_text())["science"]["recipe"]
     assert model["model"]["positions"] == "rotary"
     assert model["tokenizer"].get("lowercase", Recipe().tokenizer.lowercase)
 

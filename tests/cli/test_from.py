@@ -334,8 +334,8 @@ def test_a_model_is_pre_trained_outside_a_study(call, tmp_path, capsys):
     printed = capsys.readouterr().out
     (run,) = (each for each in Store(runs).runs() if each.kind == "pretrain")
     assert f"bertlab finetune --from {run.id}" in printed
-    assert run.science()["recipe"]["objective"][0]["mask_prob"] == 0.4
-    assert run.science()["recipe"]["seed"] == 3
+    assert run.definition()["recipe"]["objective"][0]["mask_prob"] == 0.4
+    assert run.definition()["recipe"]["seed"] == 3
     assert call(*command, "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     assert (printed["id"], printed["heldout"]) == (run.id, run.result().heldout)

@@ -10,7 +10,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.batches import Batches
 from bertlab.lab import scales, studies
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import load, science, set_fields
+from bertlab.recipe.identity import load, set_fields, to_canonical
 from bertlab.store.runs import Store
 
 STUDY = """
@@ -74,10 +74,10 @@ def test_it_is_trained_and_reported(call, text_file, path, tmp_path):
 def test_its_recipe_is_read_again_and_its_fields_can_be_set(path):
     study = studies.find(str(path))
     recipes = {each.name: study.recipe(each, scales.find("smoke").recipe) for each in study.variants}
-    shown = {name: science(each)["inputs"]["format"] for name, each in recipes.items()}
+    shown = {name: to_canonical(each)["inputs"]["format"] for name, each in recipes.items()}
     own = "sentences-of-tests"
     assert shown == {"packed": "full-sentences", "one": own, "two": {"kind": own, "most": 2}}
-    assert all(load(Recipe, science(each)) == each for each in recipes.values())
+    assert all(load(Recipe, to_canonical(each)) == each for each in recipes.values())
     assert study.varied >= {"inputs.format", "inputs.format.most"}
     fields = {"objective": "masked_lm", "inputs.format": own, "inputs.format.most": "2"}
     assert set_fields(scales.find("smoke").recipe, fields).inputs == recipes["two"].inputs

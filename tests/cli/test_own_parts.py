@@ -11,7 +11,7 @@ import pytest
 
 import bertlab
 from bertlab.errors import BadInput
-from bertlab.recipe.identity import leaves_of
+from bertlab.recipe.identity import flatten_json
 from bertlab.report.gather import gather_all
 from bertlab.store import lookup
 from bertlab.store.runs import Store
@@ -145,7 +145,7 @@ def test_a_page_has_what_a_study_file_defines(runs, call, tmp_path):
         assert text in page, text
     assert "unknown size" not in page
     (study,) = gather_all(Store(runs))
-    by_variant = {each.variant: leaves_of(each.defined.recipe) for each in study.pretrainings}
+    by_variant = {each.variant: flatten_json(each.defined.recipe) for each in study.pretrainings}
     own, usual = by_variant["length"], by_variant["MLM"]
     assert (own["own_lm.mask_prob"], own["own_lm.selection"], own["long.share"]) == (0.2, "others", 0.5)
     same = {name: value for name, value in usual.items() if "masked_lm" not in name and name != "objective"}

@@ -10,9 +10,9 @@ from bertlab.errors import BadInput
 from bertlab.report.gather import gather_all
 from bertlab.store import union
 from bertlab.store.files import read_sealed
-from bertlab.store.forms import load
 from bertlab.store.record import Record
 from bertlab.store.runs import Store
+from bertlab.store.schema import load
 from bertlab.store.writes import write_sealed
 
 DEFAULTS = (
@@ -68,7 +68,7 @@ def test_no_key_of_a_record_is_trusted(written, capsys, monkeypatch, how):
         monkeypatch.setattr(errors, "_warned", set())
         write_sealed(file.parent, file.name, altered(record, way, how))
         with pytest.raises(BadInput, match="move it away") as refused:
-            union.joined(store, [load(Record, record)])
+            union.merged(store, [load(Record, record)])
         assert file.name in str(refused.value)
         assert f"its {name} is" in str(refused.value).replace("[0]", "")
         capsys.readouterr()

@@ -34,7 +34,7 @@ def test_both_heads_are_scored_on_both_tasks_and_no_head_on_none(page):
     figures = {}
     for run in Store(page / "runs").runs():
         if run.kind == "pretrain":
-            losses = [each["kind"] for each in run.science()["recipe"].get("objective", [{"kind": "next_sentence"}])]
+            losses = [each["kind"] for each in run.definition()["recipe"].get("objective", [{"kind": "next_sentence"}])]
             figures[losses[-1]] = {name for name in run.result().heldout if "sentence" in name}
     scored = {f"{task}_{figure}" for task in ("next_sentence", "sentence_order") for figure in ("accuracy", "majority")}
     assert figures == {"masked_lm": set(), "next_sentence": scored, "sentence_order": scored}

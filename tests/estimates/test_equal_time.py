@@ -59,8 +59,8 @@ def test_a_variant_gets_as_many_steps_as_take_the_time_of_the_baselines(store, m
 def test_the_store_keeps_the_steps(store, machine, takes):
     takes(0.5, 2.0)
     found = timed(REQUEST, store, machine)
-    store.prepare()
-    union.keep(store, records(make(found, machine)).values())
+    store.create_directories()
+    union.save_records(store, records(make(found, machine)).values())
     takes(0.5, 5.0)  # on another machine
     for later in (REQUEST, dataclasses.replace(REQUEST, seeds=(3,), only=(SLOW,))):
         assert timed(later, store, machine).timed == found.timed
@@ -69,12 +69,12 @@ def test_the_store_keeps_the_steps(store, machine, takes):
 
 
 def test_results_of_another_timing_have_a_record_of_their_own(store, machine, takes):
-    store.prepare()
+    store.create_directories()
     empty = Store(store.root / "other")
     for seconds in (2.0, 5.0):
         takes(0.5, seconds)
         made = records(make(timed(REQUEST, empty, machine), machine))
-        union.keep(store, [each for each in made.values() if each.study == STUDY.name])
+        union.save_records(store, [each for each in made.values() if each.study == STUDY.name])
     one, two = store.records().values()
     assert one.timed != two.timed
     assert one.setting == two.setting
@@ -121,9 +121,9 @@ def test_speeds_are_multiples_of_one_and_kept(store, machine, takes):
     found = timed(request, store, machine)
     speeds = {"BERT base": 2, "BERT large": 1, "ALBERT base": 4, "ALBERT large": 2, "ALBERT xlarge": 0.5}
     assert found.speeds == {sizes.name: {**speeds, "ALBERT xxlarge": 0.25}}
-    store.prepare()
-    union.keep(store, records(make(found, machine)).values())
-    union.keep(store, records(make(request, machine)).values())  # a command that timed nothing
+    store.create_directories()
+    union.save_records(store, records(make(found, machine)).values())
+    union.save_records(store, records(make(request, machine)).values())  # a command that timed nothing
     takes(1.0, 9.0, 1.0, 1.0, 1.0, 1.0)
     assert timed(dataclasses.replace(request, seeds=(3,)), store, machine).speeds == found.speeds
     (study,) = gather(store, store.records().values())

@@ -6,14 +6,14 @@ import os
 
 import pytest
 
-from bertlab.estimates.history import History, _same_machine
+from bertlab.estimates.history import RuntimeHistory, _same_machine
 from bertlab.lab.jobs import CheckpointImport, CorpusPreparation, Evaluation, Pretraining
 from bertlab.lab.plan import Request, make
 from bertlab.lab.scales import find
 from bertlab.lab.studies import find as study
 from bertlab.machine import Machine, processor
 from bertlab.model.interop.checkpoint import Checkpoint
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import to_canonical
 from bertlab.store.result import Environment
 from bertlab.store.runs import Store
 
@@ -41,7 +41,7 @@ def finish(store, job, times, science=None, **numerics):
 def store(planned, machine, tmp_path):
     """The first seed, finished: 2 s a step and 3 s beside for the baseline, 7 s a fine-tuning, 4 s on features."""
     store = Store(tmp_path / "runs")
-    store.prepare()
+    store.create_directories()
     for job in planned:
         if isinstance(job, CorpusPreparation) or (job.seed if isinstance(job, Pretraining) else job.pretraining.seed):
             continue
@@ -54,10 +54,10 @@ def store(planned, machine, tmp_path):
 
 def test_measurements_of_the_same_checkpoint_are_similar(planned, store, machine):
     given = CheckpointImport(Checkpoint("sha256:1", "bert"))
-    finish(store, given, [("import", 1.0)], given.definition() | {"recipe": science(planned[1].recipe)})
+    finish(store, given, [("import", 1.0)], given.definition() | {"recipe": to_canonical(planned[1].recipe)})
     first = dataclasses.replace(next(job for job in planned if isinstance(job, Evaluation)), pretrained=given)
     finish(store, first, [("finetune", 9.0)])
-    recorded = History(store, machine)
+    recorded = RuntimeHistory(store, machine)
     assert recorded.seconds(dataclasses.replace(first, finetune_seed=5)) == 9.0
     other = CheckpointImport(Checkpoint("sha256:2", "bert"))
     assert recorded.seconds(dataclasses.replace(first, pretrained=other)) is None
@@ -65,15 +65,15 @@ def test_measurements_of_the_same_checkpoint_are_similar(planned, store, machine
 
 def test_a_finished_run_on_several_devices_took_the_time_of_each(planned, machine, tmp_path):
     store = Store(tmp_path / "group")
-    store.prepare()
+    store.create_directories()
     job = next(job for job in planned if isinstance(job, Pretraining))
     finish(store, job, [("train", 40.0)], processes=8)
-    recorded = History(store, machine)
+    recorded = RuntimeHistory(store, machine)
     assert (recorded.seconds(job), recorded.seconds(job, 8)) == (320.0, 40.0)
 
 
 def test_finished_runs_tell_of_those_alike(planned, store, machine):
-    recorded = History(store, machine)
+    recorded = RuntimeHistory(store, machine)
     corpus, *others = planned
     assert recorded.seconds(corpus) is None
     assert {(job.kind, recorded.seconds(job)) for job in others} == {
@@ -87,12 +87,12 @@ def test_a_longer_training_takes_longer(planned, store, machine):
     job = next(job for job in planned if isinstance(job, Pretraining))
     schedule = dataclasses.replace(job.recipe.schedule, steps=100, peak_lr=1e-4)
     longer = dataclasses.replace(job, recipe=dataclasses.replace(job.recipe, schedule=schedule))
-    assert History(store, machine).seconds(longer) == 100 * 2 + 3
+    assert RuntimeHistory(store, machine).seconds(longer) == 100 * 2 + 3
 
 
 @pytest.mark.parametrize("change", [{"threads": 2}, {"precision": "bf16"}])
 def test_runs_that_were_computed_otherwise_say_nothing(planned, store, machine, change):
-    recorded = History(store, dataclasses.replace(machine, **change))
+    recorded = RuntimeHistory(store, dataclasses.replace(machine, **change))
     finished, other = (
         next(job for job in planned if isinstance(job, Pretraining) and job.seed == seed) for seed in (0, 1)
     )
@@ -102,20 +102,20 @@ def test_runs_that_were_computed_otherwise_say_nothing(planned, store, machine, 
 
 def test_trainings_that_are_not_compiled_say_nothing_of_those_that_are(planned, store, machine, monkeypatch):
     other = next(job for job in planned if isinstance(job, Pretraining) and job.seed == 1)
-    assert History(store, machine).seconds(other) == 43.0
+    assert RuntimeHistory(store, machine).seconds(other) == 43.0
     monkeypatch.setattr(Machine, "compiles", lambda machine, recipe: True)
-    assert History(store, machine).seconds(other) is None
+    assert RuntimeHistory(store, machine).seconds(other) is None
 
 
 @pytest.mark.parametrize("change", ["processor", "cores"])
 def test_runs_of_another_machine_say_nothing(planned, store, machine, monkeypatch, change):
     other = next(job for job in planned if isinstance(job, Pretraining) and job.seed == 1)
-    assert History(store, machine).seconds(other) == 43.0
+    assert RuntimeHistory(store, machine).seconds(other) == 43.0
     if change == "processor":
         monkeypatch.setattr("bertlab.estimates.history.processor", lambda: "another")
     else:
         monkeypatch.setattr(os, "cpu_count", lambda: 1000)
-    assert History(store, machine).seconds(other) is None
+    assert RuntimeHistory(store, machine).seconds(other) is None
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ def test_linguistic_spans_take_no_time_in_training(machine, tmp_path):
     tasks = {job.data.name for job in jobs if isinstance(job, Evaluation)}
     assert len({job.similar_to(machine) for job in jobs if isinstance(job, Evaluation)}) == len(tasks)
     store = Store(tmp_path / "annotated")
-    store.prepare()
+    store.create_directories()
     done = next(job for job in models if job.recipe.annotated)
     finish(store, done, [("train", 40.0)])
-    recorded = History(store, machine)
+    recorded = RuntimeHistory(store, machine)
     assert len({recorded.seconds(job) for job in models if job.recipe.annotated}) == 1, "a finished one tells of others"
     again = dataclasses.replace(done, recipe=dataclasses.replace(done.recipe, seed=1))
     assert recorded.seconds(again) == 40.0

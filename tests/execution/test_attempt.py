@@ -24,7 +24,7 @@ def jobs(machine):
 @pytest.fixture
 def store(tmp_path):
     made = Store(tmp_path / "runs")
-    made.prepare()
+    made.create_directories()
     return made
 
 
@@ -63,7 +63,7 @@ def test_a_full_disk_keeps_nothing_of_a_text_that_is_prepared(tmp_path, machine)
 
     job = plan.make(plan.Request(studies=(studies.find("masking"),), scale=scales.find("smoke")), machine).jobs[0]
     store = Store(tmp_path / "runs")
-    store.prepare()
+    store.create_directories()
     ended = attempts.attempt(job, store, machine, run=fill)
     assert ended.status == "refused"
     assert "No space left on device" in ended.reason

@@ -55,7 +55,7 @@ def cluster():
 def store(corpus_directory, tmp_path):
     """A store with the corpus of `JOB`."""
     store = Store(tmp_path / "runs")
-    store.prepare()
+    store.create_directories()
     corpus = JOB.corpus
     work = store.work("corpus", corpus.id)
     shutil.copytree(corpus_directory, work, dirs_exist_ok=True)

@@ -20,7 +20,7 @@ from bertlab.store.runs import Store
 @pytest.fixture
 def engine(tmp_path):
     store = Store(tmp_path / "runs")
-    store.prepare()
+    store.create_directories()
     engine = Processes(store, Machine(workers=1, cache=tmp_path), tmp_path / "stop", None)
     yield engine
     engine.end()
@@ -63,7 +63,7 @@ def test_no_more_workers_start_than_there_are_jobs_and_nothing_is_left_of_their_
     monkeypatch.setattr(Processes, "hire", lambda self: done.append("hired"))
     monkeypatch.setattr(Processes, "stop", lambda self: done.append("stopped"))
     store = Store(tmp_path / "runs")
-    store.prepare()
+    store.create_directories()
     jobs = [SimpleNamespace(code=None)] * 2
     for error in (None, BadInput("no room")):
         with suppress(BadInput), processes.processes(store, Machine(workers=4), jobs) as engine:

@@ -79,7 +79,7 @@ class Engine:
 @pytest.fixture
 def store(tmp_path):
     made = Store(tmp_path / "runs")
-    made.prepare()
+    made.create_directories()
     return made
 
 

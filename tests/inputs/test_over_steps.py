@@ -12,7 +12,7 @@ from bertlab.inputs.batches import Batches
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.objectives.selection import chosen
 from bertlab.recipe import Inputs, Recipe, Schedule, cost
-from bertlab.recipe.identity import canonical, identity, load, science
+from bertlab.recipe.identity import canonical, identity, load, to_canonical
 from bertlab.recipe.schedules import Constant, Cosine, LinearDecay, Ramp, Stages
 
 STEPS = 20
@@ -118,11 +118,11 @@ def test_the_audit_tests_a_changing_recipe(corpus):
 def test_what_changes_is_part_of_the_id():
     changing = Schedule(over_steps={"masked_lm.mask_prob": Cosine(floor=0.5)})
     written = {"over_steps": {"masked_lm.mask_prob": {"kind": "cosine", "floor": 0.5}}}
-    assert science(changing) == written
+    assert to_canonical(changing) == written
     assert load(Schedule, written) == changing
     assert canonical(Schedule(over_steps={})) == "{}"
     default = Schedule(over_steps={"masked_lm.mask_prob": LinearDecay()})
-    assert load(Schedule, science(default)) == default
+    assert load(Schedule, to_canonical(default)) == default
     ids = {identity("pretrain", recipe=Recipe(schedule=schedule)) for schedule in (Schedule(), changing, default)}
     assert len(ids) == 3
 

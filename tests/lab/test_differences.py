@@ -6,7 +6,7 @@ import json
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.lab import claims, plan, scales, studies
+from bertlab.lab import claim_plan, plan, scales, studies
 from bertlab.lab.jobs import CheckpointImport
 from bertlab.lab.record import differences
 from bertlab.lab.study import RANDOM_INIT, Claim, Measurement, Study, Variant
@@ -111,7 +111,7 @@ def test_a_margin_of_a_study_of_ones_own_is_tested_in_its_own_setting(machine):
     study = dataclasses.replace(MINE, baseline="learned", variants=variants, claims=[claim])
     for each, decidable in ((study, []), (*studies.chosen([study]), [claim])):
         made = plan.make(plan.Request(studies=(each,), scale=scales.find("smoke")), machine)
-        assert claims.decidable(made, each) == decidable
+        assert claim_plan.decidable(made, each) == decidable
 
 
 def test_another_scale_differs_in_each_of_its_fields(differing):

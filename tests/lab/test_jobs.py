@@ -24,7 +24,7 @@ from bertlab.training.finetuning import EvalResult, Outcome
 @pytest.fixture
 def store(tmp_path):
     made = Store(tmp_path / "runs")
-    made.prepare()
+    made.create_directories()
     return made
 
 

@@ -96,7 +96,7 @@ def test_a_value_per_group_is_computed_once_for_all_seeds(machine, tmp_path):
 
 def test_a_schedule_reads_no_failure_of_a_job_that_has_none(machine, tmp_path, monkeypatch):
     store = Store(tmp_path / "runs")
-    store.prepare()
+    store.create_directories()
     made = planned(["masking"], "smoke", machine, seeds=range(3))
     lost = next(job for job in made.jobs if isinstance(job, Pretraining))
     about = {"id": lost.id, "kind": lost.kind, "label": lost.label, "science": lost.definition()}

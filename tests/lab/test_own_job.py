@@ -12,7 +12,7 @@ import bertlab
 from bertlab.cli.carry_out import carry_out, draw, unfinished
 from bertlab.estimates.cost import estimate, gpu_seconds
 from bertlab.estimates.eta import Eta
-from bertlab.estimates.history import History
+from bertlab.estimates.history import RuntimeHistory
 from bertlab.execution.schedule import execute
 from bertlab.lab import plan as planning
 from bertlab.lab import scales, studies
@@ -100,7 +100,7 @@ def test_it_runs_after_what_it_needs_and_is_in_the_store(planned, machine, tmp_p
     assert planned.pending(store) == []
     assert not execute(planned.jobs, store, machine, None, lambda: None)
     capsys.readouterr()
-    history = History(store, machine)
+    history = RuntimeHistory(store, machine)
     assert history.seconds(planned.jobs[1]) == one.seconds()
     assert call("runs", "--json", "--runs", store.root) == 0
     listed = json.loads(capsys.readouterr().out)

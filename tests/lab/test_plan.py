@@ -10,7 +10,7 @@ import pytest
 from bertlab.adaptation import Features, FineTuning
 from bertlab.cli import options
 from bertlab.errors import BadInput
-from bertlab.lab import claims, plan, scales, studies
+from bertlab.lab import claim_plan, plan, scales, studies
 from bertlab.lab.jobs import CheckpointImport, CorpusPreparation, Evaluation, Pretraining
 from bertlab.lab.jobs.evaluation import read_task
 from bertlab.lab.record import records
@@ -94,7 +94,7 @@ def test_a_finished_job_is_not_pending(machine, tmp_path):
     store = Store(tmp_path / "runs")
     made = plan.make(request(), machine)
     assert len(made.pending(store)) == len(made.jobs)
-    store.prepare()
+    store.create_directories()
     job = made.jobs[0]
     work = store.work(job.kind, job.id)
     (work / "recipe.json").write_text('{"science": {}}')
@@ -186,7 +186,7 @@ def test_a_prepared_text_without_documents_of_its_first_corpus_is_refused(
     store, study = Store(tmp_path / "runs"), own(Variant("a", inputs=Inputs(corpora=1)), Variant("b"))
     made = plan.make(request(studies=(study,), corpora=(str(text_file), str(second_file))), machine)
     plan.check_data(made, store, machine)  # nothing is known yet
-    store.prepare()
+    store.create_directories()
     work = store.work("corpus", made.jobs[0].id)
     (work / "recipe.json").write_text('{"science": {}}')
     (work / "result.json").write_text(json.dumps(facts))
@@ -325,10 +325,10 @@ def test_without_a_data_set_the_other_measurements_can_be_made(machine, tmp_path
     with pytest.raises(BadInput, match=r"there is no folder .*; or leave out 'absent': name other .* with --measure$"):
         plan.make(request(studies=(study,)), machine)
     chosen = ("NER feature-based", "MNLI fine-tuned")
-    made = claims.make(request(studies=(study,), measure=chosen, claim_seeds=(0, 1)), machine)
+    made = claim_plan.make(request(studies=(study,), measure=chosen, claim_seeds=(0, 1)), machine)
     assert {cell.measurement.name for cell in made.cells} == {*chosen}
     assert {cell.variant for cell in made.cells if cell.pretraining.seed == 1} == {"80/10/10", "100/0/0", "0/0/100"}
-    assert {claim.on for claim in claims.decidable(made, study)} == {*chosen}
+    assert {claim.on for claim in claim_plan.decidable(made, study)} == {*chosen}
     features = [
         {job.id for job in each.jobs if job.kind == "features"} for each in (made, plan.make(request(), machine))
     ]

@@ -23,7 +23,7 @@ def request(*names, **changes):
 
 def finish(store, job, value):
     """A finished run of a try, with this value of every metric."""
-    store.prepare()
+    store.create_directories()
     work = store.work(job.kind, job.id)
     write_json(work, "recipe.json", {"science": {}})
     write_json(work, "environment.json", {})

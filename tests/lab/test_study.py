@@ -7,7 +7,7 @@ import pytest
 
 from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput
-from bertlab.lab import plan, scales, shipped, studies
+from bertlab.lab import builtin_studies, plan, scales, studies
 from bertlab.lab.record import records
 from bertlab.lab.study import Claim, Measurement, RelativeSchedule, Size, Study, Variant, table
 from bertlab.names import plain
@@ -294,7 +294,7 @@ def test_nothing_is_left_beside_a_file_that_is_read(tmp_path, monkeypatch):
     """Whether or not Python writes bytecode."""
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
     path = tmp_path / "mine.py"
-    path.write_bytes(shipped.path("masking").read_bytes())
+    path.write_bytes(builtin_studies.path("masking").read_bytes())
     assert studies.find(str(path)).name == "masking"
     assert list(tmp_path.iterdir()) == [path]
     assert not sys.dont_write_bytecode
@@ -327,7 +327,7 @@ def test_a_metric_that_is_given_is_that_of_the_same_study_where_it_is_usual(mach
 
 def test_all_stands_beside_other_studies_and_a_name_for_one(tmp_path):
     own = tmp_path / "own.py"
-    own.write_text(shipped.path("dropout").read_text())
+    own.write_text(builtin_studies.path("dropout").read_text())
     renamed = own.with_name("renamed.py")
     renamed.write_text(own.read_text().replace('name="dropout"', 'name="mine"'))
     assert [each.name for each in studies.chosen(["all", str(renamed)])] == [*studies.names(), "mine"]

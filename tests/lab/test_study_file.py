@@ -3,7 +3,7 @@
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.lab import plan, scales, shipped, studies
+from bertlab.lab import builtin_studies, plan, scales, studies
 from bertlab.lab.jobs import Evaluation
 from bertlab.lab.record import records
 from bertlab.lab.study_file import StudyFile
@@ -63,7 +63,7 @@ def test_data_are_no_code(tmp_path):
     assert found.sources == {"mine.py": DATA}
     assert len(studies.find(found.argument).variants) == 4
     for name in studies.names():
-        assert StudyFile.read(str(shipped.path(name))).code is None, name
+        assert StudyFile.read(str(builtin_studies.path(name))).code is None, name
 
 
 @pytest.mark.parametrize("what", CODE)

@@ -17,7 +17,7 @@ from bertlab.inputs.streams import Sequences, Stream
 from bertlab.objectives import Corruption, MaskedLM
 from bertlab.objectives.selection import GeometricSpans, NGrams, Selection, Tokens, WholeWords, chosen, slots
 from bertlab.recipe import Inputs, Recipe, Schedule
-from bertlab.recipe.identity import science, set_fields
+from bertlab.recipe.identity import set_fields, to_canonical
 from bertlab.recipe.objective import INPUTS
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
@@ -203,9 +203,9 @@ def test_word_starts_are_all_but_continuation_pieces() -> None:
 
 
 def test_selections_have_json_and_options() -> None:
-    assert science(MaskedLM(selection=Tokens())) == {"kind": "masked_lm"}
+    assert to_canonical(MaskedLM(selection=Tokens())) == {"kind": "masked_lm"}
     found = set_fields(Recipe(), {"masked_lm.selection": "geometric_spans", "masked_lm.selection.p": "0.5"})
-    assert science(found.objective[0])["selection"] == {"kind": "geometric_spans", "p": 0.5}
+    assert to_canonical(found.objective[0])["selection"] == {"kind": "geometric_spans", "p": 0.5}
 
 
 @pytest.mark.parametrize("selection", SELECTIONS[:2])

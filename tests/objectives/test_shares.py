@@ -20,7 +20,7 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence, SpanBoundary
 from bertlab.progress import silent
 from bertlab.recipe import Inputs, Recipe
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import to_canonical
 from bertlab.training.data import to_device, to_tensors
 from bertlab.training.pretraining import pretrain
 
@@ -207,5 +207,5 @@ def test_a_model_of_both_is_a_masked_one_elsewhere() -> None:
     assert not recipe(*HALVES).causal
     assert recipe(MaskedLM(share=0.0), CausalLM(share=1.0)).causal
     assert not recipe(MaskedLM(share=1.0), CausalLM(share=0.0)).causal
-    assert science(MaskedLM(share=0.5))["share"] == 0.5
-    assert "share" not in science(MaskedLM())
+    assert to_canonical(MaskedLM(share=0.5))["share"] == 0.5
+    assert "share" not in to_canonical(MaskedLM())

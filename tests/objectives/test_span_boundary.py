@@ -15,7 +15,7 @@ from bertlab.inputs.batches import Batches
 from bertlab.inputs.streams import Batch
 from bertlab.objectives import CausalLM, GeometricSpans, MaskedLM, NextSentence, NGrams, SpanBoundary, Tokens
 from bertlab.recipe import Inputs, Model, Recipe, Schedule, cost
-from bertlab.recipe.identity import science, set_fields
+from bertlab.recipe.identity import set_fields, to_canonical
 
 SPANS = (MaskedLM(selection=GeometricSpans()), SpanBoundary())
 
@@ -279,7 +279,7 @@ def test_json_and_options() -> None:
     changes = {"objective": "masked_lm,span_boundary", "span_boundary.position_size": "8"}
     found = set_fields(Recipe(), changes)
     assert found.objective == (MaskedLM(), SpanBoundary(position_size=8))
-    assert science(found)["objective"] == [{"kind": "masked_lm"}, {"kind": "span_boundary", "position_size": 8}]
+    assert to_canonical(found)["objective"] == [{"kind": "masked_lm"}, {"kind": "span_boundary", "position_size": 8}]
 
 
 # Audit

@@ -9,7 +9,7 @@ import pytest
 from bertlab.errors import BadInput
 from bertlab.objectives import MaskedLM
 from bertlab.recipe import Loss, Recipe
-from bertlab.recipe.identity import canonical, field_paths, load, science, set_fields
+from bertlab.recipe.identity import canonical, field_paths, load, set_fields, to_canonical
 from bertlab.recipe.ranges import SHARE, Arm, Checked, FieldError, arms
 
 
@@ -52,14 +52,14 @@ class Drawing(Checked, group="drawing"):
 def test_json_names_each_arm_by_its_kind_and_leaves_defaults_out():
     made = Drawing(ground=Circle(), shapes=(Square(side=3), Circle(border=Border(width=2))))
     assert canonical(Drawing()) == "{}"
-    assert science(made) == {
+    assert to_canonical(made) == {
         "ground": {"kind": "circle"},
         "shapes": [{"kind": "square", "side": 3}, {"kind": "circle", "border": {"width": 2}}],
     }
-    assert load(Drawing, json.loads(json.dumps(science(made)))) == made
+    assert load(Drawing, json.loads(json.dumps(to_canonical(made)))) == made
     usual = Drawing(ground=Square(side=3))
-    assert science(usual) == {"ground": {"side": 3}}, "the kind is that of the field's default"
-    assert load(Drawing, science(usual)) == usual
+    assert to_canonical(usual) == {"ground": {"side": 3}}, "the kind is that of the field's default"
+    assert load(Drawing, to_canonical(usual)) == usual
 
 
 def test_an_arm_that_is_defined_later_is_read_by_its_kind():
@@ -69,7 +69,7 @@ def test_an_arm_that_is_defined_later_is_read_by_its_kind():
         points: int = 5
 
     made = Drawing(shapes=(Star(points=6),))
-    assert load(Drawing, science(made)) == made
+    assert load(Drawing, to_canonical(made)) == made
     assert set_fields(made, {"star.points": "7"}).shapes == (Star(points=7),)
 
 

@@ -19,7 +19,16 @@ from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, Spa
 from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.recipe import Loss, Recipe, Schedule
 from bertlab.recipe import identity as ids
-from bertlab.recipe.identity import canonical, field_paths, identity, leaves, leaves_of, load, science, set_fields
+from bertlab.recipe.identity import (
+    canonical,
+    field_paths,
+    flatten,
+    flatten_json,
+    identity,
+    load,
+    set_fields,
+    to_canonical,
+)
 from bertlab.recipe.objective import pairing
 from bertlab.recipe.ranges import arms, hints
 from bertlab.recipe.schedules import Curve
@@ -150,8 +159,8 @@ def test_a_format_without_fields_is_its_name():
     name = "full-sentences"
     made = Recipe(objective=(MaskedLM(),), inputs=recipe.Inputs(format=FullSentences()))
     assert recipe.Inputs(format=name) == made.inputs == load(recipe.Inputs, {"format": name})
-    assert science(made, whole=True)["inputs"]["format"] == science(made)["inputs"]["format"] == name
-    assert load(Recipe, science(made)) == made
+    assert to_canonical(made, whole=True)["inputs"]["format"] == to_canonical(made)["inputs"]["format"] == name
+    assert load(Recipe, to_canonical(made)) == made
     for wrong, message in (
         ("full-sentence", "did you mean 'full-sentences'"),
         ("x", "choose from doc-sentences, full"),
@@ -265,7 +274,7 @@ def test_a_recipe_survives_json(seed, steps, peak, rotary, sources):
         schedule=Schedule(steps=steps, peak_lr=peak),
         seed=seed,
     )
-    assert load(Recipe, json.loads(json.dumps(science(made)))) == made.declared
+    assert load(Recipe, json.loads(json.dumps(to_canonical(made)))) == made.declared
 
 
 def test_reading_refuses_an_unknown_field():
@@ -344,8 +353,8 @@ def test_the_number_of_predicted_tokens_is_the_papers(ordinary, rate):
 
 def test_json_has_the_leaves_of_its_recipe():
     made = Recipe(objective=(MaskedLM(mask_prob=0.4, selection=selection.WholeWords()), NextSentence()))
-    read = leaves_of(science(made, whole=True))
-    assert [*read] == [*leaves(made)]
+    read = flatten_json(to_canonical(made, whole=True))
+    assert [*read] == [*flatten(made)]
     assert read["objective"] == ["masked_lm", "next_sentence"]
     assert read["masked_lm.selection"] == made.objective[0].selection.kind
     assert (read["masked_lm.mask_prob"], read["inputs.format"]) == (0.4, "segment-pair")

@@ -8,7 +8,7 @@ import pytest
 
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.recipe import Recipe, Schedule
-from bertlab.recipe.identity import canonical, load, science, set_fields
+from bertlab.recipe.identity import canonical, load, set_fields, to_canonical
 from bertlab.recipe.ranges import arms
 from bertlab.recipe.schedules import Constant, Cosine, Curve, InverseSquareRoot, LinearDecay, WarmupStableDecay
 
@@ -66,11 +66,11 @@ def test_no_curve_exceeds_its_peak_or_rises_again(curve, warmup, steps):
 
 def test_the_linear_curve_leaves_ids_as_they_are_and_others_are_named():
     assert canonical(Schedule(curve=LinearDecay())) == "{}"
-    assert science(Schedule(curve=Cosine())) == {"curve": "cosine"}
+    assert to_canonical(Schedule(curve=Cosine())) == {"curve": "cosine"}
     schedule = Schedule(curve=Cosine(floor=0.1))
-    assert science(schedule) == {"curve": {"kind": "cosine", "floor": 0.1}}
+    assert to_canonical(schedule) == {"curve": {"kind": "cosine", "floor": 0.1}}
     for each in (schedule, *(Schedule(curve=curve) for curve in CURVES)):
-        assert load(Schedule, science(each)) == each
+        assert load(Schedule, to_canonical(each)) == each
 
 
 def test_set_chooses_a_curve_and_its_fields():

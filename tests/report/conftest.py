@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from bertlab.store.files import digest
-from bertlab.store.forms import load
 from bertlab.store.record import Record
+from bertlab.store.schema import load
 
 CORRUPTIONS = {"80/10/10": (0.8, 0.1, 0.1), "100/0/0": (1.0, 0.0, 0.0), "0/0/100": (0.0, 0.0, 1.0)}
 PUBLISHED = {

@@ -91,7 +91,7 @@ def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], StudyResul
     builder.record(
         **texts, substitutes={PLAIN: PLAIN}, intermediate_task={PLAIN: PLAIN}, searched={PLAIN: {PLAIN: 1.0}}
     )
-    Store(builder.root).prepare()
+    Store(builder.root).create_directories()
     written = {path: path.read_text() for path in builder.root.rglob("*.json*")}
 
     def made(name: str) -> StudyResults:

@@ -9,7 +9,7 @@ from huggingface_hub import ModelCard
 from bertlab.adaptation import Adapters, Features, FineTuning
 from bertlab.names import plain
 from bertlab.recipe import Corpus, Recipe, Source
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import to_canonical
 from bertlab.report.cards import model
 from bertlab.store.runs import Store
 from bertlab.text.tokenizers.base import SPECIALS
@@ -30,7 +30,7 @@ def test_a_measurement_names_its_adaptation_with_the_fields_of_its_own(builder, 
         result = {
             **{"status": "done", "task": "mnli", "dataset": "microworld", "split": "validation", "finetune_seed": 0},
             **{"metrics": {"accuracy": 50.0 + number}, "rows": {"evaluation": 10}, "milestone": 100},
-            **{"method": adaptation.kind, "settings": science(adaptation), "pretrain_id": pretrain_id},
+            **{"method": adaptation.kind, "settings": to_canonical(adaptation), "pretrain_id": pretrain_id},
         }
         builder.run(adaptation.runs, f"f00{number}", result, {})
     store = Store(builder.root)
@@ -47,7 +47,7 @@ def test_a_measurement_names_its_adaptation_with_the_fields_of_its_own(builder, 
 def test_results_of_two_settings_are_no_seeds_of_one(builder):
     pretrained = builder.pretrain("80/10/10")
     for number, (peak_lr, seed) in enumerate(((1e-5, 0), (1e-4, 0), (1e-4, 1))):
-        settings = science(FineTuning(peak_lr=peak_lr))
+        settings = to_canonical(FineTuning(peak_lr=peak_lr))
         result = {
             **{"status": "done", "task": "mnli", "dataset": "microworld", "split": "validation", "finetune_seed": seed},
             **{"metrics": {"accuracy": 50.0 + 10 * number}, "rows": {"evaluation": 10}, "milestone": 100},
@@ -89,7 +89,7 @@ def test_a_card_names_the_checkpoint_of_the_hub_that_its_run_is(builder):
     for name, commit in expected.items():
         result = replace(run.result(), checkpoint="google-bert/bert-base-uncased", commit=commit)
         imported = SimpleNamespace(
-            **{key: getattr(run, key) for key in ("id", "label", "path", "environment", "science")}
+            **{key: getattr(run, key) for key in ("id", "label", "path", "environment", "definition")}
         )
         imported.result = lambda result=result: result
         assert ModelCard(model(imported, Recipe(), store)).data.base_model == name

@@ -303,7 +303,7 @@ def test_failures_and_what_is_to_come_are_said(builder: Any, tmp_path: Path) -> 
     builder.cell("100/0/0", "MNLI", None, pretrain_id=lost)
     builder.cell("0/0/100", "MNLI", None, pretrain_id=builder.pretrain("0/0/100", finished=False))
     builder.record()
-    Store(builder.root).prepare()
+    Store(builder.root).create_directories()
     Store(builder.root).fail(Failure(id=lost, status="diverged", reason="the loss is not finite | at step 7"))
     text = written(builder, tmp_path / "out")
     assert "1 of 3 values are measured; 1 diverged, 1 pending." in text

@@ -72,7 +72,7 @@ def test_what_is_missing_is_said(builder: Any) -> None:
     builder.cell("100/0/0", "MNLI", None, pretrain_id=lost)
     later = builder.pretrain("0/0/100", finished=False)
     builder.cell("0/0/100", "MNLI", None, pretrain_id=later)
-    Store(builder.root).prepare()
+    Store(builder.root).create_directories()
     Store(builder.root).fail(Failure(id=lost, status="diverged", reason="loss is not finite at step 7"))
     study = gathered(builder)
     table = tables.results(study)

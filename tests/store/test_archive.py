@@ -38,7 +38,7 @@ def tree(root):
 
 
 def contents(run):
-    return run.id, run.kind, run.label, run.science(), run.result(), run.environment(), run.metrics(), run.timing()
+    return run.id, run.kind, run.label, run.definition(), run.result(), run.environment(), run.metrics(), run.timing()
 
 
 def test_a_run_reads_alike_in_an_archive_and_in_folders(exported, folders, finished):

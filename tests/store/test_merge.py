@@ -20,7 +20,7 @@ A0, A1 = (name * 8 for name in ("a0", "a1"))
 def stores(tmp_path):
     made = [Store(tmp_path / name) for name in ("one", "other", "into")]
     for store in made:
-        store.prepare()
+        store.create_directories()
     return made
 
 

@@ -21,7 +21,7 @@ A0, A1, A2, A3, B0, C0, C1, C2, F0, F1, F2 = (8 * name for name in NAMES)
 @pytest.fixture
 def store(tmp_path):
     made = Store(tmp_path / "runs")
-    made.prepare()
+    made.create_directories()
     return made
 
 

@@ -12,8 +12,8 @@ from bertlab.store import archive
 from bertlab.store import record as record_types
 from bertlab.store import result as result_types
 from bertlab.store.files import read_sealed
-from bertlab.store.forms import OPTIONAL, Count, Misfit, load, to_json
 from bertlab.store.record import Record
+from bertlab.store.schema import OPTIONAL, Count, Mismatch, load, to_json
 from small_record import record, row, value
 
 ROOT = Path(__file__).parents[2]
@@ -71,9 +71,9 @@ class Outer:
     ],
 )
 def test_the_first_part_that_does_not_fit_is_named(data, where):
-    with pytest.raises(Misfit) as misfit:
+    with pytest.raises(Mismatch) as mismatch:
         load(Outer, data)
-    assert misfit.value.where == where
+    assert mismatch.value.where == where
 
 
 def test_defaults_are_written_but_for_optional_fields():

@@ -28,7 +28,7 @@ A = 16 * "a"
 @pytest.fixture
 def store(tmp_path):
     made = Store(tmp_path / "runs")
-    made.prepare()
+    made.create_directories()
     return made
 
 
@@ -399,7 +399,7 @@ def test_a_record_of_a_long_name_keeps_its_setting_apart(store):
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(BadInput, match="cannot be written"):
-        Store(tmp_path / "file" / "runs").prepare()
+        Store(tmp_path / "file" / "runs").create_directories()
 
 
 def test_writing_leaves_no_part_behind(tmp_path):

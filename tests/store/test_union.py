@@ -16,9 +16,9 @@ from bertlab.objectives import Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Schedule
 from bertlab.store import commands, union
 from bertlab.store.config import saved_copy
-from bertlab.store.forms import load, to_json
 from bertlab.store.record import Record, Sequential, StudyLook
 from bertlab.store.runs import Store
+from bertlab.store.schema import load, to_json
 from bertlab.tasks.task import Task
 from small_record import request
 
@@ -28,7 +28,7 @@ MASKING = studies.find("masking")
 @pytest.fixture
 def store(tmp_path):
     made = Store(tmp_path / "runs")
-    made.prepare()
+    made.create_directories()
     return made
 
 
@@ -52,10 +52,10 @@ def keys(record):
 
 def test_a_command_with_less_takes_nothing_away(store, recorded):
     whole = recorded(seeds=(0, 1), finetune_seeds=2, random_init=True)
-    union.keep(store, [whole])
+    union.save_records(store, [whole])
     fewer = recorded(only=("80/10/10",)), recorded(measure=("NER fine-tuned",)), recorded(finetune_seeds=1)
     for less in (recorded(), *fewer):
-        assert union.keep(store, [less]) == [whole]
+        assert union.save_records(store, [less]) == [whole]
     assert [*store.records(needed=()).values()] == [whole]
 
 
@@ -69,7 +69,7 @@ def test_parts_that_are_joined_are_the_record_of_the_whole_in_any_order(store, r
     parts += [recorded(seeds=(0, 1, 2), measure=(name,)) for name in ("MNLI fine-tuned", "NER feature-based")]
     for order in (parts, parts[::-1]):
         for part in order:
-            (kept,) = union.keep(store, [part])
+            (kept,) = union.save_records(store, [part])
         same = "rows", "cells", "definition", "setting", "differences"
         assert all(getattr(kept, name) == getattr(whole, name) for name in same)
         for path in store.root.glob("studies/*"):
@@ -82,7 +82,7 @@ def test_differences_of_a_measurement_without_cells_are_not_kept_twice(store, re
     fewer = dataclasses.replace(whole, cells=of_mnli)
     assert {difference.on for difference in fewer.differences} > {"", "MNLI fine-tuned"}
     for _ in range(2):
-        (kept,) = union.keep(store, [fewer])
+        (kept,) = union.save_records(store, [fewer])
     assert kept.differences == whole.differences
 
 
@@ -99,24 +99,24 @@ def test_looks_are_kept_whichever_record_joins_which(store, recorded):
     for order in ((plain, fewer, more), (more, plain, fewer), (fewer, more, plain), (more, other), (other, more)):
         for each in order:
             record = each if each is plain else dataclasses.replace(recorded(), sequential=each)
-            (kept,) = union.keep(store, [record])
+            (kept,) = union.save_records(store, [record])
         assert kept.sequential == (other if other in order else more)
         assert store.records(needed=["masking"]).popitem()[1].sequential == kept.sequential
         for path in store.root.glob("studies/*"):
             path.unlink()
-    assert union.keep(store, [plain])[0].sequential is None
+    assert union.save_records(store, [plain])[0].sequential is None
 
 
 def test_the_command_of_a_record_asks_for_all_of_it(store, recorded):
-    (kept,) = union.keep(store, [recorded(options="--scale smoke", only=("80/10/10", "100/0/0"))])
+    (kept,) = union.save_records(store, [recorded(options="--scale smoke", only=("80/10/10", "100/0/0"))])
     assert kept.command == "bertlab ablate masking --scale smoke --only 80/10/10 --only 100/0/0"
-    (kept,) = union.keep(store, [recorded(options="--scale smoke", finetune_seeds=2, only=("0/0/100",))])
+    (kept,) = union.save_records(store, [recorded(options="--scale smoke", finetune_seeds=2, only=("0/0/100",))])
     assert kept.command.split(" && ")[1] == "bertlab ablate masking --scale smoke --finetune-seeds 2 --only 0/0/100"
-    (kept,) = union.keep(store, [recorded(options="--scale smoke", seeds=(0, 1), finetune_seeds=2)])
+    (kept,) = union.save_records(store, [recorded(options="--scale smoke", seeds=(0, 1), finetune_seeds=2)])
     assert kept.command == "bertlab ablate masking --scale smoke --seeds 2 --finetune-seeds 2"
-    (kept,) = union.keep(store, [recorded(options="--scale tiny", seeds=(0, 1), finetune_seeds=2)])
+    (kept,) = union.save_records(store, [recorded(options="--scale tiny", seeds=(0, 1), finetune_seeds=2)])
     assert kept.command == "bertlab ablate masking --scale tiny --seeds 2 --finetune-seeds 2"  # the newer of equals
-    (kept,) = union.keep(store, [recorded(options="--scale tiny", seeds=(2, 8), finetune_seeds=2)])
+    (kept,) = union.save_records(store, [recorded(options="--scale tiny", seeds=(2, 8), finetune_seeds=2)])
     assert kept.command == "bertlab ablate masking --scale tiny --seeds 0-2,8 --finetune-seeds 2"
     hostile = dataclasses.replace(MASKING, name="it's; rm -rf")
     assert shlex.split(recorded(hostile).command)[2] == hostile.name
@@ -133,13 +133,13 @@ def test_a_name_is_kept_changes_no_id_and_is_asked_for_again(store, recorded):
     plain, named = recorded(), recorded(name="more-examples")
     assert union.name_of(named) == union.name_of(plain)
     assert [value.run_id for value in named.cells] == [value.run_id for value in plain.cells]
-    union.keep(store, [named])
-    (kept_record,) = union.keep(store, [plain])
+    union.save_records(store, [named])
+    (kept_record,) = union.save_records(store, [plain])
     assert kept_record.name == "more-examples"
     assert kept_record.command == f"{plain.command} --name more-examples"
     (file,) = (store.root / "studies").glob("*.toml")
     assert tomllib.loads(file.read_text())["name"] == "more-examples"
-    (renamed,) = union.keep(store, [recorded(name="all of MNLI")])
+    (renamed,) = union.save_records(store, [recorded(name="all of MNLI")])
     assert renamed.command.endswith(" --name 'all of MNLI'")
 
 
@@ -150,7 +150,7 @@ def test_a_name_is_short_and_on_one_line(recorded, name):
 
 
 def test_a_study_may_grow_and_be_told_otherwise(store, recorded):
-    union.keep(store, [recorded(seeds=(0, 1))])
+    union.save_records(store, [recorded(seeds=(0, 1))])
     grown = dataclasses.replace(
         MASKING,
         question="Does it?",
@@ -164,14 +164,14 @@ def test_a_study_may_grow_and_be_told_otherwise(store, recorded):
         measurements=[*MASKING.measurements, Measurement("CoLA", task="cola", metric="matthews")],
         published={("80/10/10", "MNLI fine-tuned"): 1.5},
     )
-    (kept,) = union.keep(store, [recorded(grown)])
+    (kept,) = union.save_records(store, [recorded(grown)])
     assert (kept.question, kept.claims) == ("Does it?", ())
     assert [*kept.definition.variants][-1] == "90/5/5"
     assert keys(kept) == keys(recorded(seeds=(0, 1))) | keys(recorded(grown))
     of_mnli = [value for value in kept.cells if value.column[:2] == ("80/10/10", "MNLI fine-tuned")]
     figures = {value.pretrain_seed: value.published for value in of_mnli}
     assert figures == {0: 1.5, 1: 1.5}  # of the old seeds too
-    (kept,) = union.keep(store, [recorded()])  # the study as it was before keeps what it had grown
+    (kept,) = union.save_records(store, [recorded()])  # the study as it was before keeps what it had grown
     assert keys(kept) == keys(recorded(seeds=(0, 1))) | keys(recorded(grown))
 
 
@@ -189,10 +189,10 @@ CHANGED = {
 @pytest.mark.parametrize("what", CHANGED)
 @pytest.mark.parametrize("sets", [(), ("schedule.steps=3",)])
 def test_another_study_of_the_name_is_refused(store, recorded, what, sets):
-    union.keep(store, [recorded(options="--scale smoke")])
+    union.save_records(store, [recorded(options="--scale smoke")])
     other = recorded(dataclasses.replace(MASKING, **CHANGED[what]), sets=sets)
     before = {path: path.read_bytes() for path in store.root.rglob("*.json")}
-    for refusing in (union.joined, union.keep):
+    for refusing in (union.merged, union.save_records):
         with pytest.raises(
             BadInput, match=rf"masking' is not .*`bertlab ablate masking --scale smoke`.*{what}.*another store"
         ):
@@ -210,41 +210,45 @@ SLOW, FAST = Variant("a", schedule=Schedule(peak_lr=1e-4)), Variant("b", schedul
 
 def test_a_variant_that_makes_others_vary_in_more_is_refused(store, recorded):
     """A field that a new variant varies is set in all: at a scale of another default their runs are others."""
-    union.keep(store, [recorded(own(SLOW, FAST))])
+    union.save_records(store, [recorded(own(SLOW, FAST))])
     with pytest.raises(BadInput, match=r"its variant 'a' has other runs"):
-        union.keep(store, [recorded(own(SLOW, FAST, Variant("c", schedule=Schedule(peak_lr=1e-4, warmup=0.5))))])
+        union.save_records(
+            store, [recorded(own(SLOW, FAST, Variant("c", schedule=Schedule(peak_lr=1e-4, warmup=0.5))))]
+        )
 
 
 def test_each_command_has_the_study_file_as_it_was_then(store, recorded):
     other = Variant("c", schedule=Schedule(peak_lr=3e-4))
     for text, variants in (("as it was", (SLOW, FAST)), ("changed", (SLOW, other))):
-        union.keep(store, [recorded(dataclasses.replace(own(*variants), file=StudyFile("o.py", {"o.py": text}, None)))])
+        union.save_records(
+            store, [recorded(dataclasses.replace(own(*variants), file=StudyFile("o.py", {"o.py": text}, None)))]
+        )
     configs = sorted(store.root.glob("studies/*.toml"), key=lambda path: len(path.name))
     assert [saved_copy(path, "o.py").read_text() for path in configs] == ["as it was", "changed"]
 
 
 def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorded, text_file, tmp_path):
-    union.keep(store, [recorded()])
-    union.keep(store, [recorded(sets=("schedule.steps=3",))])
+    union.save_records(store, [recorded()])
+    union.save_records(store, [recorded(sets=("schedule.steps=3",))])
     copy, vocabulary = tmp_path / "world.jsonl", tmp_path / "vocab.txt"
     vocabulary.write_text("[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n")
     copy.write_bytes(text_file.read_bytes())
     for addition in (b"", b'{"text": "One more document. It is short."}\n'):
         copy.write_bytes(copy.read_bytes() + addition)
-        union.keep(store, [recorded(own(SLOW, FAST), corpora=(str(copy),))])
-    union.keep(store, [recorded(own(SLOW, FAST), corpora=(str(copy),), vocabulary=vocabulary)])
+        union.save_records(store, [recorded(own(SLOW, FAST), corpora=(str(copy),))])
+    union.save_records(store, [recorded(own(SLOW, FAST), corpora=(str(copy),), vocabulary=vocabulary)])
     assert len(store.records(needed=())) == 5
     record = recorded()
     values = [dataclasses.replace(value, content="sha256:else", run_id=16 * "0") for value in record.cells]
-    union.keep(store, [dataclasses.replace(record, cells=tuple(values))])
+    union.save_records(store, [dataclasses.replace(record, cells=tuple(values))])
     assert len(store.records(needed=())) == 6
-    assert union.keep(store, [record]) == [record]
+    assert union.save_records(store, [record]) == [record]
 
 
 def test_what_replaces_or_precedes_a_task_keeps_records_apart_that_measure_others(store, recorded):
     others = {"substitutes": {"mnli": "question-inference"}}, {"intermediate_task": {"mnli": "rte"}}
     parts = [recorded(**each, measure=("MNLI fine-tuned",)) for each in others]
-    union.keep(store, [recorded(measure=("NER fine-tuned",)), *parts])
+    union.save_records(store, [recorded(measure=("NER fine-tuned",)), *parts])
     assert len(store.records(needed=())) == 3
 
 
@@ -269,7 +273,7 @@ def test_a_setting_of_a_task_keeps_records_apart_if_it_was_revised(machine):
 def test_trials_and_what_comes_first_are_those_of_all_commands(store, recorded):
     for run_id, task in (("b" * 16, "mnli"), ("a" * 16, "conll2003")):
         record = dataclasses.replace(recorded(), tries=(run_id,), intermediate_task={task: "first"})
-        (kept,) = union.keep(store, [record])
+        (kept,) = union.save_records(store, [record])
     assert kept.tries == ("a" * 16, "b" * 16)
     assert kept.intermediate_task == {"mnli": "first", "conll2003": "first"}
 
@@ -282,7 +286,7 @@ def test_milestones_places_and_grids_may_change(store, recorded, machine, tmp_pa
         for split in ("train", "validation"):
             (folder / f"{split}.jsonl").write_text('{"a": "x", "label": 0}\n{"a": "y", "label": 1}\n')
         column = Measurement("own", task=dataclasses.replace(task, path=str(folder)), milestones=milestones)
-        union.keep(store, [recorded(dataclasses.replace(own(SLOW, FAST), measurements=[column]))])
+        union.save_records(store, [recorded(dataclasses.replace(own(SLOW, FAST), measurements=[column]))])
     assert len(store.records(needed=())) == 1
     scale = scales.find("smoke")
     searched = dataclasses.replace(scale, grid={"epochs": (1.0,)})
@@ -295,10 +299,10 @@ def test_milestones_places_and_grids_may_change(store, recorded, machine, tmp_pa
 
 
 def test_a_damaged_record_is_written_anew_by_the_command_that_wrote_it(store, recorded):
-    (record,) = union.keep(store, [recorded()])
+    (record,) = union.save_records(store, [recorded()])
     (file,) = store.root.glob("studies/*.json")
     file.write_text("{")
-    assert union.keep(store, [recorded()]) == [record] == [*store.records(needed=()).values()]
+    assert union.save_records(store, [recorded()]) == [record] == [*store.records(needed=()).values()]
 
 
 @pytest.mark.parametrize("options", ["--scale smoke; touch x", "$(touch x)", "a | b", "--set 'a=1", "`x`\nrm y"])

@@ -7,7 +7,7 @@ import pytest
 
 from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Inputs, Model, Recipe
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import to_canonical
 from bertlab.tasks.kinds.span import Answers
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers import WordPiece
@@ -27,7 +27,7 @@ def pretrained(tmp_path_factory):
     directory = tmp_path_factory.mktemp("pretrained")
     TrainedWordPiece(PIECES).save(directory / "vocab.txt")
     PretrainingModel(RECIPE.model, len(PIECES), 32, 0).save(directory / "model.safetensors")
-    record = {"kind": "pretrain", "id": "0" * 16, "science": {"recipe": science(RECIPE)}}
+    record = {"kind": "pretrain", "id": "0" * 16, "science": {"recipe": to_canonical(RECIPE)}}
     (directory / "recipe.json").write_text(json.dumps(record), encoding="utf-8")
     return directory
 

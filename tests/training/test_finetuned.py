@@ -12,7 +12,7 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.objectives import MaskedLM
 from bertlab.progress import silent
 from bertlab.recipe import Model
-from bertlab.store.forms import load
+from bertlab.store.schema import load
 from bertlab.tasks import kinds
 from bertlab.training.finetuned import DESCRIPTION, Description, save
 from bertlab.training.finetuning import changes_of, finetune, open_pretrained, prepare

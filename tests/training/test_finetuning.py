@@ -19,7 +19,7 @@ from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import MaskedLM
 from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.progress import Interrupted, signals_as_flags, silent
-from bertlab.recipe.identity import load, science
+from bertlab.recipe.identity import load, to_canonical
 from bertlab.recipe.schedules import Cosine, LinearDecay, WarmupStableDecay
 from bertlab.tasks.data import sampled
 from bertlab.tasks.examples import by_length
@@ -116,10 +116,10 @@ def test_optimiser_and_curve_are_those_of_the_setting(pretrained):
 
 
 def test_an_optimiser_is_part_of_the_id_and_the_default_is_not():
-    assert science(FineTuning(optimizer=AdamW(), curve=LinearDecay()), FineTuning()) == {}
+    assert to_canonical(FineTuning(optimizer=AdamW(), curve=LinearDecay()), FineTuning()) == {}
     setting = FineTuning(optimizer=LAMB(beta1=0.8), curve=Cosine(), weight_decay=0.3)
     written = {"optimizer": {"kind": "lamb", "beta1": 0.8}, "curve": "cosine", "weight_decay": 0.3}
-    assert science(setting, FineTuning()) == written
+    assert to_canonical(setting, FineTuning()) == written
     assert load(FineTuning, written) == setting
 
 

@@ -14,7 +14,7 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.progress import silent
 from bertlab.recipe import Inputs, Model, Recipe
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import to_canonical
 from bertlab.tasks import kinds
 from bertlab.text.tokenizers import WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
@@ -39,7 +39,7 @@ def causal(tmp_path_factory):
     directory = tmp_path_factory.mktemp("causal")
     TrainedWordPiece(pieces).save(directory / "vocab.txt")
     PretrainingModel(recipe.model, len(pieces), 32, 0, recipe.objective).save(directory / "model.safetensors")
-    record = {"kind": "pretrain", "id": "1" * 16, "science": {"recipe": science(recipe)}}
+    record = {"kind": "pretrain", "id": "1" * 16, "science": {"recipe": to_canonical(recipe)}}
     (directory / "recipe.json").write_text(json.dumps(record), encoding="utf-8")
     return directory
 

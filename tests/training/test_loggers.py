@@ -17,7 +17,7 @@ from bertlab.lab import scales
 from bertlab.lab.jobs import CorpusPreparation, Pretraining
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import to_canonical
 from bertlab.store.runs import Store
 from bertlab.trackers import TRACKERS
 from bertlab.trackers.lightning import Opener
@@ -55,7 +55,9 @@ class StandIn:
 def opened(job, store, machine):
     """The loggers of a run."""
     fields = job.definition() | {
-        name: science(getattr(job, name), whole=True) for name in ("recipe", "settings") if getattr(job, name, None)
+        name: to_canonical(getattr(job, name), whole=True)
+        for name in ("recipe", "settings")
+        if getattr(job, name, None)
     }
     return log.opened(job.kind, job.id, job.label, job.study, fields, store, machine)
 

@@ -82,7 +82,7 @@ def test_a_training_of_one_process_is_alone_in_any_job(machine, monkeypatch, job
 @pytest.mark.parametrize("job", ["slurm, odd", "garbage"])
 def test_a_command_imports_lightning_in_any_job(job):
     code = (
-        "from bertlab.execution.environment import prepare; prepare(); from lightning.fabric.utilities import rank_zero"
+        "from bertlab.execution.environment import set_up; set_up(); from lightning.fabric.utilities import rank_zero"
     )
     done = subprocess.run(
         [sys.executable, "-c", code], env=os.environ | JOBS[job], capture_output=True, text=True, check=False

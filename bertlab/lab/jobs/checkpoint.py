@@ -14,7 +14,7 @@ from bertlab.machine import Machine
 from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.progress import Progress
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import to_canonical
 from bertlab.store.files import read_json
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
@@ -46,7 +46,7 @@ class CheckpointImport(Pretrained, kinds=("import",)):
     @classmethod
     def of_run(cls, run: Run) -> CheckpointImport:
         """The import of a finished run, whose checkpoint may be a directory that is not known any more."""
-        definition, result = run.science(), run.result()
+        definition, result = run.definition(), run.result()
         checkpoint = Checkpoint(definition["checkpoint"], result.checkpoint, commit=result.commit)
         return cls(checkpoint, fresh=bool(definition.get("fresh")))
 
@@ -59,7 +59,7 @@ class CheckpointImport(Pretrained, kinds=("import",)):
         tokenizer.save(work / recipe.tokenizer.file)
         model.save(work / "model.safetensors")
         record = read_json(work / "recipe.json", dict[str, Any])
-        record["science"]["recipe"] = science(recipe)
+        record["science"]["recipe"] = to_canonical(recipe)
         write_json(work, "recipe.json", record)
         return {
             "status": "done",

@@ -12,7 +12,7 @@ from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Corpus, Recipe, Tokenizer
-from bertlab.recipe.identity import identity, science
+from bertlab.recipe.identity import identity, to_canonical
 from bertlab.store.runs import Store
 from bertlab.text import facts, tokens
 from bertlab.text.sources import Located
@@ -50,9 +50,9 @@ class CorpusPreparation(Job, kinds=("corpus",)):
 
     def definition(self) -> dict[str, Any]:
         """The data from which the id follows."""
-        tokenizer = science(self.tokenizer, Recipe().tokenizer)
+        tokenizer = to_canonical(self.tokenizer, Recipe().tokenizer)
         code = without_none(code=self.code and self.code.sha256)
-        return {"corpus": science(self.corpus), "tokenizer": tokenizer, **code}
+        return {"corpus": to_canonical(self.corpus), "tokenizer": tokenizer, **code}
 
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Tokenises the corpus into `work`."""

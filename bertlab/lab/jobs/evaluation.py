@@ -18,7 +18,7 @@ from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Recipe, cost
-from bertlab.recipe.identity import MARK, canonical, filled, science, template
+from bertlab.recipe.identity import MARK, canonical, filled, template, to_canonical
 from bertlab.recipe.ranges import user_defined
 from bertlab.store.files import digest
 from bertlab.store.predictions import PREDICTIONS, packed
@@ -123,7 +123,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
             "pretrain": self.pretrained.id,
             "data": self.data.content,
             "task": _definition(self.data.task),
-            "settings": science(self.settings),
+            "settings": to_canonical(self.settings),
             "finetune_seed": self.finetune_seed,
             **without_none(
                 milestone=self.milestone if self.milestone < 100 else None,
@@ -150,7 +150,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
         defined = self._defined() if self.code else None
         directory, before = store.get_verified(self.pretrained.id).path, self.intermediate_task
         data = self._examples(machine)
-        fields = self.definition() | {"settings": science(self.settings, whole=True)}
+        fields = self.definition() | {"settings": to_canonical(self.settings, whole=True)}
         with opened(self.kind, self.id, self.label, self.study, fields, store, machine) as loggers:
             outcome = finetune(
                 directory,
@@ -188,7 +188,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
 
     def _defined(self) -> dict[str, Any]:
         """What a report, which runs no study file, has to know of an adaptation that one defines."""
-        return {"settings": science(self.settings, whole=True), "description": str(self.settings.description)}
+        return {"settings": to_canonical(self.settings, whole=True), "description": str(self.settings.description)}
 
     def value(self, split: str) -> dict[str, Any]:
         """That of the evaluated or the test split."""
@@ -279,7 +279,7 @@ def _keep(job: Evaluation, work: Path, pretrained: Path, labels: tuple[str, ...]
         text=task.text,
         label=task.label,
         labels=labels,
-        settings=science(job.settings, whole=True),
+        settings=to_canonical(job.settings, whole=True),
         threshold=outcome.threshold,
         seed=job.pretrained.seed,
         finetune_seed=job.finetune_seed,
@@ -314,7 +314,7 @@ def _result(job: Evaluation, outcome: Outcome, lexical: list[dict[str, float]], 
         "pretrain_id": job.pretrained.id,
         "pretrain_seed": job.pretrained.seed,
         "finetune_seed": job.finetune_seed,
-        "settings": science(job.settings),
+        "settings": to_canonical(job.settings),
         "length": job.settings.length,
         "curve": outcome.curve,
         **without_none(

@@ -33,7 +33,7 @@ def find_pretrained(name: str, store: Store, machine: Machine) -> Pretrained:
     run = run_or_checkpoint(name, store, machine, "--from")
     if isinstance(run, Checkpoint):
         return CheckpointImport(run)
-    if "code" in run.science():
+    if "code" in run.definition():
         raise BadInput(f"run {run.id} was trained with the code of a study file: measure it in that study")
     job = KINDS[run.kind].of_run(run)
     if job.id != run.id:

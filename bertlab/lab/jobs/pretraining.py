@@ -20,7 +20,7 @@ from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Recipe, Schedule, cost
-from bertlab.recipe.identity import MARK, canonical, filled, load, science, template
+from bertlab.recipe.identity import MARK, canonical, filled, load, template, to_canonical
 from bertlab.recipe.ranges import user_defined
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
@@ -105,7 +105,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
     def definition(self) -> dict[str, Any]:
         """The data from which the id follows."""
         code = without_none(code=self.code and self.code.sha256)
-        return {"recipe": science(self.recipe), "corpus": self.corpus.id, **code}
+        return {"recipe": to_canonical(self.recipe), "corpus": self.corpus.id, **code}
 
     @classmethod
     def recipe_of(cls, definition: Mapping[str, Any]) -> Recipe:
@@ -115,7 +115,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
     @classmethod
     def of_run(cls, run: Run) -> Pretraining:
         """The pre-training of a finished run, with the milestones at which it has weights."""
-        recipe = cls.recipe_of(run.science())
+        recipe = cls.recipe_of(run.definition())
         corpus = CorpusPreparation(recipe.corpus, recipe.tokenizer, ())
         saved = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").glob("step-*.safetensors")}
         milestones = tuple(percent for percent in range(1, 101) if recipe.schedule.milestone(percent) in saved)
@@ -140,7 +140,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         defined = _defined(self.recipe) if self.code else None  # first: a mistake in it must not cost a training
         corpus = _corpus(self.recipe, store.get_verified(self.corpus.id))
         text = _facts_of(self.recipe, corpus)
-        fields = self.definition() | {"recipe": science(self.recipe, whole=True)}
+        fields = self.definition() | {"recipe": to_canonical(self.recipe, whole=True)}
         first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
             result = pretrain(self.recipe, corpus, work, machine, self.milestones, progress, group, strategy, loggers)
@@ -248,7 +248,7 @@ def _defined(recipe: Recipe) -> dict[str, Any]:
     """What a report, which runs no study file, has to know of components that one defines."""
     objective = recipe.declared.objective
     return {
-        "recipe": science(recipe, whole=True),
+        "recipe": to_canonical(recipe, whole=True),
         "premises": [vars(premise) for loss in objective for premise in loss.premises(recipe)],
         "figures": {str(name): str(label) for loss in objective for name, label in loss.measured.items()},
         "unseen": [str(name) for loss in objective for name in loss.unseen],

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from bertlab.errors import BadInput
 from bertlab.recipe.backbones.base import Activation, BackboneConfig, Size
-from bertlab.recipe.identity import put
+from bertlab.recipe.identity import with_fields
 from bertlab.recipe.ranges import DROPOUT, Range
 from bertlab.wording import pluralise
 
@@ -69,7 +69,9 @@ class TransformerConfig(BackboneConfig, ABC):
         )
         if size.embeddings == 1:
             return scaled
-        return put(scaled, {"embedding_size": max(1, round(size.embeddings * scaled.embedding_width))}, "model.")
+        return with_fields(
+            scaled, {"embedding_size": max(1, round(size.embeddings * scaled.embedding_width))}, "model."
+        )
 
     def max_length(self, longest: int) -> int:
         """Rows of the position table."""

@@ -45,7 +45,7 @@ WAYS = [*BAD, "folder", "pipe", "circle"]
 def store(place):
     """Two finished runs and a failure."""
     found = Store(place / "runs")
-    found.prepare()
+    found.create_directories()
     for number in (1, 2):
         run_id = f"{number:016x}"
         work = found.work("pretrain", run_id)

@@ -8,7 +8,7 @@ import pytest
 
 from bertlab.objectives import Corruption
 from bertlab.objectives.selection import Choice
-from bertlab.recipe.identity import science
+from bertlab.recipe.identity import to_canonical
 from bertlab.text.tokenizers import ByteLevelBPE, ModernBPE, Unigram, WordPiece
 
 TEXTS = ["the cat sat on the mat, and the dog saw it.", "A naive cat! <b> [c] url covid <extra_id_0>"] * 5
@@ -67,6 +67,6 @@ def test_none_is_drawn_as_a_random_token(both):
 
 
 def test_ids_of_recipes_know_them_only_where_there_are_some():
-    assert "sentinels" not in science(WordPiece())
-    assert science(WordPiece(sentinels=100))["sentinels"] == 100
+    assert "sentinels" not in to_canonical(WordPiece())
+    assert to_canonical(WordPiece(sentinels=100))["sentinels"] == 100
     assert WordPiece(vocabulary=32_000, sentinels=100).entries == 32_100

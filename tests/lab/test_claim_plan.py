@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 
 from bertlab.cli.options import StudyOptions
-from bertlab.lab import claims, plan, scales, studies
+from bertlab.lab import claim_plan, plan, scales, studies
 from bertlab.lab.jobs import Pretraining
 from bertlab.lab.record import records
 from bertlab.store import commands
@@ -30,7 +30,7 @@ def beyond(made, *seeds):
 
 
 def test_more_seeds_go_to_the_claims_that_this_setting_can_decide(machine):
-    made = claims.make(request(claim_seeds=(0, 1, 2, 3)), machine)
+    made = claim_plan.make(request(claim_seeds=(0, 1, 2, 3)), machine)
     compared = {
         ("80/10/10", FEATURES),
         ("100/0/0", FEATURES),
@@ -46,14 +46,14 @@ def test_more_seeds_go_to_the_claims_that_this_setting_can_decide(machine):
 
 
 def test_an_untrained_variant_has_the_seeds_of_the_claims(machine):
-    made = claims.make(request(claim_seeds=(0, 1, 2, 3), random_init=True), machine)
+    made = claim_plan.make(request(claim_seeds=(0, 1, 2, 3), random_init=True), machine)
     untrained = {each for each in beyond(made, 0) if each[0] == plan.RANDOM_INIT}
     assert untrained == {(plan.RANDOM_INIT, on, seed) for on in (MNLI, FEATURES) for seed in (1, 2, 3)}
 
 
 def test_claims_over_pretraining_need_seeds_only_at_the_milestones_that_they_compare(machine):
     study = studies.find("convergence")
-    made = claims.make(request(studies=(study,), scale=scales.find("micro"), claim_seeds=(0, 1)), machine)
+    made = claim_plan.make(request(studies=(study,), scale=scales.find("micro"), claim_seeds=(0, 1)), machine)
     more = {(cell.variant, cell.milestone) for cell in made.cells if cell.pretraining.seed == 1}
     both = {(variant, at) for variant in ("masked LM", "left-to-right") for at in (3, 10, 20, 100)}
     assert more == both, "the second half of the steps needs more of them"
@@ -62,7 +62,7 @@ def test_claims_over_pretraining_need_seeds_only_at_the_milestones_that_they_com
 
 def test_claims_at_milestones_that_a_scale_does_not_keep_cannot_be_decided(machine):
     study = studies.find("convergence")
-    found = claims.decidable(plan.make(request(studies=(study,)), machine), study)
+    found = claim_plan.decidable(plan.make(request(studies=(study,)), machine), study)
     assert {(claim.at, claim.since) for claim in found} == {(100, 0)}
 
 
@@ -70,15 +70,15 @@ def test_claims_of_variants_that_are_one_model_at_a_scale_need_no_seeds(machine)
     """With two layers, a quarter and a half of them are one layer each; with four, they are one and two."""
     study = studies.find("size")
     micro = plan.make(request(studies=(study,), scale=scales.find("micro")), machine)
-    assert claims.decidable(micro, study) == []
+    assert claim_plan.decidable(micro, study) == []
     tiny = plan.make(request(studies=(study,), scale=scales.find("tiny")), machine)
-    assert claims.decidable(tiny, study) == study.claims
+    assert claim_plan.decidable(tiny, study) == study.claims
 
 
 def test_without_claims_to_decide_all_cells_have_the_same_seeds(machine):
     for changes in ({"only": ("80/10/10",)}, {"studies": (dataclasses.replace(MASKING, claims=()),)}, {}):
         given = request(**changes, claim_seeds=(0, 1) if changes else ())
-        made, usual = claims.make(given, machine), plan.make(given, machine)
+        made, usual = claim_plan.make(given, machine), plan.make(given, machine)
         assert (made.cells, made.jobs) == (usual.cells, usual.jobs)
 
 
@@ -111,7 +111,7 @@ def test_the_options_and_the_command_in_the_record_ask_for_the_same(machine, giv
 
     made = asked(**given)
     assert (tuple(made.seeds), tuple(made.claim_seeds)) == (seeds, of_claims)
-    (record,) = records(claims.make(made, machine), f"--scale {made.scale.name}").values()
+    (record,) = records(claim_plan.make(made, machine), f"--scale {made.scale.name}").values()
     words = commands.line(record.requests).split()
     names = {"--scale": "scale", "--seeds": "seeds", "--claim-seeds": "claim_seeds"}
     again = asked(**{names[name]: value for name, value in zip(words[3::2], words[4::2], strict=True)})
@@ -132,18 +132,18 @@ def test_a_contrast_has_seeds_of_all_four_variants(machine):
     study = studies.find("norm")
     (contrast,) = (claim for claim in study.claims if claim.than)
     sides = ("post-norm", "post-norm, no warm-up", "pre-norm", "pre-norm, no warm-up")
-    assert claims.compared(study, contrast) == {(variant, 100) for variant in sides}
+    assert claim_plan.compared(study, contrast) == {(variant, 100) for variant in sides}
     only = dataclasses.replace(study, claims=[contrast])
-    made = claims.make(request(studies=(only,), claim_seeds=(0, 1)), machine)
+    made = claim_plan.make(request(studies=(only,), claim_seeds=(0, 1)), machine)
     assert beyond(made, 0) == {(variant, contrast.on, 1) for variant in sides}
     without = plan.make(request(studies=(only,), only=sides[:3]), machine)
-    assert claims.decidable(without, only) == []
+    assert claim_plan.decidable(without, only) == []
 
 
 def test_claims_that_need_larger_sizes_get_no_seeds(machine):
     study = studies.find("equal-time")
     (claim,) = study.claims
     small = scales.find("smoke")
-    assert claims.decidable(plan.make(request(studies=(study,), scale=small), machine), study) == []
+    assert claim_plan.decidable(plan.make(request(studies=(study,), scale=small), machine), study) == []
     wide = small.set(["model.hidden=512", "model.heads=8"])
-    assert claims.decidable(plan.make(request(studies=(study,), scale=wide), machine), study) == [claim]
+    assert claim_plan.decidable(plan.make(request(studies=(study,), scale=wide), machine), study) == [claim]

@@ -17,9 +17,9 @@ from pathlib import Path
 
 from bertlab.errors import BadInput
 from bertlab.estimates.cost import Seconds
-from bertlab.estimates.history import History, Trials
+from bertlab.estimates.history import RuntimeHistory, Trials
 from bertlab.lab import plan as planning
-from bertlab.lab.claims import compared, decidable
+from bertlab.lab.claim_plan import compared, decidable
 from bertlab.lab.plan import Cell, Plan, Request
 from bertlab.lab.record import records
 from bertlab.lab.study import RANDOM_INIT, Claim, Study
@@ -31,7 +31,7 @@ from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.report.study_results import StudyResults
 from bertlab.report.verdicts import ClaimTest, endpoints
-from bertlab.rounds.budget import Budget
+from bertlab.sequential.budget import Budget
 from bertlab.store import commands, union
 from bertlab.store.record import ClaimLook, Record, Sequential, StudyLook, Value
 from bertlab.store.runs import Store
@@ -152,7 +152,7 @@ class Costs:
     def seconds(self) -> Seconds:
         """The times of jobs by finished runs as they are now; for a time to keep to, else by short trials."""
         if self.budget.seconds is None or self.machine.cluster:
-            return History(self.store, self.machine).seconds
+            return RuntimeHistory(self.store, self.machine).seconds
         self.machine.check()
         self._trial_runs = self._trial_runs or tempfile.TemporaryDirectory(prefix="bertlab-plan-")
         return Trials(self.store, self.machine, Path(self._trial_runs.name)).seconds
@@ -199,7 +199,7 @@ class Rounds(Costs):
         """The studies as they are in the store, by name. Writes nothing."""
         plan = self.plan(())
         before = self.store.records(needed=[study.name for study in self.request.studies])
-        joined, names = union.joined(self.store, records(plan, self.options).values())
+        joined, names = union.merged(self.store, records(plan, self.options).values())
         states = {}
         for name in names:
             record, old = joined[name], before.get(name)

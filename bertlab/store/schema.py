@@ -70,7 +70,7 @@ Share = Annotated[float, Range(0, 1)]
 Texts = tuple[str, ...]
 
 
-class Misfit(ValueError):
+class Mismatch(ValueError):
     """JSON data that have not their form; `where` is the first part that has not, such as `cells[3].run_id`."""
 
     def __init__(self, where: str) -> None:
@@ -79,7 +79,7 @@ class Misfit(ValueError):
 
 
 def load(form: type[T], data: Any) -> T:
-    """JSON data as a value of their form. Raises `Misfit`."""
+    """JSON data as a value of their form. Raises `Mismatch`."""
     value: T = _load(_taken_apart(typing.cast(Any, form)), data, "")
     return value
 
@@ -101,7 +101,7 @@ def _load(form: _Form, data: Any, where: str) -> Any:
     if kind in _UNIONS:
         return _load_one(parts, data, where)
     if data is ... or not isinstance(data, expected) or (isinstance(data, bool) and kind not in (bool, object)):
-        raise Misfit(where)
+        raise Mismatch(where)
     value, inside = data, f"{where}." if where else ""
     if fields is not None:
         present = [field for field in fields if field[2] or field[0] in data]
@@ -113,26 +113,26 @@ def _load(form: _Form, data: Any, where: str) -> Any:
         value = {name: _load(parts[1], data[name], inside + name) for name in names}
     for holds in checks:
         if not holds(value):
-            raise Misfit(where)
+            raise Mismatch(where)
     return value
 
 
 def _load_one(forms: Sequence[_Form], data: Any, where: str) -> Any:
-    """Data of one of several forms; if none fits, the misfit of the part that is deepest inside."""
-    misfits = []
+    """Data of one of several forms; if none fits, the mismatch of the part that is deepest inside."""
+    mismatches = []
     for form in forms:
         try:
             return _load(form, data, where)
-        except Misfit as misfit:
-            misfits.append(misfit)
-    raise max(misfits, key=lambda misfit: len(misfit.where))
+        except Mismatch as mismatch:
+            mismatches.append(mismatch)
+    raise max(mismatches, key=lambda mismatch: len(mismatch.where))
 
 
 def fits(form: Any) -> Callable[[Any], bool]:
     """Whether data, which stay as they are, have a form."""
 
     def has_form(data: Any) -> bool:
-        with suppress(Misfit):
+        with suppress(Mismatch):
             load(form, data)
             return True
         return False
