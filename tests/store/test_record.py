@@ -98,7 +98,7 @@ def accesses(path):
 
 def test_records_and_results_are_read_by_attributes():
     """Columns of tables and definitions of runs, which stay plain data, have names in common with them."""
-    folders = [path for name in ("store", "report", "rounds") for path in (PACKAGE / name).rglob("*.py")]
+    folders = [path for name in ("store", "report", "sequential") for path in (PACKAGE / name).rglob("*.py")]
     counts = {path.name: accesses(path) for path in (*folders, *(PACKAGE / "lab").glob("*.py"))}
     assert sum(counts.values()) < 80, counts
     assert counts["union.py"] == counts["record.py"] == counts["rounds.py"] == 0
