@@ -20,7 +20,7 @@ from bertlab.keyed import key
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.recipe import Recipe
-from bertlab.training.data import PretrainingDataModule, to_device, to_tensors
+from bertlab.training.data import PretrainingDataModule, to_tensors
 from bertlab.training.module import build, clip, require_finite
 from bertlab.training.pretraining import PretrainingModule
 from bertlab.training.trainer import quiet, trainer
@@ -80,7 +80,7 @@ def updates(shape: Shape, machine: Machine, batches: Batches) -> Callable[[], fl
     def update() -> float:
         nonlocal step
         batch = batches.batch(step)
-        parts = to_device(to_tensors(batch), machine.device)
+        parts = to_tensors(batch).to(machine.device)
         torch.manual_seed(key(recipe.seed, "dropout", step, 0))
         with torch.autocast(machine.device, dtype=torch.bfloat16, enabled=machine.precision_used == "bf16"):
             sums = model.losses(parts)

@@ -25,9 +25,10 @@ from bertlab.cli.main import app
 from bertlab.inputs.batches import Batches
 from bertlab.lab import plan, scales, studies
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
 from bertlab.store.runs import Store
 from bertlab.tasks import kinds
-from bertlab.training.data import to_device, to_tensors
+from bertlab.training.data import to_tensors
 
 ROOT = Path(__file__).parents[1]
 PAGES = {
@@ -159,7 +160,7 @@ def test_the_loss_of_the_pages_with_a_head_of_its_own_finds_replaced_tokens(tmp_
 
 
 def tensors(batch):
-    return to_device(to_tensors(batch), "cpu")
+    return to_tensors(batch).to("cpu")
 
 
 def test_the_adaptation_of_the_pages_has_new_weights_in_the_last_layer(tmp_path, finished):
@@ -189,14 +190,14 @@ def test_a_token_sees_only_those_nearby_in_the_encoder_of_the_pages(tmp_path, mo
     changed = tokens.clone()
     changed[:, 50] = 3
     padding = torch.tensor([160, 90])
-    first, second = (encoder(shown, torch.zeros_like(shown), padding) for shown in (tokens, changed))
+    first, second = (encoder(TensorBatch.of(shown, padding)) for shown in (tokens, changed))
     for before, after in zip(first, second, strict=True):
         assert (before != after).any(-1).nonzero()[:, 0].tolist() == [*range(50 if encoder.causal else 48, 53)]
     positions = torch.tensor([[0, 50, 159, 53], [89, 48, 53, 0]])
-    read = encoder(tokens, torch.zeros_like(tokens), padding, positions)
+    read = encoder(TensorBatch.of(tokens, padding), positions)
     expected = torch.stack([row[places] for row, places in zip(first, positions, strict=True)])
     torch.testing.assert_close(read, expected, rtol=0, atol=1e-6)
-    alone = encoder(tokens[1:, :90], torch.zeros_like(tokens[1:, :90]))
+    alone = encoder(TensorBatch.of(tokens[1:, :90]))
     torch.testing.assert_close(first[1, :90], alone[0], rtol=0, atol=1e-6)
 
 

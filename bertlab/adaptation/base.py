@@ -16,7 +16,7 @@ from bertlab.recipe.identity import to_canonical
 from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, FieldError, Range, arm
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Optimizer, Rate, Recipe
 from bertlab.recipe.schedules import Curve, LinearDecay
-from bertlab.tasks.examples import ExampleBatch, Examples
+from bertlab.tasks.examples import ExampleBatch, Examples, TaskBatch
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import TaskKind
 
@@ -40,7 +40,7 @@ class Inputs:
 
     lengths: Integer
     """(E,) the size of each example: batches contain examples of similar size."""
-    build: Callable[[Integer], dict[str, Tensor]]
+    build: Callable[[Integer], TaskBatch]
     """Builds the batch of the examples at these indices."""
     batch_tokens: int
     """About the number of examples times their largest size in a batch of evaluation."""
@@ -170,11 +170,11 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """The inputs of the prepared model for some examples: their word pieces."""
         return Inputs(part.lengths, lambda indices: tensors(part.batch(indices)), EVALUATION_TOKENS // part.choices)
 
-    def logits(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
+    def logits(self, model: nn.Module, kind: TaskKind, batch: TaskBatch) -> Tensor:
         """The logits of the targets of a batch, as `TaskKind.logits`."""
         return kind.logits(model, batch)
 
-    def loss(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
+    def loss(self, model: nn.Module, kind: TaskKind, batch: TaskBatch) -> Tensor:
         """The loss of a batch of training, a scalar with a gradient: the task's, the mean over its targets. An
         adaptation may add to it."""
         return kind.loss(self.logits(model, kind, batch), batch["targets"])
@@ -208,13 +208,16 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         return (self.train_cost * passes * trained + evaluated) * model.flops_per_token(self.length, causal)
 
 
-def tensors(batch: ExampleBatch) -> dict[str, Tensor]:
-    """All arrays of a batch but `slots` as tensors, integers in 64 bits; no `lengths` if no sequence has padding."""
+def tensors(batch: ExampleBatch) -> TaskBatch:
+    """All arrays of a batch but `slots` as tensors, integers in 64 bits; no lengths if no sequence has padding."""
     import torch
+
+    from bertlab.model.streams import TensorBatch
 
     names = [field.name for field in dataclasses.fields(batch) if field.name != "slots"]
     parts = {name: torch.from_numpy(getattr(batch, name)) for name in names}
     parts = {name: value if value.is_floating_point() else value.long() for name, value in parts.items()}
-    if (batch.lengths == batch.tokens.shape[1]).all():
-        del parts["lengths"]
-    return parts
+    tokens, lengths = parts.pop("tokens"), parts.pop("lengths")
+    padded = bool((lengths < tokens.shape[1]).any())
+    inputs = TensorBatch.of(tokens, lengths if padded else None, segments=parts.pop("segments"))
+    return {"inputs": inputs, **parts}

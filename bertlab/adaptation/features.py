@@ -3,7 +3,7 @@ sub-token of each word. The encoder reads every example once; only the tagger is
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated, Literal, Self, cast, get_args
 
@@ -15,7 +15,7 @@ from bertlab.recipe import cost
 from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.ranges import SHARE, Range
 from bertlab.recipe.recipe import Decay, Epochs, Rate
-from bertlab.tasks.examples import Examples, by_length
+from bertlab.tasks.examples import Examples, TaskBatch, by_length
 from bertlab.tasks.kinds.base import TaskKind
 
 if TYPE_CHECKING:
@@ -114,14 +114,14 @@ class Features(Adaptation):
                 stop_if_asked()
                 batch = part.batch(indices)
                 parts = {name: value.to(machine.device) for name, value in tensors(batch).items()}
-                states = encoder.hidden_states(parts["tokens"], parts["segments"], parts.get("lengths"))
+                states = encoder.hidden_states(parts["inputs"])
                 vectors = torch.cat([gather(states[level], parts["positions"]) for level in levels], dim=-1)
                 slots = torch.from_numpy(batch.slots)
                 features[slots[slots >= 0]] = vectors.cpu()[slots >= 0]
                 done += len(indices)
                 progress(done, len(part), "reading features")
 
-        def build(indices: Integer) -> dict[str, Tensor]:
+        def build(indices: Integer) -> TaskBatch:
             batch = part.batch(indices)
             slots = torch.from_numpy(batch.slots)
             vectors = features.index_select(0, slots.clamp(min=0).flatten()).view(*slots.shape, features.shape[1])
@@ -130,7 +130,7 @@ class Features(Adaptation):
 
         return Inputs(part.counts, build, EVALUATION_TOKENS)
 
-    def logits(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
+    def logits(self, model: nn.Module, kind: TaskKind, batch: TaskBatch) -> Tensor:
         """(B, K, C) at the words of a batch."""
         logits: Tensor = model(batch["features"], batch["words"])
         return logits

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -15,8 +15,9 @@ from bertlab.arrays import Integer
 from bertlab.errors import BadInput
 from bertlab.recipe import Loss, Recipe
 from bertlab.recipe.backbones.base import BackboneConfig
+from bertlab.recipe.objective import INPUTS
 from bertlab.recipe.ranges import Range
-from bertlab.tasks.examples import Examples
+from bertlab.tasks.examples import Examples, TaskBatch
 from bertlab.tasks.kinds.base import TaskKind
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ class GPT(Adaptation):
         if self.both_orders:
             orders.append(_turned(orders[0]))
 
-        def build(indices: Integer) -> dict[str, Tensor]:
+        def build(indices: Integer) -> TaskBatch:
             first, *others = (order.batch(indices) for order in orders)
             blocks = {
                 name: np.concatenate([getattr(batch, name) for batch in (first, *others)])
@@ -104,7 +105,7 @@ class GPT(Adaptation):
 
         return Inputs(part.lengths, build, EVALUATION_TOKENS // part.choices // self._orders)
 
-    def loss(self, model: nn.Module, kind: TaskKind, batch: Mapping[str, Tensor]) -> Tensor:
+    def loss(self, model: nn.Module, kind: TaskKind, batch: TaskBatch) -> Tensor:
         """The loss of the task, and `lm_weight` times the auxiliary one (equation 5)."""
         from bertlab.model.gpt import EncoderWithLM
 
@@ -112,7 +113,7 @@ class GPT(Adaptation):
         if not self.lm_weight:
             return loss
         encoder = next(module for module in model.modules() if isinstance(module, EncoderWithLM))
-        return loss + self.lm_weight * encoder.lm_loss(batch["tokens"], batch.get("lengths"))
+        return loss + self.lm_weight * encoder.lm_loss(*batch["inputs"].streams[INPUTS])
 
     def flops(
         self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False

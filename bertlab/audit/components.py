@@ -60,10 +60,10 @@ def check_recipe(recipe: Recipe, corpus: TokenisedCorpus) -> None:
 
 def _check_training(recipe: Recipe, corpus: TokenisedCorpus) -> None:
     from bertlab.model.heads import PretrainingModel
-    from bertlab.training.data import to_device, to_tensors
+    from bertlab.training.data import to_tensors
     from bertlab.training.module import build
 
-    batch = to_device(to_tensors(_batch(recipe, corpus)), "cpu")
+    batch = to_tensors(_batch(recipe, corpus)).to("cpu")
     for loss in recipe.objective:
         taken = hasattr(PretrainingModel, loss.head) or loss.head in ("encoder", "objective") or "." in loss.head
         wrong = f"is {shown(loss.head)}, which is no free name in a model: give another"
@@ -308,7 +308,7 @@ def _check_evaluations(loss: Loss, recipe: Recipe, corpus: TokenisedCorpus, mode
     """The evaluations of a loss sum what they name, and give finite figures that the loss declares."""
     import torch
 
-    from bertlab.training.data import to_device, to_tensors
+    from bertlab.training.data import to_tensors
 
     method, figures = _Method(loss, "evaluations"), dict[str, Any]()
     advice = "return a list of Evaluation(batches, names, sums, figures), with sums and figures by their names"
@@ -316,7 +316,7 @@ def _check_evaluations(loss: Loss, recipe: Recipe, corpus: TokenisedCorpus, mode
         for evaluation in loss.evaluations(recipe, corpus, SEQUENCES, True):
             totals: dict[str, float] = dict.fromkeys(evaluation.names, 0.0)
             for batch in evaluation.batches:
-                sums = evaluation.sums(model, to_device(to_tensors(batch), "cpu"))
+                sums = evaluation.sums(model, to_tensors(batch).to("cpu"))
                 wrong = (
                     f"names {join_words(sorted(totals))} and sums {join_words(sorted(sums))}: name what sums returns"
                 )

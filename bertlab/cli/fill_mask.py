@@ -102,7 +102,7 @@ def _guesses(
     masks = (tokens == tokenizer.mask).nonzero()[:, 1]
     model.eval()
     with torch.inference_mode():
-        logits = model.logits(TensorBatch.of(tokens, None, None, {kind: {"positions": masks[None]}}), kind)
+        logits = model.logits(TensorBatch.of(tokens, None, {kind: {"positions": masks[None]}}), kind)
     best = logits[0].softmax(-1).topk(min(top, tokenizer.size))
     return [
         [{"piece": tokenizer.shown(piece), "probability": share} for share, piece in zip(*rank, strict=True)]

@@ -34,11 +34,14 @@ class Backbone(nn.Module, ABC):
 
     @abstractmethod
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
-        """As `forward`, from the embeddings `x` (B, T, D)."""
+        """The last layer's vectors of the embeddings `x` (B, T, D): (B, T, D), or (B, K, D) only at `positions` (B, K).
+
+        Padding begins at `lengths` (B,); None if there is none.
+        """
 
     @abstractmethod
-    def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
-        """The vectors (B, T, D) of the embeddings and of each layer."""
+    def hidden_states(self, batch: TensorBatch) -> list[Tensor]:
+        """The vectors (B, T, D) of the stream `INPUTS`: its embeddings, and what each layer makes of them."""
 
     @property
     @abstractmethod
@@ -68,14 +71,9 @@ class Backbone(nn.Module, ABC):
         """Sets the mode; a backbone without trained weights is always in evaluation mode: it has no dropout."""
         return super().train(mode and any(value.requires_grad for value in self.parameters()))
 
-    def forward(
-        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
-    ) -> Tensor:
-        """The last layer's vectors: (B, T, D), or (B, K, D) at the `positions` (B, K), computed only there.
-
-        `tokens` and `segments` are (B, T) integers; padding begins at `lengths` (B,), None if there is none.
-        """
-        return self.encode(self.embed(TensorBatch.of(tokens, segments, lengths, {}))[INPUTS], lengths, positions)
+    def forward(self, batch: TensorBatch, positions: Tensor | None = None) -> Tensor:
+        """The last layer's vectors of the stream `INPUTS`: (B, T, D), or (B, K, D) only at `positions` (B, K)."""
+        return self.encode(self.embed(batch)[INPUTS], batch.lengths[INPUTS], positions)
 
     def read(self, embedded: Mapping[str, Tensor], lengths: Lengths, places: Mapping[str, Place]) -> dict[str, Tensor]:
         """The last layer's vectors, computed only at `places`: (B, K, D) at positions (B, K), (B, D) at [CLS] for None.
@@ -118,6 +116,6 @@ class BackboneWrapper(Backbone, ABC):
         """The embeddings of the inner backbone."""
         return self.encoder.embed(batch)
 
-    def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
+    def hidden_states(self, batch: TensorBatch) -> list[Tensor]:
         """The vectors (B, T, D) of the embeddings and of each layer of the inner backbone."""
-        return self.encoder.hidden_states(tokens, segments, lengths)
+        return self.encoder.hidden_states(batch)

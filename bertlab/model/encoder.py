@@ -67,7 +67,7 @@ class Stack(Backbone, ABC):
         return {INPUTS: self.embeddings(batch.tokens, batch.format.get("segments"))}
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
-        """As `forward`, from the embeddings `x` (B, T, D)."""
+        """The last layer's vectors: see `Backbone.encode`."""
         *below, of_last = self.attention_inputs(x, lengths)
         real, later = None, None
         if self.training and self.over_tokens:
@@ -81,11 +81,10 @@ class Stack(Backbone, ABC):
             x = self.final_norm(x, real)
         return x if later is None else gather(x, later)
 
-    def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
+    def hidden_states(self, batch: TensorBatch) -> list[Tensor]:
         """The vectors (B, T, D) of the embeddings and of each layer; under pre-norm, only the last are normalised."""
-        x = self.embeddings(tokens, segments)
-        states = [x]
-        for layer, inputs in zip(self.layers, self.attention_inputs(x, lengths), strict=True):
+        states = [self.embed(batch)[INPUTS]]
+        for layer, inputs in zip(self.layers, self.attention_inputs(states[0], batch.lengths[INPUTS]), strict=True):
             states.append(layer(states[-1], *inputs, causal=self.causal))
         if self.final_norm is not None:
             states[-1] = self.final_norm(states[-1])

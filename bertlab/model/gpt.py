@@ -27,7 +27,7 @@ class EncoderWithLM(BackboneWrapper):
         """The vectors (B, T, D) of the last batch of training."""
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
-        """As `Backbone.encode`."""
+        """The last layer's vectors: see `Backbone.encode`."""
         if not self.training:
             return self.encoder.encode(x, lengths, positions)
         self.states = self.encoder.encode(x, lengths)

@@ -21,12 +21,12 @@ from torch import Tensor, nn
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.keyed import key
-from bertlab.model.attention import eager_on_cpu, gather
+from bertlab.model.attention import eager_on_cpu, gather, real_tokens
 from bertlab.model.backbone import Backbone
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import APPROXIMATE, set_dropout
 from bertlab.model.streams import Lengths, TensorBatch
-from bertlab.recipe.objective import attends_causally, bert
+from bertlab.recipe.objective import INPUTS, attends_causally, bert
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 MANY_LOGITS = 2**22
@@ -260,8 +260,9 @@ class TaskModel(nn.Module):
         self.output = nn.Linear(encoder.hidden_size, outputs)
         initialise(self.output, HEAD_STD, seed)
 
-    def summary_position(self, tokens: Tensor, lengths: Tensor | None) -> Tensor:
+    def summary_position(self, batch: TensorBatch) -> Tensor:
         """(B, 1) the position whose vector represents a sequence: [CLS], or the last token if the encoder is causal."""
+        tokens, lengths = batch.streams[INPUTS]
         position = torch.zeros(len(tokens), 1, dtype=torch.long, device=tokens.device)
         if self.encoder.causal:  # [CLS] has seen nothing
             position += tokens.shape[1] - 1 if lengths is None else lengths[:, None] - 1
@@ -273,9 +274,9 @@ class ClassificationModel(TaskModel):
 
     pooler: Pooler
 
-    def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """(B, T), (B, T), (B,) -> logits (B, C), fp32."""
-        x = self.pooler(self.encoder(tokens, segments, lengths, self.summary_position(tokens, lengths))[:, 0])
+    def forward(self, batch: TensorBatch) -> Tensor:
+        """B sequences -> logits (B, C), fp32."""
+        x = self.pooler(self.encoder(batch, self.summary_position(batch))[:, 0])
         logits: Tensor = self.output(self.dropout(x)).float()
         return logits
 
@@ -283,11 +284,9 @@ class ClassificationModel(TaskModel):
 class TaggingModel(TaskModel):
     """A label for each token (BERT section 5.3)."""
 
-    def forward(
-        self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None
-    ) -> Tensor:
-        """(B, T), (B, T), (B,) -> logits (B, T, C), fp32; with `positions` (B, K), only at those, (B, K, C)."""
-        logits: Tensor = self.output(self.dropout(self.encoder(tokens, segments, lengths, positions))).float()
+    def forward(self, batch: TensorBatch, positions: Tensor | None = None) -> Tensor:
+        """B sequences -> logits (B, T, C), fp32; with `positions` (B, K), only at those, (B, K, C)."""
+        logits: Tensor = self.output(self.dropout(self.encoder(batch, positions))).float()
         return logits
 
 
@@ -303,18 +302,19 @@ class SpanModel(TaskModel):
             self.answerable = nn.Linear(encoder.hidden_size, 2)
             initialise(self.answerable, HEAD_STD, key(seed, "answerable"))
 
-    def forward(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> Tensor:
-        """(B, T), (B, T), (B,) -> logits of start and end at every token (B, 2, T), fp32, minus infinity on padding.
+    def forward(self, batch: TensorBatch) -> Tensor:
+        """B sequences -> logits of start and end at every token (B, 2, T), fp32, minus infinity on padding.
 
         With a pooler (B, 3, T): the last ones are the logits of no and yes, followed by minus infinity.
         """
-        states = self.encoder(tokens, segments, lengths)
+        states = self.encoder(batch)
         logits: Tensor = self.output(states).float().transpose(1, 2)
+        tokens, lengths = batch.streams[INPUTS]
         if lengths is not None:
-            padding = torch.arange(tokens.shape[1], device=tokens.device) >= lengths[:, None]
+            padding = ~real_tokens(lengths, tokens.shape[1])
             logits = logits.masked_fill(padding[:, None], -torch.inf)
         if self.pooler is None:
             return logits
-        x = gather(states, self.summary_position(tokens, lengths))
+        x = gather(states, self.summary_position(batch))
         held = self.answerable(self.dropout(self.pooler(x[:, 0]))).float()
         return torch.cat([logits, F.pad(held, (0, tokens.shape[1] - 2), value=-torch.inf)[:, None]], 1)

@@ -81,6 +81,6 @@ class RecurrentEncoder(BackboneWrapper):
         self.recurrent = BiLSTM(self.hidden_size, self.hidden_size // 2, 2, dropout, seed)
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
-        """As `Backbone.encode`."""
+        """The vectors of the BiLSTM: see `Backbone.encode`."""
         x = self.recurrent(self.encoder.encode(x, lengths), lengths)
         return x if positions is None else gather(x, positions)

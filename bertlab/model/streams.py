@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import torch
 from torch import Tensor
 
 from bertlab.recipe.objective import INPUTS
@@ -29,20 +30,37 @@ class TensorBatch:
 
     streams: Mapping[str, TensorStream]
     arrays: Mapping[str, Mapping[str, Tensor]]
+    """The arrays of each loss, by its kind."""
     format: Mapping[str, Tensor] = field(default_factory=dict)
-    """Those with a value for each token, (B, T): the `segments` of pairs."""
+    """The arrays of a format that have a value for each token, (B, T): the `segments` of pairs."""
 
     @classmethod
     def of(
         cls,
         tokens: Tensor,
-        segments: Tensor | None,
-        lengths: Tensor | None,
-        arrays: Mapping[str, Mapping[str, Tensor]],
+        lengths: Tensor | None = None,
+        arrays: Mapping[str, Mapping[str, Tensor]] | None = None,
+        **form: Tensor,
     ) -> TensorBatch:
-        """A batch of the stream `INPUTS` alone, perhaps with segments (B, T)."""
-        form = {} if segments is None else {"segments": segments}
-        return cls({INPUTS: TensorStream(tokens, lengths)}, arrays, form)
+        """A batch of the stream `INPUTS` alone, with the arrays of losses by kind, and those of a format by name."""
+        return cls({INPUTS: TensorStream(tokens, lengths)}, arrays or {}, form)
+
+    def to(self, device: torch.device | str) -> TensorBatch:
+        """The batch on a device, integers in 64 bits."""
+        cuda = torch.device(device).type == "cuda"
+
+        def moved(tensor: Tensor) -> Tensor:
+            tensor = (tensor.pin_memory() if cuda else tensor).to(device, non_blocking=cuda)  # nothing waits for it
+            return tensor if tensor.is_floating_point() else tensor.long()
+
+        return TensorBatch(
+            {
+                name: TensorStream(moved(tokens), None if lengths is None else moved(lengths))
+                for name, (tokens, lengths) in self.streams.items()
+            },
+            {kind: {name: moved(array) for name, array in added.items()} for kind, added in self.arrays.items()},
+            {name: moved(array) for name, array in self.format.items()},
+        )
 
     def take(self, rows: Tensor) -> TensorBatch:
         """The sequences number `rows`."""

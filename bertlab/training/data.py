@@ -8,7 +8,6 @@ from typing import Any
 
 import torch
 from lightning.pytorch import LightningDataModule
-from torch import Tensor
 
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
@@ -18,6 +17,7 @@ from bertlab.inputs.streams import Arrays, Batch, Stream
 from bertlab.model.streams import TensorBatch, TensorStream
 from bertlab.recipe import Loss, Recipe
 from bertlab.tasks import examples
+from bertlab.tasks.examples import TaskBatch
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training.process_group import SINGLE, ProcessGroup
 
@@ -36,6 +36,10 @@ class MicroBatch:
     number: int  # from 0, over all processes
     last: bool  # the process has no other of the same step
     batch_tokens: int  # of the whole batch, padding included
+
+    def to(self, device: torch.device | str) -> "MicroBatch":
+        """The same part on a device."""
+        return dataclasses.replace(self, sequences=self.sequences.to(device))
 
 
 class PretrainingDataModule(LightningDataModule):
@@ -83,14 +87,6 @@ class PretrainingDataModule(LightningDataModule):
     def tensors(self, batch: Batch) -> TensorBatch:
         """A batch as tensors, with lengths also where no sequence has padding if batches have one shape."""
         return to_tensors(batch, always_lengths=not self.trimmed)
-
-    def transfer_batch_to_device(
-        self, batch: MicroBatch | TensorBatch, device: torch.device, dataloader_idx: int
-    ) -> MicroBatch | TensorBatch:
-        """The same batch on a device."""
-        if isinstance(batch, TensorBatch):
-            return to_device(batch, device)
-        return dataclasses.replace(batch, sequences=to_device(batch.sequences, device))
 
 
 class Made:
@@ -154,24 +150,6 @@ def to_tensors(batch: Batch, *, always_lengths: bool = False) -> TensorBatch:
     )
 
 
-def to_device(batch: TensorBatch, device: torch.device | str) -> TensorBatch:
-    """The batch on a device, integers as 64 bits there."""
-    cuda = torch.device(device).type == "cuda"
-
-    def moved(tensor: Tensor) -> Tensor:
-        tensor = (tensor.pin_memory() if cuda else tensor).to(device, non_blocking=cuda)  # nothing waits for the copy
-        return tensor if tensor.is_floating_point() else tensor.long()
-
-    return TensorBatch(
-        {
-            name: TensorStream(moved(stream.tokens), None if stream.lengths is None else moved(stream.lengths))
-            for name, stream in batch.streams.items()
-        },
-        {kind: {name: moved(value) for name, value in added.items()} for kind, added in batch.arrays.items()},
-        {name: moved(value) for name, value in batch.format.items()},
-    )
-
-
 class TaskDataModule(LightningDataModule):
     """The examples of a task: epochs of training batches in a keyed order, and all examples to predict."""
 
@@ -183,11 +161,11 @@ class TaskDataModule(LightningDataModule):
         self.train, self.adaptation, self.key, self.evaluation = train, adaptation, tuple(key), evaluation
         self.steps = adaptation.steps(len(train.lengths))
 
-    def train_dataloader(self) -> Iterable[dict[str, Tensor]]:
+    def train_dataloader(self) -> Iterable[TaskBatch]:
         """Epoch after epoch, each in its own order."""
         return _Epochs(self)
 
-    def val_dataloader(self) -> Iterable[dict[str, Tensor]]:
+    def val_dataloader(self) -> Iterable[TaskBatch]:
         """The evaluation examples, the longest first."""
         if self.evaluation is None:
             raise BadInput("a TaskDataModule has no evaluation examples: pass evaluation=")
@@ -196,7 +174,7 @@ class TaskDataModule(LightningDataModule):
     predict_dataloader = val_dataloader
 
 
-def in_order(inputs: Inputs) -> Iterable[dict[str, Tensor]]:
+def in_order(inputs: Inputs) -> Iterable[TaskBatch]:
     """Batches of all examples, the longest first, as `by_length` numbers them."""
     return Made(examples.by_length(inputs.lengths, inputs.batch_tokens), inputs.build)
 
@@ -205,7 +183,7 @@ def in_order(inputs: Inputs) -> Iterable[dict[str, Tensor]]:
 class _Epochs:
     data: TaskDataModule
 
-    def __iter__(self) -> Iterator[dict[str, Tensor]]:
+    def __iter__(self) -> Iterator[TaskBatch]:
         data, epoch, done = self.data, 0, 0
         while done < data.steps:
             numbers = examples.epoch(data.train.lengths, data.adaptation.batch_size, *data.key, epoch)

@@ -23,7 +23,7 @@ from bertlab.progress import Progress
 from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
-from bertlab.tasks.examples import Examples, by_length
+from bertlab.tasks.examples import Examples, TaskBatch, by_length
 from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD
 from bertlab.tasks.task import RawExamples, TaskData
@@ -58,7 +58,7 @@ class FinetuningModule(TrainingModule):
         self.examples, self.throughput = 0, ThroughputMeter()
         self._losses: list[float] = []
 
-    def forward(self, batch: Mapping[str, Tensor]) -> Tensor:
+    def forward(self, batch: TaskBatch) -> Tensor:
         """The logits of the targets of a batch, as `TaskKind.logits`."""
         return self.adaptation.logits(self.model, self.kind, batch)
 
@@ -66,11 +66,11 @@ class FinetuningModule(TrainingModule):
         """Those of the adaptation."""
         return self.adaptation.lr_multipliers(self.model)
 
-    def on_train_batch_start(self, batch: dict[str, Tensor], batch_idx: int) -> None:
+    def on_train_batch_start(self, batch: TaskBatch, batch_idx: int) -> None:
         """Lets the adaptation act before each update."""
         self.adaptation.on_step(self.model, self.global_step, self.schedule.steps)
 
-    def training_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
+    def training_step(self, batch: TaskBatch, batch_idx: int) -> Tensor:
         """The loss of a batch."""
         self.seed_dropout(*self.key, "dropout", self.global_step)
         loss = self.adaptation.loss(self.model, self.kind, batch)
@@ -79,7 +79,7 @@ class FinetuningModule(TrainingModule):
         self.add_losses(loss)
         return loss
 
-    def on_train_batch_end(self, outputs: Any, batch: dict[str, Tensor], batch_idx: int) -> None:
+    def on_train_batch_end(self, outputs: Any, batch: TaskBatch, batch_idx: int) -> None:
         """Logs at every hundredth of the steps."""
         super().on_train_batch_end(outputs, batch, batch_idx)
         self.examples += len(batch["targets"])
@@ -100,11 +100,11 @@ class FinetuningModule(TrainingModule):
             require_finite(step, loss, norm)
             self._losses.append(loss)
 
-    def validation_step(self, batch: dict[str, Tensor], batch_idx: int) -> None:
+    def validation_step(self, batch: TaskBatch, batch_idx: int) -> None:
         """Logs the mean loss of evaluation examples."""
         self.log("validation/loss", self.kind.loss(self(batch), batch["targets"]), batch_size=len(batch["targets"]))
 
-    def predict_step(self, batch: dict[str, Tensor], batch_idx: int) -> Tensor:
+    def predict_step(self, batch: TaskBatch, batch_idx: int) -> Tensor:
         """The logits of a batch, on the CPU."""
         logits: Tensor = self(batch)
         return logits.float().cpu()

@@ -349,7 +349,7 @@ def encoder(inputs: Any) -> Any:
     """An encoder of one layer and two heads that gives these inputs, and a batch of two sequences of five tokens."""
     model = PretrainingModel(Model(layers=1, hidden=8, heads=2), 20, 16, 0).encoder
     model.__class__ = type("Own", (type(model),), {"attention_inputs": lambda self, x, lengths: inputs})
-    return model, TensorBatch.of(torch.zeros(2, 5, dtype=torch.long), None, None, {})
+    return model, TensorBatch.of(torch.zeros(2, 5, dtype=torch.long), None, {})
 
 
 @pytest.mark.parametrize(

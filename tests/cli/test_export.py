@@ -97,8 +97,8 @@ def test_transformers_gives_the_ids_and_the_vectors_of_the_run(exported, finishe
         vectors = AutoModel.from_pretrained(exported).eval()(**inputs).last_hidden_state
         logits = AutoModelForMaskedLM.from_pretrained(exported).eval()(**inputs).logits
         model = opened.model.eval()
-        torch.testing.assert_close(model.encoder(tokens, torch.zeros_like(tokens), None), vectors, rtol=0, atol=1e-5)
-        batch = TensorBatch.of(tokens, None, None, {"masked_lm": {"positions": every}})
+        torch.testing.assert_close(model.encoder(TensorBatch.of(tokens)), vectors, rtol=0, atol=1e-5)
+        batch = TensorBatch.of(tokens, None, {"masked_lm": {"positions": every}})
         masked = model.logits(batch, "masked_lm")
         torch.testing.assert_close(masked.view_as(logits), logits, rtol=0, atol=1e-5)
 

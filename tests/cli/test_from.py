@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 import torch
 
+from bertlab.model.streams import TensorBatch
 from bertlab.store.runs import Store
 from bertlab.synthetic import documents
 from bertlab.text.tokenizers import SPECIALS, WordPiece
@@ -67,7 +68,7 @@ def test_the_weights_are_the_checkpoints(imported, checkpoint):
     theirs = BertModel.from_pretrained(checkpoint, attn_implementation="eager").eval()
     tokens = torch.arange(5, 25)[None]
     with torch.inference_mode():
-        ours = opened.model.encoder.eval().hidden_states(tokens, torch.zeros_like(tokens))
+        ours = opened.model.encoder.eval().hidden_states(TensorBatch.of(tokens))
         expected = theirs(tokens, output_hidden_states=True).hidden_states
     assert len(ours) == len(expected) == 6
     assert all(torch.allclose(one, other, atol=1e-5) for one, other in zip(ours, expected, strict=True))

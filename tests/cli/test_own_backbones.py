@@ -9,6 +9,7 @@ from bertlab.adaptation import Adapters, GradualUnfreezing
 from bertlab.errors import BadInput
 from bertlab.lab import scales, studies
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.recipe import Size, cost
 from bertlab.store.runs import Store
@@ -68,8 +69,8 @@ class Recurrent(BackboneConfig):
                     x, _ = lstm(x)
                 return x if positions is None else gather(x, positions)
 
-            def hidden_states(self, tokens, segments, lengths=None):
-                states = [self.tokens(tokens)]
+            def hidden_states(self, batch):
+                states = [self.tokens(batch.tokens)]
                 for lstm in self.lstms:
                     states.append(lstm(states[-1])[0])
                 return states
@@ -223,17 +224,19 @@ def test_each_head_has_a_bias_of_its_own_with_padding_and_at_positions(files, ob
     torch.nn.init.normal_(encoder.bias.weight)
     tokens = torch.randint(5, 40, (2, 30), generator=torch.Generator().manual_seed(0))
     segments, lengths = torch.zeros_like(tokens), torch.tensor([30, 12])
-    whole = encoder(tokens, segments, lengths)
-    alone = encoder(tokens[1:, :12], segments[1:, :12])
+    whole = encoder(TensorBatch.of(tokens, lengths, segments=segments))
+    alone = encoder(TensorBatch.of(tokens[1:, :12], segments=segments[1:, :12]))
     torch.testing.assert_close(whole[1, :12], alone[0], rtol=0, atol=1e-10)
     positions = torch.tensor([[0, 29, 7], [11, 3, 0]])
-    read = encoder(tokens, segments, lengths, positions)
+    read = encoder(TensorBatch.of(tokens, lengths, segments=segments), positions)
     expected = torch.stack([row[places] for row, places in zip(whole, positions, strict=True)])
     torch.testing.assert_close(read, expected, rtol=0, atol=1e-10)
     plain = whole.clone()
     with torch.no_grad():
         encoder.bias.weight[:, 1] = encoder.bias.weight[:, 0]
-    assert not torch.allclose(encoder(tokens, segments, lengths), plain), "the second head reads its own column"
+    assert not torch.allclose(encoder(TensorBatch.of(tokens, lengths, segments=segments)), plain), (
+        "the second head reads its own column"
+    )
 
 
 def test_a_bias_of_each_head_is_trained(files, call, tmp_path):

@@ -11,11 +11,12 @@ from bertlab.inputs.batches import Batches
 from bertlab.lab import scales
 from bertlab.machine import has_compiler
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Model, Schedule
 from bertlab.training import checkpoints
-from bertlab.training.data import to_device, to_tensors
+from bertlab.training.data import to_tensors
 from bertlab.training.pretraining import pretrain
 
 pytestmark = [
@@ -92,7 +93,7 @@ def test_logits_are_those_of_the_cpu(reference, corpus, card, objective):
     batch = Batches(recipe, corpus).batch(30)
 
     def logits(device):
-        parts = to_device(to_tensors(batch), device)
+        parts = to_tensors(batch).to(device)
         with torch.inference_mode():
             model.to(device).eval()
             return [model.logits(parts, loss.kind).cpu() for loss in recipe.objective]
@@ -107,7 +108,7 @@ def test_activations_have_the_type_of_autocast(corpus, card):
     encoder = PretrainingModel.of(STILL, corpus.tokenizer.size).to(device).encoder
     tokens = torch.zeros((2, 32), dtype=torch.long, device=device)
     with torch.autocast(device, dtype=torch.bfloat16):
-        assert {each.dtype for each in encoder.hidden_states(tokens, tokens)} == {torch.bfloat16}
+        assert {each.dtype for each in encoder.hidden_states(TensorBatch.of(tokens))} == {torch.bfloat16}
 
 
 @each_objective

@@ -9,6 +9,7 @@ from bertlab.model.attention import Attention, gather
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
+from bertlab.model.streams import TensorBatch
 
 POSITIONS = ("learned", "rotary")
 
@@ -43,22 +44,21 @@ def test_a_row_does_not_depend_on_its_padding(positions):
     model = encoder(positions)
     tokens, segments = inputs()
     lengths = torch.tensor([12, 5, 8])
-    padded = model(tokens, segments, lengths)
+    padded = model(TensorBatch.of(tokens, lengths, segments=segments))
     refilled = tokens.clone()
     refilled[1, 5:], refilled[2, 8:] = 7, 3
-    assert torch.equal(model(refilled, segments, lengths)[1, :5], padded[1, :5])
+    assert torch.equal(model(TensorBatch.of(refilled, lengths, segments=segments))[1, :5], padded[1, :5])
     for row, length in enumerate(lengths.tolist()):
-        alone = model(tokens[row : row + 1, :length], segments[row : row + 1, :length])
+        alone = model(TensorBatch.of(tokens[row : row + 1, :length], segments=segments[row : row + 1, :length]))
         torch.testing.assert_close(padded[row, :length], alone[0], rtol=0, atol=1e-5)
 
 
 @pytest.mark.parametrize("positions", POSITIONS)
 def test_positions_are_told_apart(positions):
     model = encoder(positions)
-    tokens, segments = torch.tensor([[1, 2, 3, 4]]), torch.zeros(1, 4, dtype=torch.long)
-    swapped = torch.tensor([[1, 3, 2, 4]])
-    difference = (model(tokens, segments)[0, 0] - model(swapped, segments)[0, 0]).abs().max()
-    assert difference > 1e-3
+    tokens, swapped = torch.tensor([[1, 2, 3, 4]]), torch.tensor([[1, 3, 2, 4]])
+    first, second = (model(TensorBatch.of(order))[0, 0] for order in (tokens, swapped))
+    assert (first - second).abs().max() > 1e-3
 
 
 @pytest.mark.parametrize("short", [128, 0], ids=["products", "fused"])
@@ -71,11 +71,11 @@ def test_a_causal_encoder_sees_nothing_of_later_tokens(positions, padded, subset
     tokens, segments = inputs()
     lengths = torch.tensor([12, 5, 8]) if padded else None
     rows = torch.tensor([[3, 1, 4, 0]] * 3) if subset else None
-    before = model(tokens, segments, lengths, rows)
+    before = model(TensorBatch.of(tokens, lengths, segments=segments), rows)
     for place in (4, 11):
         other = tokens.clone()
         other[:, place] = (other[:, place] + 1) % 50
-        after = model(other, segments, lengths, rows)
+        after = model(TensorBatch.of(other, lengths, segments=segments), rows)
         earlier = rows[0] < place if subset else torch.arange(12) < place
         assert torch.equal(after[:, earlier], before[:, earlier])
         if not earlier.all():
@@ -92,7 +92,11 @@ def test_reading_rows_only_changes_nothing(positions, padded, causal):
     results = []
     for subset in (True, False):
         model = encoder(positions, causal).train()
-        out = model(tokens, segments, lengths, rows) if subset else gather(model(tokens, segments, lengths), rows)
+        out = (
+            model(TensorBatch.of(tokens, lengths, segments=segments), rows)
+            if subset
+            else gather(model(TensorBatch.of(tokens, lengths, segments=segments)), rows)
+        )
         (out * torch.linspace(-1, 1, out.numel()).view_as(out)).sum().backward()
         results.append((out, {name: each.grad for name, each in model.named_parameters()}))
     torch.testing.assert_close(results[0][0], results[1][0], rtol=0, atol=1e-6)
@@ -106,7 +110,7 @@ def test_dropout_leaves_a_causal_encoder_causal():
     outputs = []
     for change in (0, 1):
         torch.manual_seed(7)
-        outputs.append(model(torch.cat((tokens[:, :8], tokens[:, 8:] + change), 1), segments))
+        outputs.append(model(TensorBatch.of(torch.cat((tokens[:, :8], tokens[:, 8:] + change), 1), segments=segments)))
     assert torch.equal(outputs[0][:, :8], outputs[1][:, :8])
     assert not torch.equal(outputs[0][:, 8:], outputs[1][:, 8:])
 
@@ -130,10 +134,10 @@ def test_embeddings_attention_probabilities_and_what_each_sublayer_adds_are_drop
 def test_hidden_states_are_one_more_than_the_layers_and_end_in_the_output():
     model = encoder()
     tokens, segments = inputs()
-    states = model.hidden_states(tokens, segments, torch.tensor([12, 5, 8]))
+    states = model.hidden_states(TensorBatch.of(tokens, torch.tensor([12, 5, 8]), segments=segments))
     assert len(states) == 3
     assert torch.equal(states[0], model.embeddings(tokens, segments))
-    assert torch.equal(states[-1], model(tokens, segments, torch.tensor([12, 5, 8])))
+    assert torch.equal(states[-1], model(TensorBatch.of(tokens, torch.tensor([12, 5, 8]), segments=segments)))
 
 
 def test_initial_weights_are_a_function_of_seed_and_name():

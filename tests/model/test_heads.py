@@ -34,7 +34,7 @@ def batch(kind="masked_lm"):
     lengths = torch.tensor([12, 6, 8, 12]).int()
     slots = {"positions": positions, "targets": targets, "weights": weights}
     labels = {"labels": torch.tensor([0, 1, 1, 0]).int()}
-    return TensorBatch.of(tokens, tokens % 2, lengths, {kind: slots, "next_sentence": labels})
+    return TensorBatch.of(tokens, lengths, {kind: slots, "next_sentence": labels}, segments=tokens % 2)
 
 
 def plain(given):
@@ -43,7 +43,7 @@ def plain(given):
 
 def dense_losses(model, batch):
     """The same losses by way of the logits of every token."""
-    x = model.encoder(*plain(batch))
+    x = model.encoder(batch)
     found = {}
     for loss in model.objective:
         head, arrays = model.head(loss), batch.arrays[loss.kind]
@@ -151,9 +151,8 @@ def test_classification_reads_cls_and_takes_the_dropout_given():
     source = pretraining()
     model = ClassificationModel(source.encoder, source.pooler, 3, dropout=0.2, seed=5)
     assert {each.p for each in model.modules() if isinstance(each, torch.nn.Dropout)} == {0.2}
-    tokens, segments, lengths = plain(batch())
-    logits = model.eval()(tokens, segments, lengths)
-    by_hand = model.output(torch.tanh(source.pooler.dense(source.encoder(tokens, segments, lengths)[:, 0])))
+    logits = model.eval()(batch())
+    by_hand = model.output(torch.tanh(source.pooler.dense(source.encoder(batch())[:, 0])))
     torch.testing.assert_close(logits, by_hand, rtol=0, atol=1e-5)
     same = ClassificationModel(source.encoder, source.pooler, 3, 0.2, seed=5)
     other = ClassificationModel(source.encoder, source.pooler, 3, 0.2, seed=6)
@@ -174,21 +173,20 @@ def test_classification_reads_the_last_token_of_a_causal_encoder(padded):
     model = ClassificationModel(source.encoder, source.pooler, 3, dropout=0.0, seed=5).eval()
     tokens, segments, lengths = plain(batch())
     last = lengths - 1 if padded else torch.full((BATCH,), TOKENS - 1)
-    logits = model(tokens, segments, lengths if padded else None)
-    read = source.encoder(tokens, segments)[torch.arange(BATCH), last]
+    logits = model(TensorBatch.of(tokens, lengths if padded else None, segments=segments))
+    read = source.encoder(TensorBatch.of(tokens, segments=segments))[torch.arange(BATCH), last]
     torch.testing.assert_close(logits, model.output(torch.tanh(source.pooler.dense(read))), rtol=0, atol=1e-5)
 
 
 def test_tagging_labels_every_token_or_those_asked_for():
     source = pretraining()
     model = TaggingModel(source.encoder, None, 5, dropout=0.1, seed=1).eval()
-    tokens, segments, lengths = plain(batch())
-    logits = model(tokens, segments, lengths)
+    logits = model(batch())
     assert logits.shape == (BATCH, TOKENS, 5)
     positions = torch.tensor([[1, 3]] * BATCH)
-    picked = model(tokens, segments, lengths, positions)
+    picked = model(batch(), positions)
     torch.testing.assert_close(picked, logits[:, [1, 3]], rtol=0, atol=1e-5)
-    model.train()(tokens, segments, lengths).sum().backward()
+    model.train()(batch()).sum().backward()
     assert source.encoder.embeddings.tokens.weight.grad.abs().sum() > 0
 
 
@@ -199,9 +197,9 @@ def test_what_the_output_layer_of_a_task_reads_is_dropped(kind):
     model = kind(source.encoder, source.pooler, 3, dropout=0.0, seed=5).train()
     with torch.no_grad():
         model.output.bias.copy_(torch.tensor([1.0, 2.0, 3.0]))
-    logits = model(*plain(batch()))
+    logits = model(batch())
     model.dropout.p = 1.0
-    left = model(*plain(batch()))
+    left = model(batch())
     assert torch.equal(left, model.output.bias.expand_as(left))
     assert not torch.equal(left, logits)
 
@@ -212,9 +210,9 @@ def test_of_a_span_and_whether_there_is_one_the_class_alone_has_dropout():
     model = SpanModel(source.encoder, dropout=0.0, seed=1, pooler=source.pooler).train()
     with torch.no_grad():
         model.answerable.bias.copy_(torch.tensor([1.0, 2.0]))
-    before = model(*plain(batch()))
+    before = model(batch())
     model.dropout.p = 1.0
-    after = model(*plain(batch()))
+    after = model(batch())
     assert torch.equal(after[:, :2], before[:, :2])
     assert torch.equal(after[:, 2, :2], model.answerable.bias.expand(BATCH, 2))
     assert not torch.equal(after, before)
@@ -223,19 +221,19 @@ def test_of_a_span_and_whether_there_is_one_the_class_alone_has_dropout():
 def test_spans_have_a_start_and_an_end_at_every_token_but_padding():
     source = pretraining()
     model = SpanModel(source.encoder, dropout=0.1, seed=1).eval()
-    tokens, segments, lengths = plain(batch())
-    logits = model(tokens, segments, lengths)
+    tokens, lengths = batch().streams["inputs"]
+    logits = model(batch())
     assert logits.shape == (BATCH, 2, TOKENS)
     padding = torch.arange(TOKENS) >= lengths[:, None]
     assert torch.equal(logits == -torch.inf, padding[:, None].expand(-1, 2, -1))
-    by_hand = model.output(source.encoder(tokens, segments, lengths))
+    by_hand = model.output(source.encoder(batch()))
     torch.testing.assert_close(logits[:, 1][~padding], by_hand[..., 1][~padding], rtol=0, atol=1e-5)
-    assert model(tokens, segments).isfinite().all()
+    assert model(TensorBatch.of(tokens)).isfinite().all()
     joint = SpanModel(source.encoder, dropout=0.1, seed=1, pooler=source.pooler).eval()
-    both = joint(tokens, segments, lengths)
+    both = joint(batch())
     assert torch.equal(both[:, :2], logits), "the classifier starts from weights of its own"
     assert torch.equal(both[:, 2] == -torch.inf, (torch.arange(TOKENS) > 1).expand(BATCH, -1))
-    held = joint.answerable(source.pooler(source.encoder(tokens, segments, lengths)[:, 0]))
+    held = joint.answerable(source.pooler(source.encoder(batch())[:, 0]))
     torch.testing.assert_close(both[:, 2, :2], held, rtol=0, atol=1e-5)
 
 
@@ -245,7 +243,7 @@ def test_a_step_is_repeated_to_the_bit_whatever_was_drawn_before():
     positions = torch.arange(5).expand(8, 5) + 1
     slots = {"positions": positions, "targets": tokens[:, :5], "weights": torch.ones(8, 5)}
     arrays = {"masked_lm": slots, "next_sentence": {"labels": tokens[:, 0] % 2}}
-    batch = TensorBatch.of(tokens, tokens % 2, None, arrays)
+    batch = TensorBatch.of(tokens, None, arrays, segments=tokens % 2)
 
     def step(key):
         torch.manual_seed(key)
@@ -267,10 +265,10 @@ def test_every_dropout_of_a_model_is_set():
     """Of embeddings, attention probabilities and both sublayers: at 0, training computes what evaluation does."""
     model = PretrainingModel(recipe.Model(layers=2, hidden=64, heads=2, dropout=0.5), 50, 16, seed=0)
     tokens = torch.arange(32).view(2, 16)
-    plain = model.eval().encoder(tokens, tokens % 2)
-    assert not torch.equal(model.train().encoder(tokens, tokens % 2), plain)
+    plain = model.eval().encoder(TensorBatch.of(tokens, segments=tokens % 2))
+    assert not torch.equal(model.train().encoder(TensorBatch.of(tokens, segments=tokens % 2)), plain)
     set_dropout(model, 0.0)
-    assert torch.equal(model.train().encoder(tokens, tokens % 2), plain)
+    assert torch.equal(model.train().encoder(TensorBatch.of(tokens, segments=tokens % 2)), plain)
 
 
 def test_losses_that_share_a_head_have_the_first_one_s():

@@ -10,6 +10,7 @@ from bertlab.model.initial import initialise
 from bertlab.model.layers import MLP, Block, LayerNorm, PreNormBlock
 from bertlab.model.modern_bert import ModernEncoder
 from bertlab.model.positions import window_bias
+from bertlab.model.streams import TensorBatch
 
 BATCH, HEADS, TOKENS, WIDTH = 3, 2, 160, 16
 LENGTHS = torch.tensor([TOKENS, 7, 131])
@@ -154,14 +155,14 @@ def test_what_an_encoder_reads_at_positions_is_what_it_computes_for_all(name, mo
     model = stack(OF_STACK[name], modern, causal)
     tokens = torch.randint(5, 50, (BATCH, TOKENS), generator=torch.Generator().manual_seed(3))
     segments = torch.zeros_like(tokens)
-    whole = model(tokens, segments, LENGTHS)
+    whole = model(TensorBatch.of(tokens, LENGTHS, segments=segments))
     assert whole.isfinite().all()
-    read = model(tokens, segments, LENGTHS, POSITIONS)
+    read = model(TensorBatch.of(tokens, LENGTHS, segments=segments), POSITIONS)
     torch.testing.assert_close(read, gather(whole, POSITIONS), rtol=0, atol=1e-5)
     changed = tokens.clone()
     changed[:, 3] = 1
     changed[1, 7:] = 2  # padding
-    differs = (model(changed, segments, LENGTHS) != whole).any(-1)
+    differs = (model(TensorBatch.of(changed, LENGTHS, segments=segments)) != whole).any(-1)
     column = torch.arange(TOKENS)
     sees = (column >= 3) | (not causal)
     if name == "window":

@@ -9,6 +9,7 @@ from bertlab.model.adapter import add_adapters
 from bertlab.model.initial import initialise
 from bertlab.model.modern_bert import ModernEncoder
 from bertlab.model.positions import window_bias
+from bertlab.model.streams import TensorBatch
 from bertlab.progress import silent
 from bertlab.recipe import Inputs, Recipe, Schedule, cost
 
@@ -23,8 +24,7 @@ def encoder(causal=False, **fields):
 
 
 def inputs():
-    tokens = torch.randint(0, 50, (3, TOKENS), generator=torch.Generator().manual_seed(0))
-    return tokens, torch.zeros_like(tokens)
+    return torch.randint(0, 50, (3, TOKENS), generator=torch.Generator().manual_seed(0))
 
 
 def test_a_window_by_hand():
@@ -41,10 +41,10 @@ def test_a_window_by_hand():
 
 def changed_by_last_token(model):
     """The positions whose vectors change with the last token."""
-    tokens, segments = inputs()
+    tokens = inputs()
     other = tokens.clone()
     other[:, -1] = (other[:, -1] + 1) % 50
-    difference = (model(tokens, segments) - model(other, segments)).abs().amax((0, 2))
+    difference = (model(TensorBatch.of(tokens)) - model(TensorBatch.of(other))).abs().amax((0, 2))
     return (difference > 1e-6).nonzero()[:, 0].tolist()
 
 
@@ -66,12 +66,12 @@ def test_a_causal_encoder_sees_nothing_later():
 @pytest.mark.parametrize("every", [1, 3])
 def test_a_row_does_not_depend_on_its_padding(every):
     model = encoder(global_every=every)
-    tokens, segments = inputs()
+    tokens = inputs()
     lengths = torch.tensor([TOKENS, 3, 8])
-    padded = model(tokens, segments, lengths)
+    padded = model(TensorBatch.of(tokens, lengths))
     assert padded.isfinite().all()
     for row, length in enumerate(lengths.tolist()):
-        alone = model(tokens[row : row + 1, :length], segments[row : row + 1, :length])
+        alone = model(TensorBatch.of(tokens[row : row + 1, :length]))
         torch.testing.assert_close(padded[row, :length], alone[0], rtol=0, atol=1e-5)
 
 
@@ -79,16 +79,16 @@ def test_a_row_does_not_depend_on_its_padding(every):
 @pytest.mark.parametrize("layers", [1, 3])
 def test_the_last_layer_is_computed_where_it_is_read(layers, causal):
     model = encoder(layers=layers, causal=causal)
-    tokens, segments = inputs()
+    tokens = inputs()
     lengths, positions = torch.tensor([TOKENS, 6, 8]), torch.tensor([[0, 11, 4], [5, 0, 0], [7, 7, 1]])
     for each in (None, lengths):
-        whole = model(tokens, segments, each)
-        read = model(tokens, segments, each, positions)
+        whole = model(TensorBatch.of(tokens, each))
+        read = model(TensorBatch.of(tokens, each), positions)
         expected = torch.stack([row[place] for row, place in zip(whole, positions, strict=True)])
         torch.testing.assert_close(read, expected, rtol=0, atol=1e-5)
-    states = model.hidden_states(tokens, segments, lengths)
+    states = model.hidden_states(TensorBatch.of(tokens, lengths))
     assert len(states) == layers + 1
-    torch.testing.assert_close(states[-1], model(tokens, segments, lengths))
+    torch.testing.assert_close(states[-1], model(TensorBatch.of(tokens, lengths)))
 
 
 def test_attention_probabilities_and_what_each_sublayer_adds_are_dropped():
@@ -105,10 +105,10 @@ def test_attention_probabilities_and_what_each_sublayer_adds_are_dropped():
 
 def test_new_adapters_change_little():
     model = encoder()
-    tokens, segments = inputs()
-    before = model(tokens, segments)
+    tokens = inputs()
+    before = model(TensorBatch.of(tokens))
     add_adapters(model, Adapters(bottleneck=4).units(32), seed=0)
-    after = model(tokens, segments)
+    after = model(TensorBatch.of(tokens))
     assert 0 < (after - before).abs().max() < 0.1
     assert len(model.norms) == 1 + 5 + 1, "embeddings, two a layer but one in the first, the end"
 

@@ -12,6 +12,7 @@ from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
 from bertlab.model.power_norm import DECAY, EPSILON, PowerNorm, running, update_statistics
+from bertlab.model.streams import TensorBatch
 
 SHAPE = recipe.Model(layers=2, hidden=32, heads=2, dropout=0.0)
 PRE, POWER = dataclasses.replace(SHAPE, norm_position="pre"), dataclasses.replace(SHAPE, norm="power")
@@ -20,7 +21,7 @@ BOTH = dataclasses.replace(PRE, norm="power")
 
 def inputs():
     tokens = torch.randint(3, 50, (3, 12), generator=torch.Generator().manual_seed(0))
-    return tokens, torch.zeros_like(tokens), torch.tensor([12, 5, 8])
+    return TensorBatch.of(tokens, torch.tensor([12, 5, 8]))
 
 
 def perturbed(model):
@@ -65,14 +66,14 @@ def test_pre_norm_is_that_of_the_reference_implementation():
                 state[name.format(which)].copy_(third)
         else:
             state[name][2 * ("position_" in name) :].copy_(value)
-    tokens, segments, lengths = inputs()
+    tokens, lengths = inputs().streams["inputs"]
     real = torch.arange(12) < lengths[:, None]
-    expected = theirs(tokens, real.long(), segments, output_hidden_states=True)
-    found = ours.hidden_states(tokens, segments, lengths)
+    expected = theirs(tokens, real.long(), torch.zeros_like(tokens), output_hidden_states=True)
+    found = ours.hidden_states(inputs())
     for one, other in zip(found, [*expected.hidden_states[:2], expected.last_hidden_state], strict=True):
         torch.testing.assert_close(one[real], other[real], rtol=0, atol=1e-5)
     places = torch.tensor([[0, 3], [4, 0], [7, 7]])
-    only = ours(tokens, segments, lengths, places)
+    only = ours(inputs(), places)
     torch.testing.assert_close(only, torch.stack([found[-1][row, at] for row, at in enumerate(places)]))
 
 
@@ -148,7 +149,7 @@ def test_a_multiple_of_the_loss_has_that_multiple_of_its_gradients():
 
 @pytest.mark.parametrize("model", [POWER, BOTH])
 def test_statistics_are_those_of_the_batch_however_it_is_split_padded_and_read(model):
-    tokens, segments, lengths = inputs()
+    tokens, lengths = inputs().streams["inputs"]
     found = []
     for split in (False, True):
         encoder = Encoder(model, 50, 16)
@@ -159,8 +160,8 @@ def test_statistics_are_those_of_the_batch_however_it_is_split_padded_and_read(m
             encoder.zero_grad()
             for rows in ([0], [1, 2]) if split else ([0, 1, 2],):
                 longest = int(lengths[rows].max()) if split else 12
-                part = (each[rows][:, :longest] for each in (tokens, segments))
-                out = encoder(*part, lengths[rows], torch.tensor([[0, 3]] * len(rows)) if split else None)
+                part = TensorBatch.of(tokens[rows][:, :longest], lengths[rows])
+                out = encoder(part, torch.tensor([[0, 3]] * len(rows)) if split else None)
                 out = out if split else out[:, [0, 3]]
                 (out * torch.linspace(-1, 1, 64, dtype=torch.float64).view(2, 32)).sum().backward()
             update_statistics(norms, lambda sums: sums)
@@ -176,13 +177,13 @@ def test_shared_statistics_are_saved_once_and_adapters_train_all_norms(tmp_path)
     model = dataclasses.replace(BOTH, sharing="all")
     one, other = (perturbed(PretrainingModel(model, 50, 16, seed)) for seed in (0, 1))
     one.train()
-    one.encoder(*inputs()).sum().backward()
+    one.encoder(inputs()).sum().backward()
     update_statistics(running(one), lambda sums: sums)
     one.save(tmp_path / "model.safetensors")
     statistics = [name for name in load_file(tmp_path / "model.safetensors") if name.endswith("quadratic_mean")]
     assert len(statistics) == 3
     other.load(tmp_path / "model.safetensors")
-    assert torch.equal(other.eval().encoder(*inputs()), one.eval().encoder(*inputs()))
+    assert torch.equal(other.eval().encoder(inputs()), one.eval().encoder(inputs()))
     Adapters().encoder(one, ("adapters", 0))
     trained = {name for name, each in one.encoder.named_parameters() if each.requires_grad and "_output" not in name}
     parts = ("embeddings.norm", "layers.0.attention_norm", "layers.0.mlp_norm", "final_norm")

@@ -6,6 +6,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from bertlab.model.encoder import Encoder
 from bertlab.model.recurrent import BiLSTMTagger, RecurrentEncoder
+from bertlab.model.streams import TensorBatch
 from bertlab.recipe import Model
 
 
@@ -87,8 +88,9 @@ def test_under_a_bilstm_an_encoder_is_asked_as_before():
     model = RecurrentEncoder(encoder, seed=0).eval()
     tokens = torch.arange(16).view(2, 8)
     lengths, rows = torch.tensor([8, 5]), torch.tensor([[0, 3], [4, 1]])
-    every = model(tokens, torch.zeros_like(tokens), lengths)
+    every = model(TensorBatch.of(tokens, lengths))
     assert every.shape == (2, 8, model.hidden_size) == (2, 8, 16)
-    some = model(tokens, torch.zeros_like(tokens), lengths, rows)
+    some = model(TensorBatch.of(tokens, lengths), rows)
     assert torch.equal(some, torch.stack([every[0, rows[0]], every[1, rows[1]]]))
-    torch.testing.assert_close(model(tokens[1:, :5], torch.zeros(1, 5, dtype=int))[0], every[1, :5], rtol=0, atol=1e-5)
+    alone = model(TensorBatch.of(tokens[1:, :5]))
+    torch.testing.assert_close(alone[0], every[1, :5], rtol=0, atol=1e-5)

@@ -8,6 +8,7 @@ from bertlab import recipe
 from bertlab.model.adapter import add_adapters
 from bertlab.model.encoder import Encoder
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
 
 SHARED = {
     "none": (),
@@ -31,7 +32,7 @@ def pretraining(**fields):
 
 def inputs():
     tokens = torch.randint(0, 50, (3, 12), generator=torch.Generator().manual_seed(0))
-    return tokens, tokens % 2
+    return TensorBatch.of(tokens, segments=tokens % 2)
 
 
 @pytest.mark.parametrize("sharing", SHARED)
@@ -50,7 +51,7 @@ def test_a_shared_model_computes_what_one_with_equal_layers_does(sharing):
     plain.load_state_dict({name: value.detach() for name, value in own.items()})
     outputs = []
     for model in (shared, plain):
-        outputs.append(model(*inputs()))
+        outputs.append(model(inputs()))
         outputs[-1].square().sum().backward()
     torch.testing.assert_close(*outputs, rtol=0, atol=0)
     copies = {name: value.grad for name, value in plain.named_parameters()}
@@ -69,7 +70,7 @@ def test_shared_weights_are_saved_once_and_read_into_every_layer(sharing, tmp_pa
     assert saved.keys() == dict(model.named_parameters()).keys()
     assert sum(value.numel() for value in saved.values()) == sum(value.numel() for value in model.parameters())
     other.load(tmp_path / "model.safetensors")
-    assert torch.equal(other.encoder(*inputs()), model.encoder(*inputs()))
+    assert torch.equal(other.encoder(inputs()), model.encoder(inputs()))
     shared = "mlp" if sharing == "feed-forward" else "attention"
     assert getattr(other.encoder.layers[0], shared) is getattr(other.encoder.layers[2], shared)
 
@@ -91,7 +92,7 @@ def test_the_layers_of_a_shared_model_have_adapters_of_their_own():
     again = Encoder(described(sharing="all"), 50, 16)
     add_adapters(again, 4, seed=2)
     again.load_state_dict(model.state_dict())
-    assert torch.equal(again.eval()(*inputs()), model.eval()(*inputs()))
+    assert torch.equal(again.eval()(inputs()), model.eval()(inputs()))
 
 
 def test_sharing_starts_from_the_first_layer_of_the_model_without_it():
@@ -103,7 +104,7 @@ def test_sharing_starts_from_the_first_layer_of_the_model_without_it():
 @pytest.mark.parametrize("positions", ["learned", "rotary"])
 def test_narrow_embeddings_are_normalised_and_projected_and_the_head_goes_the_same_way_back(positions):
     model = pretraining(positions=positions, embedding_size=8)
-    table, tokens = model.encoder.embeddings, inputs()[0]
+    table, tokens = model.encoder.embeddings, inputs().tokens
     assert {each.weight.shape[1] for each in (table.tokens, table.segments)} == {8}
     x = table.tokens.weight[tokens] + table.segments.weight[tokens % 2]
     if positions == "learned":

@@ -28,7 +28,7 @@ from bertlab.recipe import Inputs, Model, Recipe
 from bertlab.recipe.objective import INPUTS, Decoded
 from bertlab.text.tokenizers import WordPiece
 from bertlab.text.tokens import open_corpus
-from bertlab.training.data import to_device, to_tensors
+from bertlab.training.data import to_tensors
 from bertlab.training.pretraining import pretrain
 
 OUTPUTS = "outputs"
@@ -206,7 +206,7 @@ def losses(model: PretrainingModel, batch: Any) -> float:
 
 def test_a_model_reads_both_streams(spans: Any) -> None:
     model = PretrainingModel.of(RECIPE, spans.tokenizer.size).eval()
-    batch = to_device(to_tensors(Batches(RECIPE, spans).batch(0)), "cpu")
+    batch = to_tensors(Batches(RECIPE, spans).batch(0)).to("cpu")
     usual = losses(model, batch)
     for name in (INPUTS, OUTPUTS):
         stream = batch.streams[name]
@@ -218,7 +218,7 @@ def test_a_batch_that_is_split_has_the_same_sum(spans: Any) -> None:
     model, whole = PretrainingModel.of(RECIPE, spans.tokenizer.size).eval(), Batches(RECIPE, spans).batch(3)
     size = len(whole.lengths)
     parts = [whole.take(0, size // 2), whole.take(size // 2, size).trimmed()]
-    sums = [losses(model, to_device(to_tensors(part), "cpu")) for part in (whole, *parts)]
+    sums = [losses(model, to_tensors(part).to("cpu")) for part in (whole, *parts)]
     assert sums[0] == pytest.approx(sum(sums[1:]), rel=1e-5)
 
 
@@ -234,7 +234,7 @@ def test_an_encoder_alone_says_that_it_has_no_decoder(spans: Any) -> None:
     recipe = dataclasses.replace(RECIPE, model=SMOKE.model)
     model = PretrainingModel.of(recipe, spans.tokenizer.size)
     with pytest.raises(BadInput, match=r"^Encoder has no decoder, which a loss of the objective reads"):
-        losses(model, to_device(to_tensors(Batches(recipe, spans).batch(0)), "cpu"))
+        losses(model, to_tensors(Batches(recipe, spans).batch(0)).to("cpu"))
 
 
 def test_a_loss_behind_it_reads_the_shorter_inputs(spans: Any) -> None:

@@ -220,7 +220,7 @@ def test_each_head_is_scored_on_the_same_pairs_of_both_tasks(corpus: Any) -> Non
 
     from bertlab.model.heads import PretrainingModel
     from bertlab.recipe import Model
-    from bertlab.training.data import to_device, to_tensors
+    from bertlab.training.data import to_tensors
 
     found = {}
     for own in (NextSentence(), SentenceOrder()):
@@ -233,14 +233,14 @@ def test_each_head_is_scored_on_the_same_pairs_of_both_tasks(corpus: Any) -> Non
         figures: dict[str, float] = {}
         with torch.inference_mode():
             for each in own.evaluations(recipe, corpus, 300, final=True):
-                sums = [each.sums(model, to_device(to_tensors(batch), "cpu")) for batch in each.batches]
+                sums = [each.sums(model, to_tensors(batch).to("cpu")) for batch in each.batches]
                 figures |= each.figures({name: sum(float(part[name]) for part in sums) for name in each.names})
         assert own.evaluations(recipe, corpus, 300, final=False) == []
         for task in (NextSentence(), SentenceOrder()):
             batches = heldout_pairs(recipe, corpus, (MaskedLM(), task), 300)
             labels = np.concatenate([batch.arrays[task.kind]["labels"] for batch in batches])
             with torch.inference_mode():
-                logits = [model.logits(to_device(to_tensors(each), "cpu"), own.kind, task.kind) for each in batches]
+                logits = [model.logits(to_tensors(each).to("cpu"), own.kind, task.kind) for each in batches]
             right = torch.cat(logits).argmax(-1).numpy() == labels
             share = right[labels != UNLABELLED].mean()
             (name,) = task.figures

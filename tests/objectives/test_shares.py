@@ -21,7 +21,7 @@ from bertlab.objectives import CausalLM, MaskedLM, NextSentence, SpanBoundary
 from bertlab.progress import silent
 from bertlab.recipe import Inputs, Recipe
 from bertlab.recipe.identity import to_canonical
-from bertlab.training.data import to_device, to_tensors
+from bertlab.training.data import to_tensors
 from bertlab.training.pretraining import pretrain
 
 SMOKE = scales.find("smoke").recipe
@@ -99,7 +99,7 @@ def test_a_sequence_may_have_another_loss_in_another_epoch(corpus: Any) -> None:
 
 
 def tensors(batch: Any) -> Any:
-    return to_device(to_tensors(batch), "cpu")
+    return to_tensors(batch).to("cpu")
 
 
 def test_each_half_is_computed_under_its_own_mask(corpus: Any) -> None:

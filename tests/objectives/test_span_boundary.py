@@ -121,13 +121,13 @@ def test_the_loss_is_the_papers(corpus: Any, rows: int, many: int, monkeypatch: 
     import torch
 
     from bertlab.model import heads
-    from bertlab.training.data import to_device, to_tensors
+    from bertlab.training.data import to_tensors
 
     monkeypatch.setattr(heads, "MANY_LOGITS", many)
     monkeypatch.setattr(heads, "PREDICTIONS_AT_ONCE", 4)
     loss = SpanBoundary(position_size=6, positions_in_span=rows)
     batch = Batches(recipe_of((MaskedLM(selection=GeometricSpans()), loss)), corpus).batch(3).take(0, 3)
-    arrays = to_device(to_tensors(batch), "cpu").arrays["span_boundary"]
+    arrays = to_tensors(batch).to("cpu").arrays["span_boundary"]
     assert int(arrays["offsets"].max()) >= 2
     torch.manual_seed(0)
     head = loss.new_head(Model(layers=1, hidden=8, heads=1), 512).double()
@@ -153,9 +153,9 @@ def built(recipe: Recipe, corpus: Any) -> Any:
 
 
 def tensors(recipe: Recipe, corpus: Any, step: int = 0) -> Any:
-    from bertlab.training.data import to_device, to_tensors
+    from bertlab.training.data import to_tensors
 
-    return to_device(to_tensors(Batches(recipe, corpus).batch(step)), "cpu")
+    return to_tensors(Batches(recipe, corpus).batch(step)).to("cpu")
 
 
 def test_embeddings_may_be_narrower_than_the_model(corpus: Any) -> None:
@@ -226,10 +226,10 @@ def test_the_figure_of_its_evaluation_is_its_mean_loss_on_heldout_text(corpus: A
     model = built(recipe, corpus).eval()
     assert own.evaluations(recipe, corpus, 100, final=False) == []
     (found,) = own.evaluations(recipe, corpus, 100, final=True)
-    from bertlab.training.data import to_device, to_tensors
+    from bertlab.training.data import to_tensors
 
     with torch.inference_mode():
-        sums = [found.sums(model, to_device(to_tensors(batch), "cpu")) for batch in found.batches]
+        sums = [found.sums(model, to_tensors(batch).to("cpu")) for batch in found.batches]
     figures = found.figures({name: sum(float(each[name]) for each in sums) for name in found.names})
     assert figures == {"span_boundary_loss": pytest.approx(np.log(corpus.tokenizer.size), rel=0.05)}
     assert set(figures) == set(own.figures)

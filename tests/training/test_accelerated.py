@@ -29,7 +29,7 @@ from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs
 from bertlab.training import checkpoints, pretraining
 from bertlab.training import module as optimization
-from bertlab.training.data import PretrainingDataModule, to_device, to_tensors
+from bertlab.training.data import PretrainingDataModule, to_tensors
 from bertlab.training.finetuning import FinetuningModule, finetune
 from bertlab.training.module import STEPS, MetricBuffer
 from bertlab.training.pretraining import PretrainingModule, pretrain
@@ -153,7 +153,7 @@ of = PretrainingModel.of
 
 def losses_and_gradients(model, batch):
     model.zero_grad()
-    sums = model.losses(to_device(to_tensors(batch), "cpu"))
+    sums = model.losses(to_tensors(batch).to("cpu"))
     sum(sums.values()).backward()
     return [value.item() for value in sums.values()], {
         name: value.grad.clone() for name, value in model.named_parameters() if value.grad is not None

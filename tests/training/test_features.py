@@ -7,6 +7,7 @@ import pytest
 import torch
 
 from bertlab.adaptation import Features, FineTuning
+from bertlab.adaptation.base import tensors
 from bertlab.errors import BadInput
 from bertlab.progress import silent
 from bertlab.tasks import kinds
@@ -55,9 +56,7 @@ def test_activations_are_the_top_layers_at_first_pieces(pretrained, entities, ma
     assert found.shape == (1, train.counts[row], 2 * 32), "two levels side by side"
     batch = train.batch(np.array([row]))
     with torch.inference_mode():
-        states = opened.model.encoder.eval().hidden_states(
-            torch.from_numpy(batch.tokens).long(), torch.from_numpy(batch.segments).long()
-        )
+        states = opened.model.encoder.eval().hidden_states(tensors(batch)["inputs"])
     expected = torch.cat(states[-2:], dim=-1)[0, torch.from_numpy(batch.positions[0]).long()]
     assert torch.allclose(found[0], expected, atol=1e-5)
 
@@ -108,9 +107,7 @@ def test_features_and_scores_are_the_same_where_training_is_in_bf16(pretrained, 
 
     class Module(FinetuningModule):
         def forward(self, batch):
-            return head(
-                opened.model.encoder(batch["tokens"], batch["segments"], batch.get("lengths"), batch["positions"])
-            )
+            return head(opened.model.encoder(batch["inputs"], batch["positions"]))
 
     module = Module(opened.model, kinds.find("tagging"), FineTuning(), 1, ())
     read = FineTuning().inputs(opened.model, train, machine, silent)

@@ -149,11 +149,11 @@ class WithLanguageModel(FineTuning):
         return parts[0] + 0.5 * parts[1]
 
     def language_model(self, model, batch):
-        states = model.encoder(batch["tokens"], batch["segments"], batch.get("lengths"))
-        real = batch.get("lengths", torch.full((len(states),), states.shape[1]))
+        states, (tokens, lengths) = model.encoder(batch["inputs"]), batch["inputs"].streams["inputs"]
+        real = torch.full((len(states),), states.shape[1]) if lengths is None else lengths
         weights = (torch.arange(1, states.shape[1]) < real[:, None]).float()
         embeddings = model.encoder.embeddings.tokens.weight
-        total = model.lm_head.loss(states[:, :-1], embeddings, batch["tokens"][:, 1:], weights, sparse=False)
+        total = model.lm_head.loss(states[:, :-1], embeddings, tokens[:, 1:], weights, sparse=False)
         return total / weights.sum()
 
 

@@ -11,6 +11,7 @@ from bertlab.adaptation import GPT
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.progress import silent
 from bertlab.recipe import Inputs, Model, Recipe
@@ -55,28 +56,29 @@ def prepared(directory, task, setting):
 def test_a_sequence_ends_with_the_extract_token_and_both_orders_are_two_blocks(causal, pairs):
     rows = np.arange(5)
     _, _, build = prepared(causal, pairs, SETTINGS)
-    batch = build(rows)
-    lengths = batch["lengths"]
-    assert (batch["tokens"][torch.arange(5), lengths - 1] == MASK).all()
-    assert (batch["tokens"][:, 0] == CLS).all()
-    assert ((batch["tokens"] == SEP).sum(1) == 1).all(), "the delimiter stands between the texts alone"
-    both = prepared(causal, pairs, BOTH)[2](rows)
-    assert torch.equal(both["tokens"][:5], batch["tokens"])
+    inputs = build(rows)["inputs"]
+    lengths = inputs.lengths["inputs"]
+    assert (inputs.tokens[torch.arange(5), lengths - 1] == MASK).all()
+    assert (inputs.tokens[:, 0] == CLS).all()
+    assert ((inputs.tokens == SEP).sum(1) == 1).all(), "the delimiter stands between the texts alone"
+    both = prepared(causal, pairs, BOTH)[2](rows)["inputs"]
+    assert torch.equal(both.tokens[:5], inputs.tokens)
     for row in range(5):
-        tokens, size = batch["tokens"][row].tolist(), int(lengths[row])
+        tokens, size = inputs.tokens[row].tolist(), int(lengths[row])
         middle = tokens.index(SEP)
         turned = [CLS, *tokens[middle + 1 : size - 1], SEP, *tokens[1:middle], MASK]
-        assert both["tokens"][5 + row, :size].tolist() == turned
-        assert both["segments"][5 + row, :size].tolist() == [0] * (size - middle) + [1] * middle
+        assert both.tokens[5 + row, :size].tolist() == turned
+        assert both.format["segments"][5 + row, :size].tolist() == [0] * (size - middle) + [1] * middle
 
 
 def test_both_orders_give_the_same_logits_whichever_is_first(causal, pairs):
     _, module, build = prepared(causal, pairs, BOTH)
     batch, kind = build(np.arange(8)), kinds.find("classification")
     logits = BOTH.logits(module.eval(), kind, batch)
-    turned = {name: value if name == "targets" else value.roll(8, 0) for name, value in batch.items()}
+    turned, one = (
+        {**batch, "inputs": batch["inputs"].take(rows)} for rows in (torch.arange(16).roll(8), torch.arange(8))
+    )
     torch.testing.assert_close(BOTH.logits(module, kind, turned), logits)
-    one = {name: value if name in ("targets", "positions") else value[:8] for name, value in batch.items()}
     alone = prepared(causal, pairs, SETTINGS)[1].eval()
     assert not torch.allclose(SETTINGS.logits(alone, kind, one), logits)
 
@@ -84,8 +86,8 @@ def test_both_orders_give_the_same_logits_whichever_is_first(causal, pairs):
 def test_the_vectors_of_both_orders_are_added_under_the_linear_layer(causal, pairs):
     _, module, build = prepared(causal, pairs, BOTH)
     batch = build(np.arange(3))
-    states = module.eval().encoder(batch["tokens"], batch["segments"], batch["lengths"])
-    extracted = states[torch.arange(6), batch["lengths"] - 1]
+    states = module.eval().encoder(batch["inputs"])
+    extracted = states[torch.arange(6), batch["inputs"].lengths["inputs"] - 1]
     expected = (extracted[:3] + extracted[3:]) @ module.output.weight.T + module.output.bias
     torch.testing.assert_close(BOTH.logits(module, kinds.find("classification"), batch)[:, 0], expected)
 
@@ -99,9 +101,10 @@ def test_the_auxiliary_loss_is_the_mean_over_each_sequence_and_then_over_sequenc
     plain = kind.loss(quiet.logits(module.eval(), kind, batch), batch["targets"])
     encoder, head = model.encoder, model.lm_head
     by_sequence = []
-    for row, size in enumerate(batch["lengths"].tolist()):
-        tokens = batch["tokens"][row : row + 1, :size]
-        states = encoder(tokens, batch["segments"][row : row + 1, :size])
+    for row, size in enumerate(batch["inputs"].lengths["inputs"].tolist()):
+        tokens = batch["inputs"].tokens[row : row + 1, :size]
+        segments = batch["inputs"].format["segments"][row : row + 1, :size]
+        states = encoder(TensorBatch.of(tokens, segments=segments))
         logits = head(states[:, :-1], encoder.output_embeddings)
         by_sequence.append(torch.nn.functional.cross_entropy(logits[0].float(), tokens[0, 1:]))
     torch.testing.assert_close(loss, plain + 0.5 * torch.stack(by_sequence).mean())

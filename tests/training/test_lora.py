@@ -9,6 +9,7 @@ import torch
 from bertlab.adaptation import LoRA
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import MaskedLM
 from bertlab.progress import silent
 from bertlab.recipe import Model
@@ -26,7 +27,7 @@ def prepared(model, setting=SETTINGS):
 
 
 def logits(model):
-    return model.eval()(TOKENS, torch.zeros_like(TOKENS))
+    return model.eval()(TensorBatch.of(TOKENS))
 
 
 def changed(model):
@@ -42,10 +43,10 @@ def changed(model):
 @pytest.mark.parametrize("matrices", [("query", "value"), ALL])
 def test_at_first_the_encoder_is_the_frozen_one_to_the_bit(pretrained, matrices):
     plain = open_pretrained(pretrained).model.encoder.eval()
-    before = plain(TOKENS, torch.zeros_like(TOKENS))
+    before = plain(TensorBatch.of(TOKENS))
     setting = dataclasses.replace(SETTINGS, matrices=matrices)
     encoder = setting.encoder(open_pretrained(pretrained).model.eval(), ("lora", 0, 0))
-    assert torch.equal(encoder(TOKENS, torch.zeros_like(TOKENS)), before)
+    assert torch.equal(encoder(TensorBatch.of(TOKENS)), before)
 
 
 def test_a_and_b_and_the_head_are_trained_and_counted(pretrained):
@@ -88,9 +89,8 @@ def test_merged_weights_give_the_same_logits_and_plain_names(pretrained, matrice
     plain = open_pretrained(pretrained).model
     plain.encoder.load_state_dict(model.encoder.state_dict())  # the names and shapes of an encoder without changes
     places = torch.tensor([[0, 3]])
-    segments = torch.zeros_like(TOKENS)
     torch.testing.assert_close(
-        plain.encoder.eval()(TOKENS, segments, None, places), model.encoder(TOKENS, segments, None, places)
+        plain.encoder.eval()(TensorBatch.of(TOKENS), places), model.encoder(TensorBatch.of(TOKENS), places)
     )
 
 

@@ -15,7 +15,7 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.recipe.ranges import Range, check_returns
 from bertlab.tasks import lexical
-from bertlab.tasks.examples import IGNORED, Examples
+from bertlab.tasks.examples import IGNORED, Examples, TaskBatch
 from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD, Arrays, Scoring
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 
@@ -173,9 +173,9 @@ class TaskKind(Scoring):
 
         return ClassificationModel(encoder, pooler, len(labels) if self.labelled else 1, dropout, seed)
 
-    def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
+    def logits(self, model: Any, batch: TaskBatch) -> Tensor:
         """(B, K, C) at the targets of a batch: C labels, one value, the choices, or the positions of a span."""
-        logits: Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"))
+        logits: Tensor = model(batch["inputs"])
         return logits.view(*batch["targets"].shape, -1)
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:

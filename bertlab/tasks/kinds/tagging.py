@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +14,7 @@ from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
 from bertlab.tasks.answers import reader
-from bertlab.tasks.examples import Examples, sizes
+from bertlab.tasks.examples import Examples, TaskBatch, sizes
 from bertlab.tasks.kinds.base import Options, Predicted, TaskKind
 from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD, Arrays
 from bertlab.tasks.metrics import Mean, Metric, MetricOfMeans, f1_points, percentage
@@ -117,9 +117,9 @@ class Tagging(TaskKind):
 
         return TaggingModel(encoder, None, len(labels), dropout, seed)
 
-    def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
+    def logits(self, model: Any, batch: TaskBatch) -> Tensor:
         """(B, K, tags) at the words."""
-        logits: Tensor = model(batch["tokens"], batch["segments"], batch.get("lengths"), batch["positions"])
+        logits: Tensor = model(batch["inputs"], batch["positions"])
         return logits
 
     def predict(

@@ -39,7 +39,9 @@ def assert_same_logits(ours, theirs):
     every = torch.arange(TOKENS).expand_as(tokens)
     with torch.no_grad():
         expected = theirs.eval()(input_ids=tokens, token_type_ids=segments, attention_mask=real.long())
-        batch = TensorBatch.of(tokens, segments, lengths, {loss.kind: {"positions": every} for loss in ours.objective})
+        batch = TensorBatch.of(
+            tokens, lengths, {loss.kind: {"positions": every} for loss in ours.objective}, segments=segments
+        )
         masked, *pairs = (ours.eval().logits(batch, loss.kind) for loss in ours.objective)
     logits = expected["prediction_logits"] if "prediction_logits" in expected else expected["logits"]
     assert logits.std() > 0.1

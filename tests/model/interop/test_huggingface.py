@@ -66,7 +66,7 @@ def assert_same_logits(ours, theirs, padded):
     with torch.no_grad():
         expected = theirs.eval()(input_ids=tokens, token_type_ids=segments, attention_mask=real.long())
         arrays = {loss.kind: {"positions": every} for loss in ours.objective}
-        batch = TensorBatch.of(tokens, segments, lengths if padded else None, arrays)
+        batch = TensorBatch.of(tokens, lengths if padded else None, arrays, segments=segments)
         masked, *relation = (ours.eval().logits(batch, loss.kind) for loss in ours.objective)
     logits = expected["prediction_logits"] if "prediction_logits" in expected else expected["logits"]
     assert logits.std() > 0.1
@@ -121,7 +121,7 @@ def test_the_written_tokenizer_gives_pairs_the_segments_of_the_model(made, segme
     theirs = AutoModelForMaskedLM.from_pretrained(tmp_path / "out").eval()
     ids = pair["input_ids"]
     segments = ((ids == tokenizer.sep).cumsum(1) - (ids == tokenizer.sep).long()) * (segments - 1)
-    batch = TensorBatch.of(ids, segments, None, {"masked_lm": {"positions": torch.arange(ids.shape[1])[None]}})
+    batch = TensorBatch.of(ids, None, {"masked_lm": {"positions": torch.arange(ids.shape[1])[None]}}, segments=segments)
     with torch.no_grad():
         logits = ours.eval().logits(batch, "masked_lm")
         torch.testing.assert_close(theirs(**pair).logits, logits, rtol=0, atol=1e-5)
@@ -216,7 +216,10 @@ def test_a_bare_encoder_and_the_names_of_tensorflow_are_understood(tmp_path, tok
     save_file(renamed, path)
     _, again, _ = huggingface.read(tmp_path / "out")
     tokens, segments, lengths = inputs()
-    assert torch.equal(again.eval().encoder(tokens, segments, lengths), ours.eval().encoder(tokens, segments, lengths))
+    assert torch.equal(
+        again.eval().encoder(TensorBatch.of(tokens, lengths, segments=segments)),
+        ours.eval().encoder(TensorBatch.of(tokens, lengths, segments=segments)),
+    )
 
 
 @pytest.mark.parametrize(("without", "pairs"), [(("cls.seq_relationship.",), True), (("cls.", "bert.pooler."), False)])

@@ -55,8 +55,8 @@ def assert_same(ours, theirs, pad):
     every = {MaskedLM.kind: {"positions": torch.arange(TOKENS).expand_as(tokens)}}
     with torch.no_grad():
         expected = theirs.eval()(input_ids=tokens, attention_mask=real.long(), output_hidden_states=True)
-        states = ours.eval().encoder.hidden_states(tokens, segments, lengths)
-        logits = ours.logits(TensorBatch.of(tokens, segments, lengths, every), MaskedLM.kind)
+        states = ours.eval().encoder.hidden_states(TensorBatch.of(tokens, lengths, segments=segments))
+        logits = ours.logits(TensorBatch.of(tokens, lengths, every, segments=segments), MaskedLM.kind)
     assert len(states) == len(expected.hidden_states) == 6
     for found, wanted in zip(states, expected.hidden_states, strict=True):
         torch.testing.assert_close(found[real], wanted[real], rtol=0, atol=1e-5)

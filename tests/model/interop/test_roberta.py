@@ -60,7 +60,7 @@ def assert_same_logits(ours, theirs, pad):
     every = {MaskedLM.kind: {"positions": torch.arange(TOKENS).expand_as(tokens)}}
     with torch.no_grad():
         expected = theirs.eval()(input_ids=tokens, attention_mask=real.long(), **seen).logits
-        found = ours.eval().logits(TensorBatch.of(tokens, segments, lengths, every), MaskedLM.kind)
+        found = ours.eval().logits(TensorBatch.of(tokens, lengths, every, segments=segments), MaskedLM.kind)
     assert expected.std() > 0.1
     torch.testing.assert_close(found[real], expected[real], rtol=0, atol=1e-5)
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import itertools
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -21,7 +21,7 @@ import numpy as np
 from bertlab.arrays import Float, Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
-from bertlab.tasks.examples import Examples, sizes
+from bertlab.tasks.examples import Examples, TaskBatch, sizes
 from bertlab.tasks.kinds.base import Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.kinds.coreference_resolution.clusters import METRICS, clusters_of, f1_of_counts
 from bertlab.tasks.kinds.coreference_resolution.documents import DocumentPart, Documents, by_word, divided
@@ -144,12 +144,10 @@ class CoreferenceResolution(TaskKind):
 
         return CoreferenceModel(encoder, dropout, seed)
 
-    def logits(self, model: Any, batch: Mapping[str, Tensor]) -> Tensor:
+    def logits(self, model: Any, batch: TaskBatch) -> Tensor:
         """Kept spans and their antecedents, as `CoreferenceModel` gives them."""
         names = ("positions", "lasts", "sentences", "num_spans", "targets")
-        logits: Tensor = model(
-            batch["tokens"], batch["segments"], batch.get("lengths"), *(batch[name] for name in names)
-        )
+        logits: Tensor = model(batch["inputs"], *(batch[name] for name in names))
         return logits
 
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:

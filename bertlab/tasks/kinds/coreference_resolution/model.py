@@ -18,6 +18,7 @@ from bertlab.model.attention import gather
 from bertlab.model.backbone import Backbone
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import set_dropout
+from bertlab.model.streams import TensorBatch
 
 LONGEST_SPAN = 30
 """Words of the longest spans, as in the paper (there: word pieces)."""
@@ -53,24 +54,22 @@ class CoreferenceModel(nn.Module):
 
     def forward(
         self,
-        tokens: Tensor,
-        segments: Tensor,
-        lengths: Tensor | None,
+        inputs: TensorBatch,
         firsts: Tensor,
         lasts: Tensor,
         sentences: Tensor,
         num_spans: Tensor,
         mentions: Tensor,
     ) -> Tensor:
-        """(R, T), (R, T), (R,) and of each document the first and last tokens of its words in the R x T ones (B, N),
-        the sentences of words (B, N), -1 for padding, the number of spans to keep (B,), and gold mentions (B, G, 3):
-        first word, last word and cluster, -1 for padding.
+        """Reads R sequences of T tokens. For each document: the first and last tokens of its words among the R x T ones
+        (B, N), the sentences of words (B, N), -1 for padding, the number of spans to keep (B,), and gold mentions
+        (B, G, 3): first word, last word and cluster, -1 for padding.
 
         Gives (B, S, 3 + 3 A), fp32: what a row is, its first and last word, and in turn the score, the first and the
         last word of each antecedent; scores are minus infinity where there is none. Rows are the kept spans in their
         order in the document and, in evaluation, behind them the gold mentions, which are their own antecedents.
         """
-        states = self.encoder(tokens, segments, lengths).float()
+        states = self.encoder(inputs).float()
         states = states.view(1, -1, states.shape[-1])
         first, last = (
             gather(states, positions.view(1, -1)).view(*positions.shape, -1) for positions in (firsts, lasts)

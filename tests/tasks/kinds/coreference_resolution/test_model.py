@@ -4,6 +4,7 @@ import pytest
 import torch
 
 from bertlab.model.encoder import Encoder
+from bertlab.model.streams import TensorBatch
 from bertlab.recipe import Model
 from bertlab.tasks.kinds.coreference_resolution.model import (
     DISTANCES,
@@ -39,9 +40,7 @@ def batch():
     lasts[0, 1] = 3
     sentences = torch.tensor(SENTENCES)
     return (
-        tokens,
-        torch.zeros_like(tokens),
-        lengths,
+        TensorBatch.of(tokens, lengths),
         firsts,
         lasts,
         sentences,
@@ -52,8 +51,8 @@ def batch():
 
 def naive(model, batch, document, spans):
     """The mention score of each span, and the score of each pair, antecedent second."""
-    tokens, segments, lengths, firsts, lasts, *_ = batch
-    states = model.encoder(tokens, segments, lengths).flatten(0, 1)
+    inputs, firsts, lasts, *_ = batch
+    states = model.encoder(inputs).flatten(0, 1)
 
     def vector(first, last):
         inside = states[firsts[document, first : last + 1]]
