@@ -30,7 +30,7 @@ from shapes import BASE, Shape
 from bertlab.adaptation import FineTuning
 from bertlab.adaptation.base import EVALUATION_TOKENS, Inputs, tensors
 from bertlab.machine import Machine
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import ClassificationModel, Pooler
 from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds import KINDS
@@ -77,7 +77,7 @@ def epochs(train: Callable[[int], None], rows: int) -> Block:
 def ours(shape: Shape, here: Machine, rows: Examples) -> Block:
     """A block of our fine-tuning, through Lightning."""
     settings = FineTuning(batch_size=BATCH, epochs=1)
-    encoder = Encoder(shape.model, VOCABULARY, TOKENS)
+    encoder = BertEncoder(shape.model, VOCABULARY, TOKENS)
     model = ClassificationModel(encoder, Pooler(shape.model.hidden), LABELS, settings.dropout, 0)
 
     inputs = Inputs(rows.lengths, lambda numbers: tensors(rows.batch(numbers)), EVALUATION_TOKENS)

@@ -151,10 +151,10 @@ def test_the_loss_of_the_pages_with_a_head_of_its_own_finds_replaced_tokens(tmp_
     (evaluation,) = replaced.evaluations(recipe, corpus, 64, final=True)
     with torch.inference_mode():
         sums = [evaluation.sums(model, tensors(each)) for each in evaluation.batches]
-    found = evaluation.figures({name: sum(float(each[name]) for each in sums) for name in evaluation.names})
-    assert found.keys() == replaced.figures.keys()
+    found = evaluation.metrics({name: sum(float(each[name]) for each in sums) for name in evaluation.names})
+    assert found.keys() == replaced.metric_labels.keys()
     assert found["replaced_loss"] == pytest.approx(0.69, abs=0.1)  # of a model that knows nothing
-    assert found[replaced.judged_by] == found["replaced_loss"]
+    assert found[replaced.selection_metric] == found["replaced_loss"]
     head = model.replaced_head
     assert sum(value.numel() for value in head.parameters()) == replaced.parameters(recipe.model, corpus.tokenizer.size)
 

@@ -63,14 +63,14 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     train_cost: ClassVar[float] = 3.0
     """Forward passes of the encoder that training takes per token; 2 if its weights need no gradient."""
     _returns: ClassVar[Mapping[str, Any]] = {
-        **dict.fromkeys(("description", "group", "problem", "stage"), str),
+        **dict.fromkeys(("description", "group", "stage", "unsupported_reason"), str),
         **dict.fromkeys(("intermediate", "searched"), bool),
         **dict.fromkeys(("at_scale", "in_model"), "bertlab.adaptation.Adaptation"),
         "runs": Literal["finetune", "features"],
         "options": tuple[str, ...],
         "inputs": "bertlab.adaptation.base.Inputs",
         **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
-        **dict.fromkeys(("encoder", "prepare"), "torch.nn.Module"),
+        **dict.fromkeys(("encoder", "adapt"), "torch.nn.Module"),
         "lr_multipliers": Annotated[Mapping[Any, float], Range(0, 10**6)],
         **dict.fromkeys(("rate_factor", "train_cost"), Annotated[float, Range(0, 10**6, above=True)]),
         "steps": Annotated[int, Range(1, 10**9)],
@@ -144,7 +144,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """The options of a kind of task that it switches on."""
         return tuple(name for name in kind.options if getattr(self, name, False))
 
-    def problem(self, kind: TaskKind) -> str:
+    def unsupported_reason(self, kind: TaskKind) -> str:
         """Why it does not apply to a kind of task, and what to do; empty if it applies."""
         for other in KINDS.values():
             for name in set(self.options(other)) - set(kind.options):
@@ -154,7 +154,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     def check(self, recipe: Recipe) -> None:
         """Raises `BadInput` if it does not apply to models of a recipe."""
 
-    def prepare(
+    def adapt(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
         """The module to train on a task: adds modules, whose weights start from `key`, and freezes others. The default

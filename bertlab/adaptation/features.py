@@ -83,13 +83,13 @@ class Features(Adaptation):
         """The same group for all kinds."""
         return "features"
 
-    def problem(self, kind: TaskKind) -> str:
+    def unsupported_reason(self, kind: TaskKind) -> str:
         """The feature-based approach tags words only."""
         if not kind.tokenwise:
             return f"the feature-based approach tags words, its task is {kind.name}: use FineTuning"
-        return super().problem(kind)
+        return super().unsupported_reason(kind)
 
-    def prepare(
+    def adapt(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
         """The tagger, without the encoder."""

@@ -49,13 +49,13 @@ class FineTuning(Adaptation):
         """All weights, or the head only."""
         return "the head trained on a frozen encoder" if self.frozen else "all weights fine-tuned"
 
-    def prepare(
+    def adapt(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
         """The encoder under the head of the task, each with its dropout."""
         from bertlab.model.layers import set_dropout
 
-        adapted = super().prepare(model, kind, labels, key)
+        adapted = super().adapt(model, kind, labels, key)
         if self.head_dropout:
             set_dropout(adapted, self.head_dropout)
             set_dropout(model.encoder, self.dropout)

@@ -53,18 +53,18 @@ class GPT(Adaptation):
         """All weights, and the auxiliary loss."""
         return "all weights fine-tuned" + " with the loss of the next token" * (self.lm_weight > 0)
 
-    def problem(self, kind: TaskKind) -> str:
+    def unsupported_reason(self, kind: TaskKind) -> str:
         """Both orders are read of a pair that has one label or value."""
         if self.both_orders and kind.columns != TaskKind.columns:
             return f"both_orders adds two vectors of a pair of texts, its task is {kind.name}: leave it out"
-        return super().problem(kind)
+        return super().unsupported_reason(kind)
 
     def check(self, recipe: Recipe) -> None:
         """Raises `BadInput` for a model that is not left to right."""
         if not recipe.causal:
             raise _not_causal()
 
-    def prepare(
+    def adapt(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
         """The encoder under the head of the task, without a pooler."""

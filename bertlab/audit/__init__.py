@@ -38,7 +38,7 @@ def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None,
     source = source or Batches(recipe, corpus).batch
     whole, corpus = corpus, dataclasses.replace(corpus, train=training_text(recipe, corpus.train))
     copies = recipe.inputs.copies
-    later = sorted({copies, *(loss.period(copies) for loss in recipe.objective)})
+    later = sorted({copies, *(loss.repeats_after(copies) for loss in recipe.objective)})
     audited = []
     for stage, steps in _readings(recipe):
         of_text = text_length(stage.objective, stage.inputs.length)

@@ -73,7 +73,7 @@ def _check_training(recipe: Recipe, corpus: TokenisedCorpus) -> None:
     _check_bias(model.encoder, batch)
     sums = model.losses(batch)
     for loss in recipe.objective:
-        _check_loss(_Method(loss, "sum"), sums[loss.kind])
+        _check_loss(_Method(loss, "loss_sum"), sums[loss.kind])
     _check_update(_Method(recipe.optimizer, "build"), sum(sums.values()), model, build(model, recipe.optimizer))
     for loss in recipe.objective:
         _check_evaluations(loss, recipe, corpus, model.eval())
@@ -96,10 +96,10 @@ def check_adaptation(pretrained: Pretrained, data: TaskData, adaptation: Adaptat
     labels = len(data.labels) if kind.labelled and type(kind).loss is TaskKind.loss else 0
     for part in (train, evaluated):
         _check_examples(kind, part, pretrained.tokenizer.size, adaptation.length, labels)
-    module = FinetuningModule(adaptation.prepare(source, kind, data.labels, key), kind, adaptation, 1, key).train()
+    module = FinetuningModule(adaptation.adapt(source, kind, data.labels, key), kind, adaptation, 1, key).train()
     trained = any(value.requires_grad for value in module.parameters())
     wrong = "returns a module without a parameter to train: leave some unfrozen"
-    _Method(adaptation, "prepare").require(trained, wrong)
+    _Method(adaptation, "adapt").require(trained, wrong)
     batch = adaptation.inputs(source, train, machine, silent).build(np.arange(min(4, len(train))))
     shape, wanted = tuple(module(batch).shape), tuple(batch["targets"].shape)
     wrong = f"returns a tensor of shape {shape}: return {(*wanted, 'C')}, the logits of each target of the batch"
@@ -198,9 +198,9 @@ def _batch(recipe: Recipe, corpus: TokenisedCorpus) -> Batch:
         length = text_length(objective[number:], recipe.inputs.length)
         for selection in user_defined(loss):
             if isinstance(selection, Selection):
-                choose = selection.prepare(0.15, tokenizer, length)
+                choose = selection.chooser(0.15, tokenizer, length)
                 _check_choice(selection, choose(sequences, sequences.sequence_ids.view(np.uint64)), sequences)
-        added = loss.prepare(tokenizer, length, recipe.seed)(sequences)
+        added = loss.batch_transform(tokenizer, length, recipe.seed)(sequences)
         _check_added(loss, added, sequences, tokenizer.size)
         sequences.add(loss.kind, added)
         loss.count(sequences.arrays[loss.kind])
@@ -209,7 +209,7 @@ def _batch(recipe: Recipe, corpus: TokenisedCorpus) -> Batch:
 
 def _check_choice(selection: Selection, choice: Any, sequences: Sequences) -> None:
     """Each chosen token is an ordinary one of its sequence, and is chosen once."""
-    method = _Method(selection, "prepare")
+    method = _Method(selection, "chooser")
     method.require(isinstance(choice, Choice), f"chooses {shown(choice)}: let its function return a Choice")
     method.require_numbers("used", choice.used, (len(sequences.ordinary), None), (0, 1), "iubf")
     for name in ("numbers", "groups"):
@@ -224,7 +224,7 @@ def _check_choice(selection: Selection, choice: Any, sequences: Sequences) -> No
 
 def _check_added(loss: Loss, added: Any, sequences: Sequences, vocabulary: int) -> None:
     """What a loss adds to sequences, and the streams that it leaves, fit a batch and a model of this vocabulary."""
-    method, count, slots = _Method(loss, "prepare"), len(sequences.ordinary), None
+    method, count, slots = _Method(loss, "batch_transform"), len(sequences.ordinary), None
     method.require(isinstance(added, Mapping), f"makes {shown(added)}: let its function return arrays by name")
     streams = {**sequences.streams, **{name: value for name, value in added.items() if isinstance(value, Stream)}}
     for name, (tokens, lengths) in streams.items():
@@ -305,13 +305,13 @@ def _check_update(method: _Method, loss: Any, module: nn.Module, optimizer: Any)
 
 
 def _check_evaluations(loss: Loss, recipe: Recipe, corpus: TokenisedCorpus, model: Any) -> None:
-    """The evaluations of a loss sum what they name, and give finite figures that the loss declares."""
+    """The evaluations of a loss sum what they name, and give finite metrics that the loss declares."""
     import torch
 
     from bertlab.training.data import to_tensors
 
-    method, figures = _Method(loss, "evaluations"), dict[str, Any]()
-    advice = "return a list of Evaluation(batches, names, sums, figures), with sums and figures by their names"
+    method, metrics = _Method(loss, "evaluations"), dict[str, Any]()
+    advice = "return a list of Evaluation(batches, names, sums, metrics), with sums and metrics by their names"
     with method.blamed(advice), torch.no_grad():
         for evaluation in loss.evaluations(recipe, corpus, SEQUENCES, True):
             totals: dict[str, float] = dict.fromkeys(evaluation.names, 0.0)
@@ -322,15 +322,15 @@ def _check_evaluations(loss: Loss, recipe: Recipe, corpus: TokenisedCorpus, mode
                 )
                 method.require(sums.keys() == totals.keys(), f"gives an Evaluation that {wrong}")
                 totals = {name: total + float(sums[name]) for name, total in totals.items()}
-            figures |= evaluation.figures(totals)
-    for name, value in figures.items():
-        wrong = f"gives the figure {shown(name)}, which {type(loss).__name__}.figures lacks: name it there"
-        method.require(name in loss.measured or not loss._own, wrong)
+            metrics |= evaluation.metrics(totals)
+    for name, value in metrics.items():
+        wrong = f"gives the metric {shown(name)}, which {type(loss).__name__}.metric_labels lacks: name it there"
+        method.require(name in loss.all_metric_labels or not loss._own, wrong)
         finite = isinstance(value, int | float) and math.isfinite(value)
         method.require(finite, f"gives {shown(value)} for {name}: give a finite number")
-    gives = f"the figures {join_words(sorted(figures))}" if figures else "no figures"
-    wrong = f"gives {gives}: give {loss.judged_by}, which judged_by names"
-    method.require(loss.judged_by in ("", *figures), wrong)
+    gives = f"the metrics {join_words(sorted(metrics))}" if metrics else "no metrics"
+    wrong = f"gives {gives}: give {loss.selection_metric}, which selection_metric names"
+    method.require(loss.selection_metric in ("", *metrics), wrong)
 
 
 def _check_examples(kind: TaskKind, part: Examples, vocabulary: int, length: int, labels: int) -> None:

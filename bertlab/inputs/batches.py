@@ -235,8 +235,8 @@ class Evaluation:
     """The keys of what `sums` returns, known before it runs: processes add them up."""
     sums: Callable[[Any, Any], Mapping[str, Any]]
     """Maps a model and a batch on its device to the sums over the batch, by their `names`."""
-    figures: Callable[[Mapping[str, float]], dict[str, float]]
-    """Maps the sums over all batches to the figures."""
+    metrics: Callable[[Mapping[str, float]], dict[str, float]]
+    """Maps the sums over all batches to the metrics."""
 
 
 def heldout(

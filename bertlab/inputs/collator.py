@@ -36,7 +36,7 @@ class Collator:
         self._transforms: dict[str, Callable[[Sequences], Arrays]] = {}
         self._shares, self._seed = {loss.kind: loss.share for loss in objective if divided and loss.share < 1}, seed
         for number, loss in enumerate(objective):
-            self._transforms[loss.kind] = loss.prepare(tokenizer, text_length(objective[number:], length), seed)
+            self._transforms[loss.kind] = loss.batch_transform(tokenizer, text_length(objective[number:], length), seed)
         self._tokenizer, self._size, length = tokenizer, len(text.tokens), text_length(objective, length)
         self._text, self._marks = Windows(np.asarray(text.tokens), length), None
         if any(loss.annotated for loss in objective):

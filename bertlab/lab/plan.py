@@ -388,7 +388,7 @@ class _StudyPlanner:
         """The values of a variant."""
         request = self.request
         # of the held-out values, those that the losses of the recipe evaluate
-        evaluated = {name for loss in recipe.declared.objective for name in loss.measured}
+        evaluated = {name for loss in recipe.declared.objective for name in loss.all_metric_labels}
         measurable = [one for one in self.measurements if one.task or one.metric in evaluated]
         first = self.pretraining(variant, recipe)
         pretrainings = self.planner.over(first, lambda: map(first.with_seed, request.seeds[1:]))
@@ -431,7 +431,7 @@ class _StudyPlanner:
                     "report the evaluation split, or use data that have one"
                 )
             adaptation = study.adaptation(variant, measurement, self.scale, kind.name, data.name)
-            if problem := adaptation.problem(kind):
+            if problem := adaptation.unsupported_reason(kind):
                 raise BadInput(f"variant '{variant.name}': {problem}" if variant.adaptation is not None else problem)
             adaptation = pretraining.fitted(adaptation)
         before = self.planner.tasks.intermediate(measurement.task) if adaptation.intermediate else None

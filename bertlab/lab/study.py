@@ -359,7 +359,7 @@ def _check_names(study: Study) -> None:
 
 
 def _check_measurements(study: Study) -> None:
-    figures = {name for loss in arms(Loss).values() for name in loss.figures}
+    figures = {name for loss in arms(Loss).values() for name in loss.metric_labels}
     for measurement in study.measurements:
         with at(f"measurement '{measurement.name}'"):
             if measurement.task:

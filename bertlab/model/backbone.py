@@ -16,7 +16,7 @@ from bertlab.model.layers import Norm
 from bertlab.model.streams import Lengths, TensorBatch
 from bertlab.recipe.objective import INPUTS, Decoded
 
-Place = Tensor | Decoded | None
+ReadAt = Tensor | Decoded | None
 """Where vectors are read: positions (B, K) of the stream `INPUTS`, what a decoder gives, or None for [CLS]."""
 
 
@@ -75,23 +75,25 @@ class Backbone(nn.Module, ABC):
         """The last layer's vectors of the stream `INPUTS`: (B, T, D), or (B, K, D) only at `positions` (B, K)."""
         return self.encode(self.embed(batch)[INPUTS], batch.lengths[INPUTS], positions)
 
-    def read(self, embedded: Mapping[str, Tensor], lengths: Lengths, places: Mapping[str, Place]) -> dict[str, Tensor]:
-        """The last layer's vectors, computed only at `places`: (B, K, D) at positions (B, K), (B, D) at [CLS] for None.
+    def read(
+        self, embedded: Mapping[str, Tensor], lengths: Lengths, read_at: Mapping[str, ReadAt]
+    ) -> dict[str, Tensor]:
+        """The last layer's vectors where each name reads them: (B, K, D) at positions (B, K), (B, D) at [CLS] for None.
 
         Raises `BadInput` for what a decoder reads.
         """
-        if any(isinstance(read_at, Decoded) for read_at in places.values()):
+        if any(isinstance(at, Decoded) for at in read_at.values()):
             raise BadInput(f"{type(self).__name__} has no decoder, which a loss of the objective reads: leave it out")
-        at = cast(Mapping[str, Tensor | None], places)
-        positions = [chosen for chosen in at.values() if chosen is not None]
-        first = len(positions) < len(at)
+        of_inputs = cast(Mapping[str, Tensor | None], read_at)
+        positions = [at for at in of_inputs.values() if at is not None]
+        first = len(positions) < len(of_inputs)
         if first:  # [CLS] is position 0
             positions = [embedded[INPUTS].new_zeros((len(embedded[INPUTS]), 1), dtype=torch.long), *positions]
         x = self.encode(embedded[INPUTS], lengths[INPUTS], torch.cat(positions, 1))  # (B, R, D)
         vectors, end = {}, int(first)
-        for name, read_at in at.items():
-            begin, end = end, end + (0 if read_at is None else read_at.shape[1])
-            vectors[name] = x[:, 0] if read_at is None else x[:, begin:end]
+        for name, at in of_inputs.items():
+            begin, end = end, end + (0 if at is None else at.shape[1])
+            vectors[name] = x[:, 0] if at is None else x[:, begin:end]
         return vectors
 
 

@@ -24,7 +24,7 @@ AttentionInputs = tuple[Tensor | None, Rotation | None]
 """The bias of a layer's attention scores, (B or 1, heads or 1, T or 1, T), and the rotary angles of its positions."""
 
 
-class Stack(Backbone, ABC):
+class TransformerEncoder(Backbone, ABC):
     """Embeddings under layers of attention: what all transformers have in common.
 
     A subclass sets `embeddings`, `layers` and `final_norm`, if there is one. With `causal`, each token sees only itself
@@ -91,7 +91,7 @@ class Stack(Backbone, ABC):
         return states
 
 
-class Encoder(Stack):
+class BertEncoder(TransformerEncoder):
     """BERT's encoder."""
 
     def __init__(self, model: recipe.Model, vocabulary: int, max_length: int, causal: bool = False) -> None:

@@ -43,7 +43,7 @@ class EncoderWithLM(BackboneWrapper):
         weights = (columns < last).float()
         weights = weights / weights.sum(1, keepdim=True) / len(tokens)
         arrays = {"targets": tokens[:, 1:], "weights": weights}
-        loss: Tensor = self.loss.sum(self.head, states[:, :-1], arrays, self.output_embeddings)
+        loss: Tensor = self.loss.loss_sum(self.head, states[:, :-1], arrays, self.output_embeddings)
         return loss
 
 

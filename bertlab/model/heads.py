@@ -216,15 +216,16 @@ class PretrainingModel(nn.Module):
         hidden = self.encoder.read(embedded, lengths, {loss.kind: loss.reads(arrays[loss.kind]) for loss in losses})
         embeddings = self.encoder.output_embeddings
         return {
-            loss.kind: loss.sum(self.head(loss), hidden[loss.kind], arrays[loss.kind], embeddings) for loss in losses
+            loss.kind: loss.loss_sum(self.head(loss), hidden[loss.kind], arrays[loss.kind], embeddings)
+            for loss in losses
         }
 
     def logits(self, batch: TensorBatch, kind: str, arrays: str = "") -> Tensor:
         """The logits of the loss `kind` in a batch, in fp32, at the positions of that loss or of the loss `arrays`."""
         loss = next(loss for loss in self.objective if loss.kind == kind)
-        places = {kind: loss.reads(batch.arrays[arrays or kind]), "": None}
+        read_at = {kind: loss.reads(batch.arrays[arrays or kind]), "": None}
         with self.encoder.attending(loss.causal if self._divided else self.encoder.causal):
-            hidden = self.encoder.read(self.encoder.embed(batch), batch.lengths, places)[kind]
+            hidden = self.encoder.read(self.encoder.embed(batch), batch.lengths, read_at)[kind]
         out: Tensor = self.head(loss)(hidden, self.encoder.output_embeddings)
         return out.float()
 

@@ -10,12 +10,12 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.model.attention import Attention
-from bertlab.model.encoder import AttentionInputs, Stack
+from bertlab.model.encoder import AttentionInputs, TransformerEncoder
 from bertlab.model.layers import Embeddings, GeGLU, LayerNorm, PreNormBlock
 from bertlab.model.positions import Rotary, window_bias
 
 
-class ModernEncoder(Stack):
+class ModernBertEncoder(TransformerEncoder):
     """ModernBERT's encoder. With `causal`, windows too end at each token."""
 
     def __init__(self, model: recipe.ModernBert, vocabulary: int, max_length: int, causal: bool = False) -> None:

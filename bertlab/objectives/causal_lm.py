@@ -23,14 +23,14 @@ class CausalLM(LanguageModel):
 
     kind: ClassVar[str] = "causal_lm"
     causal: ClassVar[bool] = True
-    figures: ClassVar[Mapping[str, str]] = {"causal_lm_loss": "left to right", "perplexity": "perplexity"}
+    metric_labels: ClassVar[Mapping[str, str]] = {"causal_lm_loss": "left to right", "perplexity": "perplexity"}
     meaning: ClassVar[str] = (
         "Left to right: the loss of the next token on the same text, [SEP] included, and its perplexity. Neither "
         "compares with a masked LM's, which sees both sides of a token."
     )
 
     @property
-    def judged_by(self) -> str:
+    def selection_metric(self) -> str:
         """The loss of the next token."""
         return "causal_lm_loss"
 
@@ -38,7 +38,9 @@ class CausalLM(LanguageModel):
         """All tokens but the first."""
         return (length - 1) / length
 
-    def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+    def batch_transform(
+        self, tokenizer: TrainedTokenizer, length: int, seed: int | str
+    ) -> Callable[[Sequences], Arrays]:
         """[CLS] predicts the first token, and each [SEP] is predicted; the last [SEP] predicts nothing."""
 
         def examples(sequences: Sequences) -> Arrays:
@@ -56,12 +58,12 @@ class CausalLM(LanguageModel):
         def batch_sums(model: Any, batch: Any) -> Any:
             return {"loss": model.losses(batch)[self.kind], "count": batch.arrays[self.kind]["weights"].sum()}
 
-        def figures(total: Mapping[str, float]) -> dict[str, float]:
+        def metrics(total: Mapping[str, float]) -> dict[str, float]:
             loss = total["loss"] / total["count"]
             return {"causal_lm_loss": loss} | ({"perplexity": perplexity(loss)} if recipe.causal else {})
 
         # An eighth of the sequences of other evaluations have about as many logits.
-        return [Evaluation(heldout(recipe, corpus, (self,), size, together=8), ("loss", "count"), batch_sums, figures)]
+        return [Evaluation(heldout(recipe, corpus, (self,), size, together=8), ("loss", "count"), batch_sums, metrics)]
 
     def audit(self, sample: Sample) -> list[Check]:
         """Each token but the first is predicted from those before it, and none is hidden."""

@@ -60,7 +60,7 @@ class LanguageModel(Loss):
 
         return LMHead(model, vocabulary)
 
-    def sum(self, head: LMHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
+    def loss_sum(self, head: LMHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
         """Cross-entropy over the vocabulary, at the slots alone."""
         return head.loss(hidden, embeddings, arrays["targets"], arrays["weights"], sparse=self.causal)
 
@@ -71,10 +71,6 @@ class LanguageModel(Loss):
     def flops(self, model: BackboneConfig, vocabulary: int, length: int) -> float:
         """Transform and logits, at the predicted tokens."""
         return 2.0 * length * self.predicted(length) * model.embedding_width * (model.hidden + vocabulary)
-
-    def logits(self, vocabulary: int, length: int) -> float:
-        """The vocabulary at each predicted token."""
-        return length * self.predicted(length) * vocabulary
 
 
 def perplexity(loss: float) -> float:

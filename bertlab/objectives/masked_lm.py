@@ -45,7 +45,7 @@ class Corruption(Checked, group="corruption"):
             shares = f"{self.mask}, {self.keep} and {self.random}"
             raise FieldError(self._group, "mask, keep and random", f"are {shares}: give shares that add up to 1")
 
-    def prepare(self, tokenizer: TrainedTokenizer) -> Callable[[Array, UInt64, Choice], Array]:
+    def replacer(self, tokenizer: TrainedTokenizer) -> Callable[[Array, UInt64, Choice], Array]:
         """Returns what maps chosen tokens (B, K), keys (B,) and their choice to what is shown for them (B, K)."""
         show = np.uint64(keyed.key("show"))
         ordinary, mask = np.asarray(tokenizer.ordinary), tokenizer.mask
@@ -84,7 +84,7 @@ class MaskedLM(LanguageModel):
     """Predicts chosen tokens from all the others, on both sides."""
 
     kind: ClassVar[str] = "masked_lm"
-    figures: ClassVar[Mapping[str, str]] = {
+    metric_labels: ClassVar[Mapping[str, str]] = {
         "masked_lm_loss": "15 % masked 80/10/10",
         "perplexity": "perplexity",
         "accuracy": "accuracy",
@@ -145,16 +145,16 @@ class MaskedLM(LanguageModel):
         return f"{name} have {drawn:.1f} words on average in {inputs.length} tokens, {whole:.1f} in {LONG}"
 
     @property
-    def judged_by(self) -> str:
+    def selection_metric(self) -> str:
         """The loss of the fixed evaluation; the loss under its own masking for a model that never saw [MASK]."""
         return "masked_lm_loss" if self.corruption.mask > 0 else "own_loss"
 
     @property
-    def unseen(self) -> tuple[str, ...]:
+    def out_of_distribution_metrics(self) -> tuple[str, ...]:
         """The fixed evaluation shows [MASK]."""
         return () if self.corruption.mask > 0 else ("masked_lm_loss", "perplexity", "accuracy", "bits_per_byte")
 
-    def alike(self) -> "MaskedLM":
+    def cost_equivalent(self) -> "MaskedLM":
         """The number of predicted tokens and a second evaluation cost time; selection and corruption do not."""
         changed = replace(self, schedule="dynamic", copies=10, mask_prob=0.15, share=1.0) != MaskedLM()
         corruption = Corruption(mask=1.0, keep=0.0, random=0.0) if changed else Corruption()
@@ -164,9 +164,11 @@ class MaskedLM(LanguageModel):
         """Predicted tokens as a share of all."""
         return self.mask_prob
 
-    def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+    def batch_transform(
+        self, tokenizer: TrainedTokenizer, length: int, seed: int | str
+    ) -> Callable[[Sequences], Arrays]:
         """Chooses tokens and replaces them."""
-        choose, shown = self.selection.prepare(self.mask_prob, tokenizer, length), self.corruption.prepare(tokenizer)
+        choose, shown = self.selection.chooser(self.mask_prob, tokenizer, length), self.corruption.replacer(tokenizer)
         base = keyed.key(seed, "mask", length)
 
         def examples(sequences: Sequences) -> Arrays:
@@ -195,13 +197,13 @@ class MaskedLM(LanguageModel):
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """Single held-out segments, 15 % masked 80/10/10, and the same under its own masking where that differs."""
         fixed, as_trained = MaskedLM(), replace(self, schedule="dynamic", copies=10, share=1.0)
-        evaluated = {fixed: _fixed_figures(corpus.facts["heldout"], as_trained == fixed)}
+        evaluated = {fixed: _fixed_metrics(corpus.facts["heldout"], as_trained == fixed)}
         if as_trained != fixed:
             evaluated[as_trained] = lambda total: {"own_loss": total["loss"] / total["count"]}
         names, sums = ("loss", "right", "count"), functools.partial(_sums, self.kind)
         return [
-            Evaluation(heldout(recipe, corpus, (loss,), size), names, sums, figures)
-            for loss, figures in evaluated.items()
+            Evaluation(heldout(recipe, corpus, (loss,), size), names, sums, metrics)
+            for loss, metrics in evaluated.items()
         ]
 
     # Audit.
@@ -259,7 +261,7 @@ class MaskedLM(LanguageModel):
         moved = (one != other) | (one & (sample.batch.tokens[first] != later.batch.tokens[second]))
         return [always(f"masks {after}", "the same", moved.any(axis=1), lambda number: later.name(second[number]))]
 
-    def period(self, epochs: int) -> int:
+    def repeats_after(self, epochs: int) -> int:
         """The epochs after which masks of `duplicated` come again too."""
         return math.lcm(epochs, self.copies)
 
@@ -283,17 +285,17 @@ def _sums(kind: str, model: Any, batch: Any) -> dict[str, Any]:
     return {"loss": (losses * weights).sum(), "right": right.sum(), "count": weights.sum()}
 
 
-def _fixed_figures(facts: Mapping[str, Any], as_trained: bool) -> Callable[[Mapping[str, float]], dict[str, float]]:
-    """The figures of the fixed evaluation of a text with these facts; perhaps it has the masking of the training."""
+def _fixed_metrics(facts: Mapping[str, Any], as_trained: bool) -> Callable[[Mapping[str, float]], dict[str, float]]:
+    """The metrics of the fixed evaluation of a text with these facts; perhaps it has the masking of the training."""
 
-    def figures(total: Mapping[str, float]) -> dict[str, float]:
+    def metrics(total: Mapping[str, float]) -> dict[str, float]:
         loss, accuracy = total["loss"] / total["count"], total["right"] / total["count"]
         values = {"masked_lm_loss": loss, "perplexity": perplexity(loss), "accuracy": accuracy}
         if "bytes" in facts:  # which corpora of earlier versions lack
             values["bits_per_byte"] = loss / math.log(2) * facts["tokens"] / facts["bytes"]
         return values | ({"own_loss": loss} if as_trained else {})
 
-    return figures
+    return metrics
 
 
 def _predictions(tokens: Array, arrays: Arrays) -> tuple[Int64, Int64, Int64]:

@@ -18,5 +18,5 @@ class NextSentence(SentencePair):
     kind: ClassVar[str] = "next_sentence"
     labels: ClassVar[str] = "random_second"
     pairing: ClassVar[Pairing | None] = Pairing(random=0.5)
-    figures: ClassVar[Mapping[str, str]] = {"next_sentence_accuracy": "next sentence"}
+    metric_labels: ClassVar[Mapping[str, str]] = {"next_sentence_accuracy": "next sentence"}
     meaning: ClassVar[str] = "Next sentence: the accuracy on held-out pairs, half of them true; 50 % is chance."

@@ -20,5 +20,5 @@ class SentenceOrder(SentencePair):
     labels: ClassVar[str] = "order"
     labelled: ClassVar[str] = "have an order"
     pairing: ClassVar[Pairing | None] = Pairing(random=0.0, exchanged=0.5)
-    figures: ClassVar[Mapping[str, str]] = {"sentence_order_accuracy": "sentence order"}
+    metric_labels: ClassVar[Mapping[str, str]] = {"sentence_order_accuracy": "sentence order"}
     meaning: ClassVar[str] = "Sentence order: the accuracy on held-out pairs, half of them exchanged; 50 % is chance."

@@ -53,16 +53,18 @@ class SentencePair(Loss):
             )
 
     @property
-    def measured(self) -> Mapping[str, str]:
+    def all_metric_labels(self) -> Mapping[str, str]:
         """The accuracies on the pairs of all losses of this kind."""
-        return {name: label for task in arms(SentencePair).values() for name, label in task.figures.items()}
+        return {name: label for task in arms(SentencePair).values() for name, label in task.metric_labels.items()}
 
     def premises(self, recipe: Recipe) -> tuple[Premise, ...]:
         """It has been learned: its accuracy on its own pairs, which depend on the format, is above the majority's."""
-        (figure,) = self.figures
-        return (Premise(f"{self} of {recipe.inputs.format}", figure),)
+        (metric,) = self.metric_labels
+        return (Premise(f"{self} of {recipe.inputs.format}", metric),)
 
-    def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+    def batch_transform(
+        self, tokenizer: TrainedTokenizer, length: int, seed: int | str
+    ) -> Callable[[Sequences], Arrays]:
         """The labels with which the pairs were drawn."""
 
         def examples(sequences: Sequences) -> Arrays:
@@ -88,7 +90,7 @@ class SentencePair(Loss):
     def positions(self, arrays: Arrays) -> None:
         """It reads [CLS]."""
 
-    def sum(self, head: PairHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
+    def loss_sum(self, head: PairHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
         """Cross-entropy of the two classes."""
         return head.loss(hidden, arrays["labels"])
 
@@ -106,19 +108,19 @@ class SentencePair(Loss):
         batches = heldout_pairs(recipe, corpus, (MaskedLM(), task), size)
         if not any((batch.arrays[task.kind]["labels"] != UNLABELLED).any() for batch in batches):
             return None
-        (name,) = task.figures
+        (name,) = task.metric_labels
 
         def batch_sums(model: Any, batch: Any) -> Any:
             labels = batch.arrays[task.kind]["labels"]
             right = model.logits(batch, self.kind, task.kind).argmax(-1) == labels
             return {"right": right.sum(), "ones": (labels == 1).sum(), "count": (labels != UNLABELLED).sum()}
 
-        def figures(total: Mapping[str, float]) -> dict[str, float]:
+        def metrics(total: Mapping[str, float]) -> dict[str, float]:
             ones = total["ones"] / total["count"]
             guess = name.removesuffix("accuracy") + "majority"
             return {name: total["right"] / total["count"], guess: max(ones, 1 - ones)}
 
-        return Evaluation(batches, ("right", "ones", "count"), batch_sums, figures)
+        return Evaluation(batches, ("right", "ones", "count"), batch_sums, metrics)
 
     def parameters(self, model: BackboneConfig, vocabulary: int) -> int:
         """The pooler, and two classes with their biases."""

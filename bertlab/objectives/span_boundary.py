@@ -46,7 +46,7 @@ class SpanBoundary(Loss):
     kind: ClassVar[str] = "span_boundary"
     head: ClassVar[str] = "span_boundary_head"
     over_vocabulary: ClassVar[bool] = True
-    figures: ClassVar[Mapping[str, str]] = {"span_boundary_loss": "span boundary"}
+    metric_labels: ClassVar[Mapping[str, str]] = {"span_boundary_loss": "span boundary"}
     meaning: ClassVar[str] = (
         "Span boundary: the loss of the masked tokens under the variant's own masking, each predicted from the two "
         "tokens beside its span."
@@ -72,7 +72,9 @@ class SpanBoundary(Loss):
         masked = [loss for loss in before if isinstance(loss, MaskedLM)][-1]
         return (Premise(str(self), "span_boundary_loss", masked.short_runs(recipe)),)
 
-    def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+    def batch_transform(
+        self, tokenizer: TrainedTokenizer, length: int, seed: int | str
+    ) -> Callable[[Sequences], Arrays]:
         """Finds the spans of the masked tokens."""
 
         def examples(sequences: Sequences) -> Arrays:
@@ -118,7 +120,7 @@ class SpanBoundary(Loss):
         spans = int(arrays["spans"].max()) + 1 if eager_on_cpu(arrays["spans"]) else arrays["spans"].shape[1]
         return torch.cat((arrays["left"][:, :spans], arrays["right"][:, :spans]), 1)
 
-    def sum(self, head: SpanBoundaryHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
+    def loss_sum(self, head: SpanBoundaryHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
         """Cross-entropy over the vocabulary, at each masked token."""
         spans, offsets, targets, weights = (arrays[name] for name in ("spans", "offsets", "targets", "weights"))
         return head.loss(hidden, spans, offsets, embeddings, targets, weights)
@@ -131,10 +133,10 @@ class SpanBoundary(Loss):
         def batch_sums(model: Any, batch: Any) -> Any:
             return {"loss": model.losses(batch)[self.kind], "count": batch.arrays[self.kind]["weights"].sum()}
 
-        def figures(total: Mapping[str, float]) -> dict[str, float]:
+        def metrics(total: Mapping[str, float]) -> dict[str, float]:
             return {"span_boundary_loss": total["loss"] / total["count"]}
 
-        return [Evaluation(heldout(recipe, corpus, recipe.objective, size), ("loss", "count"), batch_sums, figures)]
+        return [Evaluation(heldout(recipe, corpus, recipe.objective, size), ("loss", "count"), batch_sums, metrics)]
 
     def parameters(self, model: BackboneConfig, vocabulary: int) -> int:
         """Positions, two layers with their LayerNorms, and the output bias."""

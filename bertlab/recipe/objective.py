@@ -72,27 +72,26 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     """Whether it adds labels to a batch and leaves the tokens as they are."""
     pairing: ClassVar[Pairing | None] = None
     """How segments have to be paired for it; None if any pairing will do."""
-    figures: ClassVar[Mapping[str, str]] = {}
-    """The label of each figure of its held-out evaluation: `..._loss` in nats, `...accuracy` a share."""
+    metric_labels: ClassVar[Mapping[str, str]] = {}
+    """The label of each metric of its held-out evaluation: `..._loss` in nats, `...accuracy` a share."""
     meaning: ClassVar[str] = ""
-    """How a report explains these figures, in whole sentences."""
+    """How a report explains these metrics, in whole sentences."""
     _returns: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("causal", "over_vocabulary", "labels_only", "annotated"), bool),
-        **dict.fromkeys(("head", "meaning", "judged_by"), str),
-        **dict.fromkeys(("figures", "measured"), Mapping[str, str]),
+        **dict.fromkeys(("head", "meaning", "selection_metric"), str),
+        **dict.fromkeys(("metric_labels", "all_metric_labels"), Mapping[str, str]),
         **dict.fromkeys(("audit", "audit_again"), list),
         "pairing": Pairing | None,
-        "alike": "bertlab.recipe.Loss",
+        "cost_equivalent": "bertlab.recipe.Loss",
         "new_head": "torch.nn.Module",
-        "prepare": "collections.abc.Callable",
-        "sum": "torch.Tensor",
-        "unseen": tuple[str, ...],
+        "batch_transform": "collections.abc.Callable",
+        "loss_sum": "torch.Tensor",
+        "out_of_distribution_metrics": tuple[str, ...],
         "count": Annotated[float, SIZE],
         "parameters": Annotated[int, SIZE],
         "text_length": Annotated[int, Range(8, 10**6, "tokens")],
         "flops": Annotated[float, WORK],
-        "logits": Annotated[float, SIZE],
-        "period": Annotated[int, Range(1, 10**9, "epochs")],
+        "repeats_after": Annotated[int, Range(1, 10**9, "epochs")],
     }
 
     def __post_init__(self) -> None:
@@ -118,26 +117,26 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         return ()
 
     @property
-    def judged_by(self) -> str:
+    def selection_metric(self) -> str:
         """The held-out loss, nats, by which reports compare models trained with it; empty if there is none."""
         return ""
 
     @property
-    def unseen(self) -> tuple[str, ...]:
-        """Figures that curves leave out, because their held-out inputs differ in kind from those of training."""
+    def out_of_distribution_metrics(self) -> tuple[str, ...]:
+        """Metrics that curves leave out, because their held-out inputs differ in kind from those of training."""
         return ()
 
     @property
-    def measured(self) -> Mapping[str, str]:
-        """All held-out figures of a model that is trained with it, as `figures`."""
-        return self.figures
+    def all_metric_labels(self) -> Mapping[str, str]:
+        """The labels of all held-out metrics of a model that is trained with it."""
+        return self.metric_labels
 
-    def alike(self) -> Loss:
+    def cost_equivalent(self) -> Loss:
         """The representative of all losses that take as much time as this one."""
         return self
 
     @abstractmethod
-    def prepare(self, tokenizer: Any, length: int, seed: int | str) -> Callable[[Any], Arrays]:
+    def batch_transform(self, tokenizer: Any, length: int, seed: int | str) -> Callable[[Any], Arrays]:
         """Returns a function that makes its inputs and labels for `Sequences` of at most `length` tokens.
 
         It returns arrays by name; a `Stream` among them takes the place of the stream of its name, or is a new one, of
@@ -175,7 +174,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         return self.positions(arrays)
 
     @abstractmethod
-    def sum(self, head: Any, hidden: Any, arrays: Arrays, embeddings: Any) -> Any:
+    def loss_sum(self, head: Any, hidden: Any, arrays: Arrays, embeddings: Any) -> Any:
         """The sum of its losses over its predictions, nats, a scalar.
 
         `hidden` is (B, K, D) at its positions, (B, D) at [CLS], or (B, U, D) of a decoder; `embeddings` (V, E) are the
@@ -193,10 +192,6 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     @abstractmethod
     def flops(self, model: BackboneConfig, vocabulary: int, length: int) -> float:
         """Operations of its head's forward pass on a sequence of `length` tokens."""
-
-    def logits(self, vocabulary: int, length: int) -> float:
-        """Logits of a sequence of `length` tokens, which take memory; 0 where they are few."""
-        return 0.0
 
     def restore(self, tokens: Any, arrays: Arrays) -> None:
         """Restores in place the `tokens` (R, T) that it changed."""
@@ -216,7 +211,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         """Checks of its additions to the same sequences in a later epoch."""
         return []
 
-    def period(self, epochs: int) -> int:
+    def repeats_after(self, epochs: int) -> int:
         """Epochs after which its inputs may repeat, where sequences repeat after `epochs`."""
         return epochs
 

@@ -62,7 +62,7 @@ BELOW_ONE = Range(0, 1, below=True)
 CLIP = Range(1e-6, 1e9)
 POSITIVE = Range(1e-20, 1)
 SIZE = Range(0, 10**15)
-"""A number of parameters, predictions or logits."""
+"""A number of parameters or predictions."""
 WORK = Range(0, 1e30)
 """A number of floating-point operations."""
 PLAIN = {bool: "true or false", int: "a whole number", float: "a number", str: "a text", types.NoneType: "None"}

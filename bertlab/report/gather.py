@@ -237,8 +237,8 @@ def _defined(recipe: Recipe) -> Defined:
     return Defined(
         recipe=to_canonical(recipe, whole=True),
         premises=tuple(premise for loss in recipe.objective for premise in loss.premises(recipe)),
-        figures={name: label for loss in recipe.objective for name, label in loss.measured.items()},
-        unseen=tuple(name for loss in recipe.objective for name in loss.unseen),
+        figures={name: label for loss in recipe.objective for name, label in loss.all_metric_labels.items()},
+        unseen=tuple(name for loss in recipe.objective for name in loss.out_of_distribution_metrics),
         meanings=tuple(loss.meaning for loss in recipe.objective),
     )
 

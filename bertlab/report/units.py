@@ -1,4 +1,4 @@
-"""What the name of a held-out figure says of it, as `Loss.figures` has it."""
+"""What the name of a held-out figure says of it, as `Loss.metric_labels` has it."""
 
 
 def is_share(figure: str) -> bool:

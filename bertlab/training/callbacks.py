@@ -22,7 +22,7 @@ SHARE_OF_CHECKPOINTS = 0.05
 
 
 class ProgressCallback(Callback):
-    """Reports every step with the module's latest `figures`."""
+    """Reports every step with the module's latest `progress_metrics`."""
 
     def __init__(self, progress: Progress, total: int, stage: str) -> None:
         self.progress, self.total, self.stage = progress, total, stage
@@ -32,7 +32,7 @@ class ProgressCallback(Callback):
     ) -> None:
         """A step is done with the last of its micro-batches."""
         if getattr(batch, "last", True):
-            self.progress(trainer.global_step, self.total, self.stage, **getattr(pl_module, "figures", {}))
+            self.progress(trainer.global_step, self.total, self.stage, **getattr(pl_module, "progress_metrics", {}))
 
 
 class StopOnSignal(Callback):

@@ -54,7 +54,7 @@ class FinetuningModule(TrainingModule):
         self.key, self.stage = tuple(key), stage
         self.curve: list[dict[str, float]] = []
         """Points of training: `step`, and the mean `loss` since the point before (nats for classes)."""
-        self.figures: dict[str, float] = {}
+        self.progress_metrics: dict[str, float] = {}
         self.examples, self.throughput = 0, ThroughputMeter()
         self._losses: list[float] = []
 
@@ -89,7 +89,7 @@ class FinetuningModule(TrainingModule):
             loss = math.fsum(self._losses) / len(self._losses)
             self._losses.clear()
             self.curve.append({"step": step, "loss": loss})
-            self.figures = {"loss": loss}
+            self.progress_metrics = {"loss": loss}
             line = {"loss": loss, "learning_rate": self.schedule.learning_rate(step - 1)}
             line["examples_per_second"] = self.throughput(self.examples)
             self.log_at(step, {f"{self.stage}/{name}": value for name, value in line.items()})
@@ -202,7 +202,7 @@ def finetune(
     """
     torch.set_num_threads(machine.num_threads)  # the features are computed before any Trainer is made
     kind, key = kinds.find(data.kind), (adaptation.kind, seed, finetune_seed)
-    if problem := adaptation.problem(kind):
+    if problem := adaptation.unsupported_reason(kind):
         raise BadInput(f"task '{data.name}': {problem}")
 
     def start() -> tuple[Pretrained, nn.Module]:
@@ -252,7 +252,7 @@ def prepare(
     if finetune_seed:  # the first one has the pooler of its pre-training seed
         pretrained.model.pooler_seed = keyed.key(pretrained.model.pooler_seed, "pooler", finetune_seed)
     key = (adaptation.kind, seed, finetune_seed)
-    return pretrained, adaptation.prepare(pretrained.model, kind, labels, key)
+    return pretrained, adaptation.adapt(pretrained.model, kind, labels, key)
 
 
 def changes_of(model: nn.Module, pretrained: Pretrained, start: nn.Module) -> dict[str, Tensor]:

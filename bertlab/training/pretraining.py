@@ -57,7 +57,7 @@ class PretrainingModule(TrainingModule):
         self.recipe, self.model = recipe, PretrainingModel.of(recipe, vocab_size)
         self.sums = torch.zeros(len(recipe.objective) + 1, dtype=torch.float64)
         """Each loss of the objective, and the steps, since the last logged line, of all processes."""
-        self.figures: dict[str, float] = {}  # the loss of the latest step, and tokens per second
+        self.progress_metrics: dict[str, float] = {}  # the loss of the latest step, and tokens per second
         self.heldout: dict[str, float] = {}
         """What the latest validation found: losses in nats, and the metrics of the objective."""
         self.throughput, self.tokens = ThroughputMeter(), 0
@@ -100,7 +100,7 @@ class PretrainingModule(TrainingModule):
             return 0.0 * next(self.model.parameters()).sum()
         sums = self.model.losses(batch.sequences)
         for objective_loss in self.recipe.objective:
-            require_scalar(sums[objective_loss.kind], objective_loss, "sum")
+            require_scalar(sums[objective_loss.kind], objective_loss, "loss_sum")
         self.add_losses(*(sums[kind].detach().double() / count for kind, count in batch.counts.items()))
         losses = [sums[kind] / count for kind, count in batch.counts.items()]
         loss = sum(losses[1:], losses[0])
@@ -116,7 +116,7 @@ class PretrainingModule(TrainingModule):
         if not self.recent.done:  # the first step does not count: it also compiles
             self.recent(self.tokens)
         elif time.monotonic() - self.recent.since >= SECONDS_BETWEEN_SPEEDS:
-            self.figures["tokens_per_second"] = self.recent(self.tokens)
+            self.progress_metrics["tokens_per_second"] = self.recent(self.tokens)
         if self.at_curve_point:
             step = self.global_step
             self.settle()
@@ -142,7 +142,7 @@ class PretrainingModule(TrainingModule):
             *losses, norm = totals[index * width : (index + 1) * width]
             require_finite(step, sum(losses), norm)
             self.sums += torch.tensor([*losses, 1.0], dtype=torch.float64)
-            self.figures["loss"] = sum(losses)
+            self.progress_metrics["loss"] = sum(losses)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
         """Adds the sums of the losses since the last logged line."""
@@ -171,7 +171,7 @@ class PretrainingModule(TrainingModule):
         self.heldout = {}
         for evaluation, totals in zip(self._data.evaluations, self._totals, strict=True):
             summed = self.group.total(*totals.values())
-            self.heldout |= evaluation.figures(dict(zip(totals, summed, strict=True)))
+            self.heldout |= evaluation.metrics(dict(zip(totals, summed, strict=True)))
         self.log_at(self.global_step, {f"heldout/{name}": value for name, value in self.heldout.items()})
         for meter in (self.throughput, self.recent):
             meter.since += time.monotonic() - self._began  # the validation is not counted
@@ -252,7 +252,7 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
         labels = [batches.batch(step).format for step in range(steps)]
         balance = sum(float(((pair["random_second"] == 0) & (pair["order"] < 1)).mean()) for pair in labels) / steps
     of_tokens = [loss for loss in recipe.objective if loss.over_vocabulary]
-    figures = dict.fromkeys(name for loss in of_tokens for name in (*loss.measured, loss.judged_by))
+    metrics = dict.fromkeys(name for loss in of_tokens for name in (*loss.all_metric_labels, loss.selection_metric))
     return {
         "status": "done",
         "steps": recipe.schedule.steps,
@@ -261,8 +261,8 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
         "parameters": sum(value.numel() for value in module.model.parameters()),
         "vocabulary": corpus.tokenizer.size,
         "heldout": module.heldout,
-        "judged_by": next((loss.judged_by for loss in recipe.objective if loss.judged_by), ""),
-        "over_vocabulary": [name for name in figures if name.endswith("_loss")],
+        "judged_by": next((loss.selection_metric for loss in recipe.objective if loss.selection_metric), ""),
+        "over_vocabulary": [name for name in metrics if name.endswith("_loss")],
         "unigram_entropy": corpus.facts["unigram_entropy"],
         "corpus": [source.name for source in recipe.corpus.sources],
         "pair_balance": balance,

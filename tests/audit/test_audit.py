@@ -182,8 +182,8 @@ class OfEachOther(Tokens):
 
     kind: ClassVar[str] = "of-each-other"
 
-    def prepare(self, mask_prob: float, tokenizer: Any, length: int) -> Any:
-        choose = super().prepare(mask_prob, tokenizer, length)
+    def chooser(self, mask_prob: float, tokenizer: Any, length: int) -> Any:
+        choose = super().chooser(mask_prob, tokenizer, length)
 
         def chosen(sequences: Any, keys: Any) -> Choice:
             choice = choose(sequences, keys)

@@ -54,9 +54,9 @@ def test_what_does_what_it_should_passes(corpus: Any) -> None:
     def evaluations(self: Any, *given: Any) -> Any:
         return [dataclasses.replace(each) for each in MaskedLM.evaluations(self, *given)]
 
-    loss = own(MaskedLM, evaluations=evaluations, sum=MaskedLM.sum)
+    loss = own(MaskedLM, evaluations=evaluations, loss_sum=MaskedLM.loss_sum)
     form = own(FullSentences, lay_out=FullSentences.lay_out)
-    selection = own(Tokens, prepare=Tokens.prepare)
+    selection = own(Tokens, chooser=Tokens.chooser)
     fields = {"inputs": Inputs(length=32, format=form()), "objective": (loss(selection=selection()),)}
     check_recipe(recipe(**fields, model=own(Model)(layers=1, hidden=16, heads=2), optimizer=own(AdamW)()), corpus)
     check_recipe(recipe(inputs=Inputs(length=32, format="doc-sentences"), objective=(CausalLM(),)), corpus)
@@ -65,14 +65,17 @@ def test_what_does_what_it_should_passes(corpus: Any) -> None:
 # Losses
 
 
-def prepared(change: Any) -> Any:
-    """The `prepare` of a masked LM whose arrays are changed."""
+TRANSFORM = "batch_transform"
 
-    def prepare(self: Any, *given: Any) -> Any:
-        transform = MaskedLM.prepare(self, *given)
+
+def prepared(change: Any) -> Any:
+    """The `batch_transform` of a masked LM whose arrays are changed."""
+
+    def batch_transform(self: Any, *given: Any) -> Any:
+        transform = MaskedLM.batch_transform(self, *given)
         return lambda sequences: change(transform(sequences), sequences)
 
-    return prepare
+    return batch_transform
 
 
 def other(name: str, change: Any) -> Any:
@@ -91,29 +94,29 @@ def stream(tokens: Any, lengths: Any) -> Any:
 @pytest.mark.parametrize(
     ("method", "changed", "says"),
     [
-        ("sum", lambda *given: None, "returns None: give a torch.Tensor"),
-        ("sum", lambda *given: 1.0, "returns 1.0: give a torch.Tensor"),
-        ("sum", lambda self, head, hidden, *given: hidden[0], r"returns a tensor of shape \(.*: return a scalar"),
-        ("sum", lambda *given: torch.zeros(()), "returns a tensor without a gradient: compute it from the model"),
+        ("loss_sum", lambda *given: None, "returns None: give a torch.Tensor"),
+        ("loss_sum", lambda *given: 1.0, "returns 1.0: give a torch.Tensor"),
+        ("loss_sum", lambda self, head, hidden, *given: hidden[0], r"returns a tensor of shape \(.*: return a scalar"),
+        ("loss_sum", lambda *given: torch.zeros(()), "returns a tensor without a gradient: compute it from the model"),
         ("count", lambda *given: None, "returns None: give a number"),
         ("count", lambda *given: np.inf, "returns inf: give 0 to 1,000,000,000,000,000"),
         ("count", lambda *given: -1, "returns -1: give 0 to"),
-        ("prepare", lambda *given: [1], r"returns \[1\]: give a collections.abc.Callable"),
-        ("prepare", prepared(lambda arrays, _: None), "makes None: let its function return arrays by name"),
-        ("prepare", prepared(lambda arrays, _: {**arrays, "x": [1]}), r"makes x \[1\]: give finite numbers of shape"),
-        ("prepare", prepared(lambda arrays, _: {**arrays, "x": np.ones(3)}), r"makes x of shape \(3,\), float64"),
-        ("prepare", prepared(lambda arrays, _: {}), "makes no positions: give those at which it reads the model"),
-        ("prepare", other("positions", lambda values: values + 99), "makes positions .* from 99 to .* from 0 to 31"),
-        ("prepare", other("positions", lambda values: values * 1.0), "makes positions .*float64.*: give whole numbers"),
-        ("prepare", prepared(misled), "makes tokens of inputs .* from 1000000 to 1000000: give .* from 0 to"),
-        ("prepare", other("targets", lambda values: values + 10**6), r"makes targets .* from 1\d+ to 1\d+: give"),
-        ("prepare", other("weights", lambda values: values[:, ::-1].copy()), "leaves unused slots between used ones"),
-        ("prepare", other("weights", lambda values: values * np.nan), "makes weights .* from nan to nan"),
-        ("prepare", other("weights", lambda values: -values), "makes weights .* from -1.0 to"),
-        ("prepare", other("weights", lambda values: values[:, 0]), r"makes weights of shape \(8,\)"),
-        ("prepare", other("targets", lambda values: values[:, :-1]), r"makes targets .*: give .*shape \(8, 5\)"),
-        ("prepare", stream(lambda made: made.tokens[:3], lambda made: made.lengths), "makes tokens of more of shape"),
-        ("prepare", stream(lambda made: made.tokens, lambda made: made.lengths * 0), "makes lengths of more .* from 0"),
+        (TRANSFORM, lambda *given: [1], r"returns \[1\]: give a collections.abc.Callable"),
+        (TRANSFORM, prepared(lambda arrays, _: None), "makes None: let its function return arrays by name"),
+        (TRANSFORM, prepared(lambda arrays, _: {**arrays, "x": [1]}), r"makes x \[1\]: give finite numbers of shape"),
+        (TRANSFORM, prepared(lambda arrays, _: {**arrays, "x": np.ones(3)}), r"makes x of shape \(3,\), float64"),
+        (TRANSFORM, prepared(lambda arrays, _: {}), "makes no positions: give those at which it reads the model"),
+        (TRANSFORM, other("positions", lambda values: values + 99), "makes positions .* from 99 to .* from 0 to 31"),
+        (TRANSFORM, other("positions", lambda values: values * 1.0), "makes positions .*float64.*: give whole numbers"),
+        (TRANSFORM, prepared(misled), "makes tokens of inputs .* from 1000000 to 1000000: give .* from 0 to"),
+        (TRANSFORM, other("targets", lambda values: values + 10**6), r"makes targets .* from 1\d+ to 1\d+: give"),
+        (TRANSFORM, other("weights", lambda values: values[:, ::-1].copy()), "leaves unused slots between used ones"),
+        (TRANSFORM, other("weights", lambda values: values * np.nan), "makes weights .* from nan to nan"),
+        (TRANSFORM, other("weights", lambda values: -values), "makes weights .* from -1.0 to"),
+        (TRANSFORM, other("weights", lambda values: values[:, 0]), r"makes weights of shape \(8,\)"),
+        (TRANSFORM, other("targets", lambda values: values[:, :-1]), r"makes targets .*: give .*shape \(8, 5\)"),
+        (TRANSFORM, stream(lambda made: made.tokens[:3], lambda made: made.lengths), "makes tokens of more of shape"),
+        (TRANSFORM, stream(lambda made: made.tokens, lambda made: made.lengths * 0), "makes lengths of more .* from 0"),
     ],
 )  # fmt: skip
 def test_a_loss(corpus: Any, method: str, changed: Any, says: str) -> None:
@@ -123,8 +126,8 @@ def test_a_loss(corpus: Any, method: str, changed: Any, says: str) -> None:
 
 def test_every_loss_needs_a_gradient(corpus: Any) -> None:
     """The sum of the others has one."""
-    second = own(MaskedLM, sum=lambda *given: torch.ones((), dtype=torch.long))
-    with refused("returns a tensor without a gradient", "sum"):
+    second = own(MaskedLM, loss_sum=lambda *given: torch.ones((), dtype=torch.long))
+    with refused("returns a tensor without a gradient", "loss_sum"):
         check_recipe(recipe(objective=(MaskedLM(), second())), corpus)
 
 
@@ -172,8 +175,8 @@ def sums(values: Any) -> Any:
     return evaluation(sums=lambda model, batch: values)
 
 
-def figures(values: Any) -> Any:
-    return evaluation(figures=lambda totals: values)
+def metrics(values: Any) -> Any:
+    return evaluation(metrics=lambda totals: values)
 
 
 USUAL = {"loss": 1.0, "right": 1.0, "count": 2.0}
@@ -187,17 +190,17 @@ USUAL = {"loss": 1.0, "right": 1.0, "count": 2.0}
         (evaluation(batches=[None]), "returns what cannot be used"),
         (evaluation(names=3), "returns what cannot be used"),
         (evaluation(sums=None), "returns what cannot be used"),
-        (evaluation(figures={}), "returns what cannot be used"),
+        (evaluation(metrics={}), "returns what cannot be used"),
         (sums(None), "returns what cannot be used"),
         (sums({"loss": 1.0}), "gives an Evaluation that names count, loss and right and sums loss: name what sums"),
         (sums({**USUAL, "count": "two"}), "returns what cannot be used .*could not convert"),
         (sums({**USUAL, "loss": torch.ones(2)}), "returns what cannot be used"),
-        (figures(None), "returns what cannot be used"),
-        (figures({"mine_loss": 1.0}), "gives the figure 'mine_loss', which Own.figures lacks: name it there"),
-        (figures({"accuracy": math.nan}), "gives nan for accuracy: give a finite number"),
-        (figures({"accuracy": "0.5"}), "gives '0.5' for accuracy"),
-        (figures({}), "gives no figures: give masked_lm_loss, which judged_by names"),
-        (figures({"accuracy": 0.5}), "gives the figures accuracy: give masked_lm_loss, which judged_by names"),
+        (metrics(None), "returns what cannot be used"),
+        (metrics({"mine_loss": 1.0}), "gives the metric 'mine_loss', which Own.metric_labels lacks: name it there"),
+        (metrics({"accuracy": math.nan}), "gives nan for accuracy: give a finite number"),
+        (metrics({"accuracy": "0.5"}), "gives '0.5' for accuracy"),
+        (metrics({}), "gives no metrics: give masked_lm_loss, which selection_metric names"),
+        (metrics({"accuracy": 0.5}), "gives the metrics accuracy: give masked_lm_loss, which selection_metric names"),
     ],
 )
 def test_held_out_evaluations(corpus: Any, returned: Any, says: str) -> None:
@@ -205,7 +208,7 @@ def test_held_out_evaluations(corpus: Any, returned: Any, says: str) -> None:
         check_recipe(recipe(objective=(own(MaskedLM, evaluations=returned)(),)), corpus)
 
 
-def test_suitable_sums_and_figures_pass(corpus: Any) -> None:
+def test_suitable_sums_and_metrics_pass(corpus: Any) -> None:
     def evaluations(self: Any, *given: Any) -> Any:
         batches = MaskedLM.evaluations(self, *given)[0].batches
         values = {"masked_lm_loss": np.float32(1.0).item(), "accuracy": 1}
@@ -220,7 +223,7 @@ def test_suitable_sums_and_figures_pass(corpus: Any) -> None:
 def chosen(**changes: Any) -> Any:
     """A choice of the first token of each sequence, with other arrays, each made of the number of the sequences."""
 
-    def prepare(self: Any, *given: Any) -> Any:
+    def chooser(self: Any, *given: Any) -> Any:
         def choose(sequences: Any, keys: Any) -> Any:
             count = len(sequences.ordinary)
             arrays = dict.fromkeys(("numbers", "used", "groups"), np.zeros((count, 2), np.int32))
@@ -229,7 +232,7 @@ def chosen(**changes: Any) -> Any:
 
         return choose
 
-    return prepare
+    return chooser
 
 
 def rows(*values: Any) -> Any:
@@ -237,7 +240,7 @@ def rows(*values: Any) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("prepare", "says"),
+    ("chooser", "says"),
     [
         (lambda *given: None, "returns None: give a collections.abc.Callable"),
         (lambda *given: lambda *more: None, "chooses None: let its function return a Choice"),
@@ -253,13 +256,13 @@ def rows(*values: Any) -> Any:
         (chosen(numbers=rows(1, 1), used=rows(1, 1)), r"chooses the tokens number \[1, 1\] .* choose each once"),
     ],
 )
-def test_a_selection(corpus: Any, prepare: Any, says: str) -> None:
-    with refused(says, "prepare"):
-        check_recipe(recipe(objective=(MaskedLM(selection=own(Tokens, prepare=prepare)()),)), corpus)
+def test_a_selection(corpus: Any, chooser: Any, says: str) -> None:
+    with refused(says, "chooser"):
+        check_recipe(recipe(objective=(MaskedLM(selection=own(Tokens, chooser=chooser)()),)), corpus)
 
 
 def test_numbers_in_unused_slots_may_be_any(corpus: Any) -> None:
-    selection = own(Tokens, prepare=chosen(numbers=rows(0, 99)))
+    selection = own(Tokens, chooser=chosen(numbers=rows(0, 99)))
     check_recipe(recipe(objective=(MaskedLM(selection=selection()),)), corpus)
 
 
@@ -449,11 +452,11 @@ def of_kind(**members: Any) -> Any:
 @pytest.mark.parametrize(
     ("method", "changed", "says"),
     [
-        ("prepare", lambda *given: None, "returns None: give a torch.nn.Module"),
+        ("adapt", lambda *given: None, "returns None: give a torch.nn.Module"),
         ("encoder", lambda *given: None, "returns None: give a torch.nn.Module"),
         (
-            "prepare",
-            lambda *given: FineTuning.prepare(*given).requires_grad_(False),
+            "adapt",
+            lambda *given: FineTuning.adapt(*given).requires_grad_(False),
             "returns a module without a parameter to train",
         ),
         ("loss", lambda *given: 3.0, "returns 3.0: give a torch.Tensor"),

@@ -164,7 +164,7 @@ def test_a_run_that_fails_is_named_and_the_others_go_on(smoke, call, tmp_path, f
     ("returned", "says"),
     [
         ("missing", "NameError: name 'missing' is not defined (mine.py, line 7)"),
-        ("[1]", "Mine.prepare (mine.py, line 6) returns [1]: give a collections.abc.Callable"),
+        ("[1]", "Mine.batch_transform (mine.py, line 6) returns [1]: give a collections.abc.Callable"),
     ],
 )
 def test_an_error_in_a_study_file_is_placed_before_anything_is_trained(
@@ -177,7 +177,7 @@ def test_an_error_in_a_study_file_is_placed_before_anything_is_trained(
         "@dataclass(frozen=True)\n"
         "class Mine(MaskedLM):\n"
         "    kind = 'mine_of_a_mistake'\n"
-        "    def prepare(self, *arguments):\n"
+        "    def batch_transform(self, *arguments):\n"
         f"        return {returned}\n"
         "study = Study(name='wrong', question='?', source='me', baseline='a',\n"
         "    variants=[Variant('a', objective=(Mine(),))],\n"

@@ -67,14 +67,14 @@ def test_a_store_with_the_text_may_be_read_only(audit, monkeypatch):
 
 
 def test_a_fault_is_a_line_and_exit_1(audit, monkeypatch):
-    prepare = MaskedLM.prepare
+    transform = MaskedLM.batch_transform
 
     def once(self, *given):
         """The masks of the first epoch in every epoch."""
-        examples = prepare(self, *given)
+        examples = transform(self, *given)
         return lambda sequences: examples(dataclasses.replace(sequences, epoch=0))
 
-    monkeypatch.setattr(MaskedLM, "prepare", once)
+    monkeypatch.setattr(MaskedLM, "batch_transform", once)
     code, output, errors = audit("dynamic", "--set", "schedule.batch_size=64")
     assert code == 1
     assert "FAILS" in output
@@ -85,10 +85,10 @@ def test_a_fault_is_a_line_and_exit_1(audit, monkeypatch):
 
 
 def test_a_fault_is_in_the_json(audit, monkeypatch):
-    prepare = MaskedLM.prepare
+    transform = MaskedLM.batch_transform
 
     def shifted(self, *given):
-        examples = prepare(self, *given)
+        examples = transform(self, *given)
 
         def made(sequences):
             arrays = examples(sequences)
@@ -96,7 +96,7 @@ def test_a_fault_is_in_the_json(audit, monkeypatch):
 
         return made
 
-    monkeypatch.setattr(MaskedLM, "prepare", shifted)
+    monkeypatch.setattr(MaskedLM, "batch_transform", shifted)
     code, output, errors = audit("masking", "--only", "80/10/10", "--json")
     assert code == 1
     (found,) = json.loads(output)
@@ -114,7 +114,7 @@ def test_a_fault_is_in_the_json(audit, monkeypatch):
             "bertlab: ZeroDivisionError: division by zero (mine.py, line 7); correct it",
         ),
         (
-            "return MaskedLM(selection=Own()).prepare(*given)",
+            "return MaskedLM(selection=Own()).batch_transform(*given)",
             "bertlab: AttributeError: 'int' object has no attribute 'used', in the computation of Mine; correct it",
         ),
     ],
@@ -127,14 +127,14 @@ def test_a_mistake_in_the_code_of_a_study_file_is_a_line_and_exit_2(audit, tmp_p
         "@dataclass(frozen=True)\n"
         "class Mine(MaskedLM):\n"
         "    kind = 'mine_of_an_audit'\n"
-        "    def prepare(self, *given):\n"
+        "    def batch_transform(self, *given):\n"
         f"        {body}\n"
         "@dataclass(frozen=True)\n"
         "class Own(Selection):\n"
         "    kind = 'own_of_an_audit'\n"
         "    def apart(self, chosen):\n"
         "        return chosen\n"
-        "    def prepare(self, *given):\n"
+        "    def chooser(self, *given):\n"
         "        return lambda sequences, keys: 7\n"
         "study = Study(name='wrong', question='?', source='me', baseline='a',\n"
         "    variants=[Variant('a', objective=(Mine(),))],\n"

@@ -120,9 +120,9 @@ class Relative(Model):
         import torch
         from torch import nn
 
-        from bertlab.model.encoder import Encoder
+        from bertlab.model.encoder import BertEncoder
 
-        class RelativeEncoder(Encoder):
+        class RelativeEncoder(BertEncoder):
             def __init__(self, config):
                 super().__init__(config, vocabulary, max_length, causal)
                 self.rotary, self.embeddings.positions, self.reach = None, None, config.reach
@@ -203,7 +203,7 @@ def test_counts_and_sizes_of_a_backbone_are_its_own(files):
 def test_adaptations_know_its_levels(files):
     _, model = model_of(files["recurrent"], "LSTM", (CausalLM(),))
     setting, kind = GradualUnfreezing(epochs=3), kinds.find("classification")
-    adapted = setting.prepare(model, kind, ("a", "b"), ("k",))
+    adapted = setting.adapt(model, kind, ("a", "b"), ("k",))
     trained = []
     for step in range(3):
         setting.on_step(adapted, step, 3)
@@ -213,7 +213,7 @@ def test_adaptations_know_its_levels(files):
     assert trained == [{"1"}, {"0", "1"}, {"0", "1"}]
     assert model.encoder.tokens.weight.requires_grad
     with pytest.raises(BadInput, match="adapters stand in the blocks of a transformer"):
-        Adapters().prepare(model, kind, ("a", "b"), ("k",))
+        Adapters().adapt(model, kind, ("a", "b"), ("k",))
 
 
 @pytest.mark.parametrize("objective", [(MaskedLM(),), (CausalLM(),)], ids=["both ways", "causal"])

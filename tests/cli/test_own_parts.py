@@ -34,11 +34,11 @@ class Long(Loss):
     kind: ClassVar[str] = "long"
     head: ClassVar[str] = "long_head"
     labels_only: ClassVar[bool] = True
-    figures: ClassVar[dict] = {"long_accuracy": "long sequences"}
+    metric_labels: ClassVar[dict] = {"long_accuracy": "long sequences"}
     meaning: ClassVar[str] = "Long sequences: the share that is told from short ones."
     share: float = 0.5
 
-    def prepare(self, tokenizer, length, seed):
+    def batch_transform(self, tokenizer, length, seed):
         return lambda sequences: {"labels": (sequences.lengths > self.share * length).astype(np.int32)}
 
     def count(self, arrays):
@@ -56,7 +56,7 @@ class Long(Loss):
     def positions(self, arrays):
         return None
 
-    def sum(self, head, hidden, arrays, embeddings):
+    def loss_sum(self, head, hidden, arrays, embeddings):
         from torch.nn.functional import cross_entropy
 
         return cross_entropy(head(hidden, embeddings).float(), arrays["labels"].long(), reduction="sum")

@@ -181,8 +181,8 @@ class Half(MaskedLM):
     kind: ClassVar[str] = "half"
     used: Annotated[float, SHARE] = 0.5
 
-    def prepare(self, tokenizer, length, seed):
-        examples = super().prepare(tokenizer, length, seed)
+    def batch_transform(self, tokenizer, length, seed):
+        examples = super().batch_transform(tokenizer, length, seed)
 
         def made(sequences):
             arrays = dict(examples(sequences))

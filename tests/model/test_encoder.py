@@ -6,7 +6,7 @@ from torch import nn
 
 from bertlab import recipe
 from bertlab.model.attention import Attention, gather
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
 from bertlab.model.streams import TensorBatch
@@ -25,7 +25,7 @@ def inputs(batch=3, tokens=12, vocabulary=50, seed=0):
 
 
 def encoder(positions="learned", causal=False, **fields):
-    built = Encoder(small(positions, **fields), 50, 16, causal)
+    built = BertEncoder(small(positions, **fields), 50, 16, causal)
     initialise(built, 0.2, seed=1)
     return built.eval()
 
@@ -35,7 +35,7 @@ def encoder(positions="learned", causal=False, **fields):
 )
 def test_parameters_are_as_many_as_the_paper_says(layers, hidden, heads, published):
     with torch.device("meta"):
-        model = Encoder(recipe.Model(layers=layers, hidden=hidden, heads=heads), 30_522, 512)
+        model = BertEncoder(recipe.Model(layers=layers, hidden=hidden, heads=heads), 30_522, 512)
     assert sum(each.numel() for each in model.parameters()) == pytest.approx(published, rel=0.02)
 
 

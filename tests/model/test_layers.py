@@ -5,10 +5,10 @@ import torch
 
 from bertlab import recipe
 from bertlab.model.attention import Attention, bias_at, gather, padding_bias
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import BertEncoder
 from bertlab.model.initial import initialise
 from bertlab.model.layers import MLP, Block, LayerNorm, PreNormBlock
-from bertlab.model.modern_bert import ModernEncoder
+from bertlab.model.modern_bert import ModernBertEncoder
 from bertlab.model.positions import window_bias
 from bertlab.model.streams import TensorBatch
 
@@ -126,7 +126,7 @@ def test_rows_of_a_bias_are_those_of_their_sequence_and_head():
 def stack(of, modern, causal):
     """An own encoder of one layer whose attention gets the bias that `of` makes of the usual one."""
 
-    class Own(ModernEncoder if modern else Encoder):
+    class Own(ModernBertEncoder if modern else BertEncoder):
         def attention_inputs(self, x, lengths):
             return [(of(bias, x), angles) for bias, angles in super().attention_inputs(x, lengths)]
 

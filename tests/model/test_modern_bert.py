@@ -7,7 +7,7 @@ from bertlab import recipe
 from bertlab.adaptation import Adapters
 from bertlab.model.adapter import add_adapters
 from bertlab.model.initial import initialise
-from bertlab.model.modern_bert import ModernEncoder
+from bertlab.model.modern_bert import ModernBertEncoder
 from bertlab.model.positions import window_bias
 from bertlab.model.streams import TensorBatch
 from bertlab.progress import silent
@@ -18,7 +18,7 @@ TOKENS = 12
 
 def encoder(causal=False, **fields):
     usual = {"layers": 3, "hidden": 32, "heads": 2, "window": 4, "dropout": 0.0}
-    built = ModernEncoder(recipe.ModernBert(**{**usual, **fields}), 50, 16, causal)
+    built = ModernBertEncoder(recipe.ModernBert(**{**usual, **fields}), 50, 16, causal)
     initialise(built, 0.2, seed=1)
     return built.eval()
 
@@ -55,7 +55,7 @@ def test_local_layers_see_a_window_and_global_ones_everything():
     assert [each.attention_norm is None for each in model.layers] == [True, False, False]
     _, *local = model.layers
     model.layers = torch.nn.ModuleList(local)
-    model.attention_inputs = lambda *given: ModernEncoder.attention_inputs(model, *given)[1:]
+    model.attention_inputs = lambda *given: ModernBertEncoder.attention_inputs(model, *given)[1:]
     assert changed_by_last_token(model) == [7, 8, 9, 10, 11]
 
 

@@ -8,7 +8,7 @@ import torch
 from bertlab import recipe
 from bertlab.adaptation import Adapters
 from bertlab.model import power_norm
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
 from bertlab.model.power_norm import DECAY, EPSILON, PowerNorm, running, update_statistics
@@ -42,7 +42,7 @@ def test_pre_norm_is_that_of_the_reference_implementation():
         ),
         add_pooling_layer=False,
     ).eval()  # fmt: skip
-    ours = perturbed(Encoder(PRE, 50, 16)).eval()
+    ours = perturbed(BertEncoder(PRE, 50, 16)).eval()
     state = theirs.state_dict()
     for name, value in ours.state_dict().items():
         parts = {
@@ -152,7 +152,7 @@ def test_statistics_are_those_of_the_batch_however_it_is_split_padded_and_read(m
     tokens, lengths = inputs().streams["inputs"]
     found = []
     for split in (False, True):
-        encoder = Encoder(model, 50, 16)
+        encoder = BertEncoder(model, 50, 16)
         initialise(encoder, 0.2, seed=1)
         encoder.double().train()
         norms = running(encoder)

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import BertEncoder
 from bertlab.model.recurrent import BiLSTMTagger, RecurrentEncoder
 from bertlab.model.streams import TensorBatch
 from bertlab.recipe import Model
@@ -84,7 +84,7 @@ def test_what_each_lstm_and_the_output_layer_read_is_dropped():
 
 
 def test_under_a_bilstm_an_encoder_is_asked_as_before():
-    encoder = Encoder(Model(layers=1, hidden=16, heads=2, dropout=0.0), 20, 8)
+    encoder = BertEncoder(Model(layers=1, hidden=16, heads=2, dropout=0.0), 20, 8)
     model = RecurrentEncoder(encoder, seed=0).eval()
     tokens = torch.arange(16).view(2, 8)
     lengths, rows = torch.tensor([8, 5]), torch.tensor([[0, 3], [4, 1]])

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 
 from bertlab import recipe
 from bertlab.model.adapter import add_adapters
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.streams import TensorBatch
 
@@ -37,7 +37,7 @@ def inputs():
 
 @pytest.mark.parametrize("sharing", SHARED)
 def test_layers_share_what_is_said_and_nothing_else(sharing):
-    layers = Encoder(described(sharing=sharing), 50, 16).layers
+    layers = BertEncoder(described(sharing=sharing), 50, 16).layers
     for part in SHARED["all"]:
         assert (getattr(layers[0], part) is getattr(layers[2], part)) == (part in SHARED[sharing]), part
     assert len({id(layer) for layer in layers}) == 3
@@ -84,12 +84,12 @@ def test_a_lost_weight_is_noticed_in_a_shared_model_too():
 
 
 def test_the_layers_of_a_shared_model_have_adapters_of_their_own():
-    model = Encoder(described(sharing="all"), 50, 16)
+    model = BertEncoder(described(sharing="all"), 50, 16)
     before = sum(each.numel() for each in model.parameters())
     add_adapters(model, 4, seed=1)
     each = 2 * 4 * 32 + 4 + 32
     assert sum(each.numel() for each in model.parameters()) == before + 3 * 2 * each
-    again = Encoder(described(sharing="all"), 50, 16)
+    again = BertEncoder(described(sharing="all"), 50, 16)
     add_adapters(again, 4, seed=2)
     again.load_state_dict(model.state_dict())
     assert torch.equal(again.eval()(inputs()), model.eval()(inputs()))

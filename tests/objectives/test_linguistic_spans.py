@@ -88,7 +88,7 @@ def plainly(selection: LinguisticSelection, made: Sequences, number: int, key: A
 
 def choose(selection: Selection, made: Sequences, rate: float, seed: int = 9) -> list[set[int]]:
     length, keys = made.tokens.shape[1], keyed.bits(seed, made.sequence_ids)
-    choice = selection.prepare(rate, VOCABULARY, length)(made, keys)
+    choice = selection.chooser(rate, VOCABULARY, length)(made, keys)
     return [set(numbers[used > 0].tolist()) for numbers, used in zip(choice.numbers, choice.used, strict=True)]
 
 
@@ -169,7 +169,7 @@ def reader() -> Any:
         def annotated(self) -> bool:
             return True
 
-        def prepare(self, tokenizer: Any, length: int, seed: int | str) -> Callable[[Sequences], Any]:
+        def batch_transform(self, tokenizer: Any, length: int, seed: int | str) -> Callable[[Sequences], Any]:
             def examples(made: Sequences) -> Any:
                 nothing = np.zeros((len(made.tokens), 1), np.int32)
                 return {"marks": made.marks.copy(), "tokens": made.tokens.copy(), "positions": nothing}

@@ -72,7 +72,7 @@ def apply(
         sequence_ids=np.arange(len(tokens)) if names is None else names,
         epoch=epoch,
     )
-    arrays = loss.prepare(VOCABULARY, tokens.shape[1], seed)(sequences)
+    arrays = loss.batch_transform(VOCABULARY, tokens.shape[1], seed)(sequences)
     return shown, arrays["positions"], arrays["targets"], arrays["weights"]
 
 
@@ -241,10 +241,10 @@ def test_shares_that_do_not_add_up_are_refused() -> None:
 
 
 def test_what_is_evaluated_otherwise_has_a_loss_of_its_own() -> None:
-    assert MaskedLM(corruption=Corruption(mask=0.0, keep=0.0, random=1.0)).judged_by == "own_loss"
-    assert MaskedLM(corruption=Corruption(mask=0.1, keep=0.0, random=0.9)).judged_by == "masked_lm_loss"
-    assert MaskedLM(schedule="static").alike() == MaskedLM()
-    assert MaskedLM(corruption=Corruption(mask=0.1, keep=0.0, random=0.9)).alike() != MaskedLM()
+    assert MaskedLM(corruption=Corruption(mask=0.0, keep=0.0, random=1.0)).selection_metric == "own_loss"
+    assert MaskedLM(corruption=Corruption(mask=0.1, keep=0.0, random=0.9)).selection_metric == "masked_lm_loss"
+    assert MaskedLM(schedule="static").cost_equivalent() == MaskedLM()
+    assert MaskedLM(corruption=Corruption(mask=0.1, keep=0.0, random=0.9)).cost_equivalent() != MaskedLM()
 
 
 def test_the_figures_of_the_fixed_evaluation_are_of_the_chosen_tokens_alone(corpus: Any) -> None:
@@ -256,7 +256,7 @@ def test_the_figures_of_the_fixed_evaluation_are_of_the_chosen_tokens_alone(corp
     arrays = {"targets": torch.tensor([[0, 1, 0]]), "weights": torch.tensor([[1.0, 1.0, 0.0]])}
     model = SimpleNamespace(logits=lambda *_: probabilities.log())
     sums = found.sums(model, SimpleNamespace(arrays={"masked_lm": arrays}))
-    figures = found.figures({name: float(sums[name]) for name in found.names})
+    figures = found.metrics({name: float(sums[name]) for name in found.names})
     loss = np.log(10) / 2
     heldout = corpus.facts["heldout"]
     assert figures == pytest.approx({

@@ -17,7 +17,7 @@ from bertlab.inputs.batches import Batches, Evaluation, heldout
 from bertlab.inputs.streams import Sequences, Stream
 from bertlab.lab import scales
 from bertlab.model.attention import Attention
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.layers import MLP, Block, LayerNorm
 from bertlab.objectives import MaskedLM
@@ -39,8 +39,8 @@ class OneSpan(LanguageModel):
     """A span of each text stands in the decoder's stream, between two sentinels, and the first of them in its place."""
 
     kind: ClassVar[str] = "one_span"
-    figures: ClassVar[dict[str, str]] = {"one_span_loss": "span"}
-    judged_by: ClassVar[str] = "one_span_loss"
+    metric_labels: ClassVar[dict[str, str]] = {"one_span_loss": "span"}
+    selection_metric: ClassVar[str] = "one_span_loss"
     mask_prob: ClassVar[float] = 0.25
 
     def predicted(self, length: int) -> float:
@@ -49,7 +49,7 @@ class OneSpan(LanguageModel):
     def text_length(self, length: int) -> int:
         return max(n for n in range(length, 2 * length) if n - chosen(self.mask_prob, n - 2) + 1 <= length)
 
-    def prepare(self, tokenizer: Any, length: int, seed: int | str) -> Any:
+    def batch_transform(self, tokenizer: Any, length: int, seed: int | str) -> Any:
         most, base = chosen(self.mask_prob, length - 2), keyed.key(seed, "span")
         counts = np.array([chosen(self.mask_prob, n) for n in range(length)])
 
@@ -76,7 +76,7 @@ class OneSpan(LanguageModel):
     def reads(self, arrays: Any) -> Decoded:
         return Decoded(OUTPUTS)
 
-    def sum(self, head: Any, hidden: Any, arrays: Any, embeddings: Any) -> Any:
+    def loss_sum(self, head: Any, hidden: Any, arrays: Any, embeddings: Any) -> Any:
         return super().sum(head, hidden[:, : arrays["weights"].shape[1]], arrays, embeddings)
 
     def evaluations(self, recipe: Any, corpus: Any, size: int, final: bool) -> list[Evaluation]:
@@ -115,11 +115,11 @@ class EncoderDecoder(Model):
 
     kind: ClassVar[str] = "encoder-decoder"
 
-    def new_encoder(self, vocabulary: int, positions: int, causal: bool = False) -> Encoder:
+    def new_encoder(self, vocabulary: int, positions: int, causal: bool = False) -> BertEncoder:
         return _EncoderDecoder(self, vocabulary, positions, causal)
 
 
-class _EncoderDecoder(Encoder):
+class _EncoderDecoder(BertEncoder):
     def __init__(self, model: Model, vocabulary: int, positions: int, causal: bool) -> None:
         super().__init__(model, vocabulary, positions, causal)
         attention, cross = (Attention(model.hidden, model.heads, model.dropout) for _ in range(2))
@@ -159,7 +159,7 @@ def test_a_text_by_hand(spans: Any) -> None:
     streams = {INPUTS: Stream(text, np.array([12], np.int32))}
     sequences = Sequences(streams, np.zeros((1, 0), np.int32), np.array([10]), sequence_ids=np.array([5]), epoch=0)
     loss, (first, last) = OneSpan(), spans.tokenizer.sentinels
-    made = loss.prepare(spans.tokenizer, 14, 0)(sequences)
+    made = loss.batch_transform(spans.tokenizer, 14, 0)(sequences)
     begin = int((made[INPUTS].tokens[0] == first).argmax())
     span = list(range(19 + begin, 22 + begin))
     assert made[OUTPUTS].tokens[0].tolist() == [first, *span, last, 3]
@@ -233,7 +233,7 @@ def test_it_is_trained(spans: Any, machine: Any, tmp_path: Any) -> None:
 def test_an_encoder_alone_says_that_it_has_no_decoder(spans: Any) -> None:
     recipe = dataclasses.replace(RECIPE, model=SMOKE.model)
     model = PretrainingModel.of(recipe, spans.tokenizer.size)
-    with pytest.raises(BadInput, match=r"^Encoder has no decoder, which a loss of the objective reads"):
+    with pytest.raises(BadInput, match=r"^BertEncoder has no decoder, which a loss of the objective reads"):
         losses(model, to_tensors(Batches(recipe, spans).batch(0)).to("cpu"))
 
 
@@ -241,13 +241,13 @@ def test_a_loss_behind_it_reads_the_shorter_inputs(spans: Any) -> None:
     recipe = Recipe(tokenizer=RECIPE.tokenizer, inputs=RECIPE.inputs, objective=(OneSpan(), MaskedLM()))
     seen = []
 
-    def prepare(self: Any, tokenizer: Any, length: int, seed: Any) -> Any:
+    def batch_transform(self: Any, tokenizer: Any, length: int, seed: Any) -> Any:
         return lambda sequences: (
             seen.append((length, sequences.tokens.shape[1], *sequences.streams))
             or {"positions": np.zeros((len(sequences.lengths), 1), np.int32)}
         )
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(MaskedLM, "prepare", prepare)
+        patch.setattr(MaskedLM, "batch_transform", batch_transform)
         Batches(recipe, spans).batch(0)
     assert {*seen} == {(32, 32, INPUTS, OUTPUTS)}

@@ -104,7 +104,7 @@ def plainly(selection: Any, made: Sequences, number: int, key: Any, count: int) 
 def test_the_same_tokens_as_by_the_definition(selection: Selection, rate: float) -> None:
     made = random_sequences(120, 48)
     keys = keyed.bits(9, np.arange(120))
-    choice = selection.prepare(rate, VOCABULARY, 48)(made, keys)
+    choice = selection.chooser(rate, VOCABULARY, 48)(made, keys)
     assert choice.numbers.shape == choice.used.shape == choice.groups.shape == (120, slots(rate, 48))
     for number, (numbers, used) in enumerate(zip(choice.numbers, choice.used, strict=True)):
         count = chosen(rate, int(made.ordinary[number]))
@@ -118,7 +118,7 @@ def test_a_word_is_cut_only_where_no_other_fits() -> None:
 
     def taken(one: list[int], two: list[int]) -> list[int]:
         made = sequences([[one, two]], 32)
-        choice = WholeWords().prepare(0.15, VOCABULARY, 32)(made, keyed.bits(1, np.arange(1)))
+        choice = WholeWords().chooser(0.15, VOCABULARY, 32)(made, keyed.bits(1, np.arange(1)))
         return sorted(choice.numbers[choice.used > 0].tolist())
 
     assert taken(long, long) in ([0], [4])  # 1 of 8 tokens
@@ -134,7 +134,7 @@ def test_lengths_of_spans_are_geometric_clipped_and_renormalised() -> None:
     # With b tokens to spend, the first span takes them all where it has b words of one piece, or more.
     made = sequences([[[7] * 240, [7]]] * 4000, 256)
     for budget in (2, 5, 10):
-        choice = spans.prepare(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
+        choice = spans.chooser(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
         assert choice.used.sum(axis=1).tolist() == [budget] * 4000
         single = (np.ptp(choice.numbers[:, :budget], axis=1) == budget - 1).mean()
         assert single == pytest.approx(1 - spans.at_most(budget - 1), abs=0.035), budget
@@ -145,14 +145,14 @@ def test_lengths_of_ngrams_are_as_1_to_n() -> None:
     assert [ngrams.at_most(words) for words in (1, 2, 3)] == pytest.approx([6 / 11, 9 / 11, 1])  # 1, 1/2 and 1/3
     made = sequences([[[7] * 240, [7]]] * 4000, 256)
     for budget in (2, 3):  # the first n-gram takes all tokens where it has as many words, or more
-        choice = ngrams.prepare(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
+        choice = ngrams.chooser(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
         single = (np.ptp(choice.numbers[:, :budget], axis=1) == budget - 1).mean()
         assert single == pytest.approx(1 - ngrams.at_most(budget - 1), abs=0.035), budget
 
 
 def test_groups_are_runs_and_end_at_sep() -> None:
     made = random_sequences(50, 48)
-    everything = GeometricSpans().prepare(0.99, VOCABULARY, 48)(made, keyed.bits(5, np.arange(50)))
+    everything = GeometricSpans().chooser(0.99, VOCABULARY, 48)(made, keyed.bits(5, np.arange(50)))
     for number, (groups, used) in enumerate(zip(everything.groups, everything.used, strict=True)):
         first, total = int(made.before[number, 0]), int(made.ordinary[number])
         assert groups[used > 0].tolist() == [0] * first + [first] * (total - first)  # of 48 tokens, 0.99 is all
@@ -163,9 +163,9 @@ def test_a_span_is_replaced_as_a_whole_and_a_word_piece_by_piece() -> None:
     keys = keyed.bits(5, np.arange(3000))
     shares = {}
     for selection in (WholeWords(), GeometricSpans(), NGrams()):
-        choice = selection.prepare(0.15, VOCABULARY, 64)(made, keys)
+        choice = selection.chooser(0.15, VOCABULARY, 64)(made, keys)
         there = np.zeros_like(choice.numbers)  # nothing random is a [PAD]
-        shown = Corruption().prepare(VOCABULARY)(there, keys, choice)
+        shown = Corruption().replacer(VOCABULARY)(there, keys, choice)
         what = np.where(shown == MASK, 0, np.where(shown == PAD, 1, 2))
         pairs = (choice.used[:, 1:] > 0) & (choice.groups[:, 1:] == choice.groups[:, :-1])
         if isinstance(selection, GeometricSpans):
@@ -184,7 +184,7 @@ def test_a_span_is_replaced_as_a_whole_and_a_word_piece_by_piece() -> None:
 def test_a_choice_does_not_depend_on_the_other_sequences(selection: Selection) -> None:
     made = random_sequences(40, 48)
     keys = keyed.bits(5, np.arange(40))
-    choose = selection.prepare(0.15, VOCABULARY, 48)
+    choose = selection.chooser(0.15, VOCABULARY, 48)
     whole = choose(made, keys)
     for one, other in zip(choose(between(made, 7, 9), keys[7:9]), whole, strict=True):
         assert (one == other[7:9])[whole.used[7:9] > 0].all()
@@ -193,7 +193,7 @@ def test_a_choice_does_not_depend_on_the_other_sequences(selection: Selection) -
 def test_no_sequences_and_no_words() -> None:
     for made in (sequences([], 16), sequences([[[], []]], 16)):
         for selection in SELECTIONS:
-            choice = selection.prepare(0.15, VOCABULARY, 16)(made, keyed.bits(5, np.arange(len(made.sequence_ids))))
+            choice = selection.chooser(0.15, VOCABULARY, 16)(made, keyed.bits(5, np.arange(len(made.sequence_ids))))
             assert not choice.used.any()
 
 
@@ -216,7 +216,7 @@ def test_the_fixed_evaluation_masks_single_tokens_and_another_the_own_ones(corpu
     for ours, theirs in zip(fixed.batches, plain.batches, strict=True):
         assert (ours.tokens == theirs.tokens).all()
     assert (own.batches[0].tokens != fixed.batches[0].tokens).any()
-    assert set(own.figures({"loss": 1.0, "count": 2.0})) == {"own_loss"}
+    assert set(own.metrics({"loss": 1.0, "count": 2.0})) == {"own_loss"}
 
 
 # Audits
@@ -268,7 +268,7 @@ def test_the_mean_run_beside_a_plain_count():
     tokenizer = SimpleNamespace(**{**vars(VOCABULARY), "word_starts": np.ones(SIZE, np.bool_)})
     batch = sequences([[[7] * ordinary, []]] * 4000, ordinary + 3)
     batch = dataclasses.replace(batch, sequence_ids=np.arange(4000))
-    choice = selection.prepare(0.15, tokenizer, ordinary + 3)(batch, keyed.bits(5, np.arange(4000)))
+    choice = selection.chooser(0.15, tokenizer, ordinary + 3)(batch, keyed.bits(5, np.arange(4000)))
     runs = words = 0
     for numbers, used in zip(choice.numbers, choice.used, strict=True):
         places = {int(number) for number, one in zip(numbers, used, strict=True) if one}

@@ -211,7 +211,7 @@ def test_a_batch_without_labels_has_no_loss() -> None:
     assert loss.count({"labels": labels}) == 1
     assert loss.count({"labels": np.array([UNLABELLED, 0, 1, 1])}) == 3
     given = {"labels": torch.from_numpy(labels)}
-    assert loss.sum(PairHead(8), torch.randn(4, 8), given, torch.zeros(1, 8)).item() == 0
+    assert loss.loss_sum(PairHead(8), torch.randn(4, 8), given, torch.zeros(1, 8)).item() == 0
 
 
 def test_each_head_is_scored_on_the_same_pairs_of_both_tasks(corpus: Any) -> None:
@@ -234,7 +234,7 @@ def test_each_head_is_scored_on_the_same_pairs_of_both_tasks(corpus: Any) -> Non
         with torch.inference_mode():
             for each in own.evaluations(recipe, corpus, 300, final=True):
                 sums = [each.sums(model, to_tensors(batch).to("cpu")) for batch in each.batches]
-                figures |= each.figures({name: sum(float(part[name]) for part in sums) for name in each.names})
+                figures |= each.metrics({name: sum(float(part[name]) for part in sums) for name in each.names})
         assert own.evaluations(recipe, corpus, 300, final=False) == []
         for task in (NextSentence(), SentenceOrder()):
             batches = heldout_pairs(recipe, corpus, (MaskedLM(), task), 300)
@@ -243,7 +243,7 @@ def test_each_head_is_scored_on_the_same_pairs_of_both_tasks(corpus: Any) -> Non
                 logits = [model.logits(to_tensors(each).to("cpu"), own.kind, task.kind) for each in batches]
             right = torch.cat(logits).argmax(-1).numpy() == labels
             share = right[labels != UNLABELLED].mean()
-            (name,) = task.figures
+            (name,) = task.metric_labels
             assert figures[name] == pytest.approx(share)
             ones = (labels == 1).sum() / (labels != UNLABELLED).sum()
             assert figures[name.replace("accuracy", "majority")] == pytest.approx(max(ones, 1 - ones))
@@ -251,5 +251,5 @@ def test_each_head_is_scored_on_the_same_pairs_of_both_tasks(corpus: Any) -> Non
             found.setdefault(task.kind, []).append([batch.tokens.tobytes() for batch in batches])
     for one, other in found.values():
         assert one == other
-    assert set(MaskedLM().measured).isdisjoint(NextSentence().measured)
-    assert set(NextSentence().measured) == set(SentenceOrder().measured)
+    assert set(MaskedLM().all_metric_labels).isdisjoint(NextSentence().all_metric_labels)
+    assert set(NextSentence().all_metric_labels) == set(SentenceOrder().all_metric_labels)

@@ -36,7 +36,7 @@ def examples(positions: list[list[int]], width: int = 16, **others: Any) -> Any:
     used = given > 0
     masked = {"positions": given, "targets": (given + 100) * used, "weights": used.astype(np.float32)}
     tokens = np.zeros((len(given), width), dtype=np.int32)
-    return SpanBoundary().prepare(SimpleNamespace(), width, 0)(
+    return SpanBoundary().batch_transform(SimpleNamespace(), width, 0)(
         SimpleNamespace(tokens=tokens, arrays={"masked_lm": masked, **others})
     )
 
@@ -137,11 +137,11 @@ def test_the_loss_is_the_papers(corpus: Any, rows: int, many: int, monkeypatch: 
     assert positions.shape[1] == 2 * (int(arrays["spans"].max()) + 1) < 2 * arrays["spans"].shape[1]
     hidden = torch.randn(len(positions), positions.shape[1], 8, dtype=torch.float64)
     embeddings = torch.randn(512, 8, dtype=torch.float64)
-    found = loss.sum(head, hidden, arrays, embeddings)
+    found = loss.loss_sum(head, hidden, arrays, embeddings)
     assert found.item() == pytest.approx(plainly(head, hidden, arrays, embeddings).item(), rel=1e-12)
     split = slice(0, 1), slice(1, 3)
     parts = [{name: array[part] for name, array in arrays.items()} for part in split]
-    sums = [loss.sum(head, hidden[part], each, embeddings) for part, each in zip(split, parts, strict=True)]
+    sums = [loss.loss_sum(head, hidden[part], each, embeddings) for part, each in zip(split, parts, strict=True)]
     assert found.item() == pytest.approx(sum(each.item() for each in sums), rel=1e-12)
     assert loss.count(arrays) == sum(map(loss.count, parts)) == batch.arrays["masked_lm"]["weights"].sum()
 
@@ -230,9 +230,9 @@ def test_the_figure_of_its_evaluation_is_its_mean_loss_on_heldout_text(corpus: A
 
     with torch.inference_mode():
         sums = [found.sums(model, to_tensors(batch).to("cpu")) for batch in found.batches]
-    figures = found.figures({name: sum(float(each[name]) for each in sums) for name in found.names})
+    figures = found.metrics({name: sum(float(each[name]) for each in sums) for name in found.names})
     assert figures == {"span_boundary_loss": pytest.approx(np.log(corpus.tokenizer.size), rel=0.05)}
-    assert set(figures) == set(own.figures)
+    assert set(figures) == set(own.metric_labels)
 
 
 def test_an_exported_checkpoint_is_berts_without_the_head(corpus: Any, tmp_path: Any) -> None:

@@ -46,9 +46,8 @@ def gives(value):
         ("loss", "flops", np.float64("nan"), "give 0 to"),
         ("loss", "flops", np.ones(2), "give a number"),
         ("loss", "count", math.inf, "give 0 to"),
-        ("loss", "logits", math.inf, "give 0 to"),
-        ("loss", "period", 0, "give 1 to"),
-        ("loss", "alike", None, "give a bertlab.recipe.Loss"),
+        ("loss", "repeats_after", 0, "give 1 to"),
+        ("loss", "cost_equivalent", None, "give a bertlab.recipe.Loss"),
         ("loss", "new_head", 3, "give a torch.nn.Module"),
         ("loss", "audit", None, "give a list"),
         ("loss", "audit_again", iter(()), "give a list"),
@@ -59,7 +58,7 @@ def gives(value):
         ("adaptation", "flops", "much", "give a number"),
         ("adaptation", "in_model", None, "give a bertlab.adaptation.Adaptation"),
         ("adaptation", "options", "all", r"give \(x,\) or \(x, y\), each of them a text"),
-        ("adaptation", "problem", None, "give a text"),
+        ("adaptation", "unsupported_reason", None, "give a text"),
         ("adaptation", "inputs", None, "give a bertlab.adaptation.base.Inputs"),
         ("adaptation", "lr_multipliers", {1: math.nan}, "give 0 to"),
         ("adaptation", "lr_multipliers", {1: -1.0}, "give 0 to"),
@@ -76,10 +75,10 @@ def test_a_method_that_returns_something_unsuitable_is_named(base, name, value, 
 @pytest.mark.parametrize(
     ("base", "name", "value"),
     [
-        ("loss", "judged_by", None),
-        ("loss", "unseen", "accuracy"),
-        ("loss", "measured", [1]),
-        ("loss", "measured", {"a_loss": 3}),
+        ("loss", "selection_metric", None),
+        ("loss", "out_of_distribution_metrics", "accuracy"),
+        ("loss", "all_metric_labels", [1]),
+        ("loss", "all_metric_labels", {"a_loss": 3}),
         ("loss", "annotated", "no"),
         ("model", "init_std", 0.0),
         ("model", "embedding_width", 0),
@@ -96,7 +95,7 @@ def test_a_property_is_checked_too(base, name, value):
 @pytest.mark.parametrize(
     ("base", "name", "value", "advice"),
     [
-        (Loss, "figures", ["a_loss"], "give pairs"),
+        (Loss, "metric_labels", ["a_loss"], "give pairs"),
         (Loss, "causal", "no", "give true or false"),
         (Loss, "meaning", None, "give a text"),
         (Loss, "pairing", 0.5, "give "),
@@ -125,8 +124,8 @@ def test_suitable_values_are_given_on_as_they_are():
     def flops(self, model, vocabulary, length):
         return MaskedLM.flops(self, model, vocabulary, length)
 
-    arm = own(MaskedLM, parameters=parameters, flops=flops, judged_by=property(gives("own_loss")))()
-    assert (arm.parameters(Model(), 100), arm.judged_by) == (7, "own_loss")
+    arm = own(MaskedLM, parameters=parameters, flops=flops, selection_metric=property(gives("own_loss")))()
+    assert (arm.parameters(Model(), 100), arm.selection_metric) == (7, "own_loss")
     assert arm.flops(Model(), 100, 8) == MaskedLM().flops(Model(), 100, 8) > 0
 
 

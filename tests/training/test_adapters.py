@@ -12,7 +12,7 @@ from bertlab.adaptation import Adapters
 from bertlab.errors import BadInput
 from bertlab.lab import scales
 from bertlab.model.adapter import Adapter, add_adapters
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.objectives import MaskedLM
 from bertlab.progress import silent
@@ -34,7 +34,7 @@ def run(pretrained, machine):
 
 
 def prepared(model, settings=SETTINGS, kind="classification"):
-    return settings.prepare(model, kinds.find(kind), ("a", "b"), ("adapters", 0, 0))
+    return settings.adapt(model, kinds.find(kind), ("a", "b"), ("adapters", 0, 0))
 
 
 def test_an_adapter_is_a_bottleneck_with_a_skip_connection():
@@ -50,7 +50,7 @@ def test_an_adapter_is_a_bottleneck_with_a_skip_connection():
 
 
 def test_each_sublayer_has_an_adapter_before_its_residual_addition():
-    encoder = Encoder(SHAPE, 20, 16).eval()
+    encoder = BertEncoder(SHAPE, 20, 16).eval()
     add_adapters(encoder, 4, seed=1)
     with torch.no_grad():
         for parameter in encoder.parameters():
@@ -63,7 +63,7 @@ def test_each_sublayer_has_an_adapter_before_its_residual_addition():
 
 
 def test_adapters_start_near_the_identity_as_a_normal_cut_at_two_deviations():
-    encoder = Encoder(recipe.Model(layers=2, hidden=256, heads=4), 20, 16)
+    encoder = BertEncoder(recipe.Model(layers=2, hidden=256, heads=4), 20, 16)
     names = [name for name, _ in encoder.named_parameters()]
     add_adapters(encoder, 64, seed=1)
     weights = [value for name, value in encoder.named_parameters() if name not in names and value.dim() == 2]
@@ -79,7 +79,7 @@ def test_adapters_start_near_the_identity_as_a_normal_cut_at_two_deviations():
 
 
 def test_a_layer_without_adapters_has_the_names_and_values_it_had():
-    layer = Encoder(SHAPE, 20, 16).eval().layers[0]
+    layer = BertEncoder(SHAPE, 20, 16).eval().layers[0]
     assert {name.rpartition(".")[0] for name in layer.state_dict()} == {
         "attention.qkv_proj", "attention.out_proj", "attention_norm", "mlp.fc1", "mlp.fc2", "mlp_norm",
     }  # fmt: skip

@@ -19,7 +19,7 @@ SETTINGS = BitFit(batch_size=16, epochs=4, peak_lr=3e-2, length=32, max_steps=4)
 
 
 def prepared(model):
-    return SETTINGS.prepare(model, kinds.find("classification"), ("a", "b"), ("bitfit", 0, 0))
+    return SETTINGS.adapt(model, kinds.find("classification"), ("a", "b"), ("bitfit", 0, 0))
 
 
 def test_exactly_the_biases_and_the_head_are_trained(pretrained):

@@ -88,7 +88,7 @@ def test_what_is_read_decides_what_is_learnt(run, entities):
 
 def test_the_tagger_has_the_dropout_of_its_setting(pretrained, entities):
     model = open_pretrained(pretrained).model
-    tagger = Features(dropout=0.3).prepare(model, kinds.find("tagging"), entities.labels, ("head",))
+    tagger = Features(dropout=0.3).adapt(model, kinds.find("tagging"), entities.labels, ("head",))
     assert [each.p for each in tagger.modules() if isinstance(each, torch.nn.Dropout)] == [0.3] * 2
 
 

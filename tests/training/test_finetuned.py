@@ -85,7 +85,7 @@ def test_ten_tasks_at_base_width_take_little_more_than_one_model(adaptation, mos
     with torch.device("meta"):
         model = PretrainingModel(BASE, 30_522, 512, 0)
         whole = sum(value.nbytes for value in model.state_dict().values())
-        prepared = adaptation.prepare(model, kinds.find("classification"), ("no", "yes"), ("task", 0, 0))
+        prepared = adaptation.adapt(model, kinds.find("classification"), ("no", "yes"), ("task", 0, 0))
     trained = {name: value for name, value in prepared.named_parameters() if value.requires_grad}
     changes = {name: torch.zeros(value.shape) for name, value in trained.items()}
     save(tmp_path, DESCRIBED, changes)

@@ -70,7 +70,7 @@ def test_adams_bias_is_corrected_unless_the_setting_has_googles_optimiser(run, p
 
 def test_gradients_are_clipped_and_their_squares_averaged_as_the_setting_has_it(pretrained):
     setting = FineTuning(beta2=0.98, max_grad_norm=0.5)
-    model = setting.prepare(open_pretrained(pretrained).model, KINDS["classification"], ("a", "b"), ("head",))
+    model = setting.adapt(open_pretrained(pretrained).model, KINDS["classification"], ("a", "b"), ("head",))
     module = FinetuningModule(model, KINDS["classification"], setting, steps=8, key=("head",))
     optimizer = module.configure_optimizers()["optimizer"]
     assert {each["betas"] for each in optimizer.param_groups} == {(0.9, 0.98)}
@@ -86,7 +86,7 @@ def test_gradients_are_clipped_and_their_squares_averaged_as_the_setting_has_it(
 def test_the_rate_its_warm_up_and_the_decay_are_those_of_the_setting(pretrained):
     setting = FineTuning(peak_lr=0.5, warmup=0.25, weight_decay=0.3)
     kind = KINDS["classification"]
-    model = setting.prepare(open_pretrained(pretrained).model, kind, ("a", "b"), ("head",))
+    model = setting.adapt(open_pretrained(pretrained).model, kind, ("a", "b"), ("head",))
     module = FinetuningModule(model, kind, setting, steps=8, key=("head",))
     assert [module.schedule.learning_rate(step) for step in (0, 1, 5)] == pytest.approx([0.25, 0.5, 0.25])
     groups = module.configure_optimizers()["optimizer"].param_groups
@@ -95,7 +95,7 @@ def test_the_rate_its_warm_up_and_the_decay_are_those_of_the_setting(pretrained)
 
 def module_of(setting, pretrained, steps=8):
     kind = KINDS["classification"]
-    model = setting.prepare(open_pretrained(pretrained).model, kind, ("a", "b"), ("head",))
+    model = setting.adapt(open_pretrained(pretrained).model, kind, ("a", "b"), ("head",))
     return FinetuningModule(model, kind, setting, steps=steps, key=("head",))
 
 
@@ -138,8 +138,8 @@ class WithLanguageModel(FineTuning):
 
     kind: ClassVar[str] = "with-language-model"
 
-    def prepare(self, model, kind, labels, key):
-        adapted = super().prepare(model, kind, labels, key)
+    def adapt(self, model, kind, labels, key):
+        adapted = super().adapt(model, kind, labels, key)
         adapted.lm_head = model.lm_head
         return adapted
 
@@ -171,7 +171,7 @@ def test_an_adaptation_may_add_a_loss(run, pairs):
 def test_a_dropout_of_the_head_leaves_that_of_the_encoder(pretrained):
     def prepared(**fields):
         setting = FineTuning(dropout=0.2, **fields)
-        return setting.prepare(open_pretrained(pretrained).model, KINDS["classification"], ("a", "b"), ("head",))
+        return setting.adapt(open_pretrained(pretrained).model, KINDS["classification"], ("a", "b"), ("head",))
 
     for model, head in (
         (prepared(), 0.2),
@@ -592,9 +592,7 @@ def test_a_plain_trainer_trains_validates_and_predicts_as_the_command_does(run, 
         for each in (finetuning.encode_training(pairs, opened, SHORT), part)
     )
     data = TaskDataModule(train, SHORT, key, evaluation=evaluation)
-    module = FinetuningModule(
-        SHORT.prepare(opened.model, kind, pairs.labels, key), kind, SHORT, data.steps, key
-    ).train()
+    module = FinetuningModule(SHORT.adapt(opened.model, kind, pairs.labels, key), kind, SHORT, data.steps, key).train()
     trainer = Trainer(
         accelerator="cpu", max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
         enable_model_summary=False, default_root_dir=tmp_path,

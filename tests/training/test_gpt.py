@@ -48,7 +48,7 @@ def causal(tmp_path_factory):
 def prepared(directory, task, setting):
     """The opened model, the module to train, and the builder of its batches."""
     opened = open_pretrained(directory)
-    module = setting.prepare(opened.model, kinds.find(task.kind), task.labels, KEY)
+    module = setting.adapt(opened.model, kinds.find(task.kind), task.labels, KEY)
     part = encode_training(task, opened, setting)
     return opened.model, module, setting.inputs(opened.model, part, Machine(), silent).build
 
@@ -159,8 +159,8 @@ def test_models_and_tasks_that_it_does_not_fit_are_refused(pretrained, causal, p
     with pytest.raises(BadInput, match="pre-train with CausalLM, or use FineTuning"):
         SETTINGS.encoder(open_pretrained(pretrained).model, KEY)
     for task in (entities, choices):
-        assert "both_orders adds two vectors of a pair of texts" in BOTH.problem(kinds.find(task.kind))
-    assert not BOTH.problem(kinds.find("regression"))
+        assert "both_orders adds two vectors of a pair of texts" in BOTH.unsupported_reason(kinds.find(task.kind))
+    assert not BOTH.unsupported_reason(kinds.find("regression"))
     single = dataclasses.replace(pairs, train=dataclasses.replace(pairs.train, text=pairs.train.text[:1]))
     with pytest.raises(BadInput, match="this task has one text: leave it out"):
         prepared(causal, single, BOTH)

@@ -62,7 +62,7 @@ def test_it_is_learnt(pretrained, pairs, machine):
 
 def test_parameters_that_layers_share_are_trained_with_the_last_layer():
     model = PretrainingModel(Model(layers=3, hidden=32, heads=2, sharing="all"), 20, 32, 0, (MaskedLM(),))
-    adapted = SETTINGS.prepare(model, kinds.find("classification"), ("a", "b"), ("k",))
+    adapted = SETTINGS.adapt(model, kinds.find("classification"), ("a", "b"), ("k",))
     SETTINGS.on_step(adapted, 0, 100)
     trained = {name for name, value in adapted.encoder.named_parameters() if value.requires_grad}
     assert trained == {name for name, _ in adapted.encoder.named_parameters() if name.startswith("layers.")}

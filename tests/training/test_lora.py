@@ -23,7 +23,7 @@ TOKENS = torch.arange(5, 17)[None]
 
 
 def prepared(model, setting=SETTINGS):
-    return setting.prepare(model, kinds.find("classification"), ("a", "b"), ("lora", 0, 0))
+    return setting.adapt(model, kinds.find("classification"), ("a", "b"), ("lora", 0, 0))
 
 
 def logits(model):

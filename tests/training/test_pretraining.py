@@ -18,7 +18,7 @@ from bertlab.adaptation import FineTuning
 from bertlab.errors import ArmFailed, RunFailed
 from bertlab.lab import scales
 from bertlab.model.attention import Attention
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
@@ -377,7 +377,7 @@ def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings(position):
     """Two layers at 0.5: the head at the peak, the last layer at half of it, the first at a quarter, then an eighth."""
     shape = Model(layers=2, hidden=8, heads=2, norm_position=position)
     for wrap in (lambda encoder: encoder, lambda encoder: RecurrentEncoder(encoder, 0)):
-        model = ClassificationModel(wrap(Encoder(shape, 20, 16)), Pooler(8), 2, 0.0, 0)
+        model = ClassificationModel(wrap(BertEncoder(shape, 20, 16)), Pooler(8), 2, 0.0, 0)
         optimizer = optimization.build(model, AdamW(), FineTuning(layer_decay=0.5).lr_multipliers(model))
         for value in model.parameters():
             value.grad = torch.zeros_like(value)
@@ -394,14 +394,14 @@ def test_rates_fall_by_a_factor_from_the_head_to_the_embeddings(position):
 
 
 def test_what_is_above_the_encoder_has_a_rate_of_its_own():
-    model = ClassificationModel(Encoder(Model(layers=1, hidden=8, heads=2), 20, 16), Pooler(8), 2, 0.0, 0)
+    model = ClassificationModel(BertEncoder(Model(layers=1, hidden=8, heads=2), 20, 16), Pooler(8), 2, 0.0, 0)
     rates = FineTuning(head_lr=10.0).lr_multipliers(model)
     found = {name.partition(".")[0]: rates[value] for name, value in model.named_parameters()}
     assert found == {"encoder": 1.0, "pooler": 10.0, "output": 10.0}
 
 
 def test_a_head_of_a_study_file_may_name_the_encoder_as_it_likes():
-    encoder = Encoder(Model(layers=2, hidden=8, heads=2), 20, 16)
+    encoder = BertEncoder(Model(layers=2, hidden=8, heads=2), 20, 16)
     model = torch.nn.ModuleDict({"output": torch.nn.Linear(8, 2), "body": encoder})
     rates = FineTuning(layer_decay=0.5).lr_multipliers(model)
     assert {rates[value] for value in encoder.layers[1].parameters()} == {0.5}
@@ -411,7 +411,7 @@ def test_a_head_of_a_study_file_may_name_the_encoder_as_it_likes():
 
 def test_parameters_that_layers_share_have_the_rate_of_the_last_layer():
     model = ClassificationModel(
-        Encoder(Model(layers=3, hidden=8, heads=2, sharing="all"), 20, 16), Pooler(8), 2, 0.0, 0
+        BertEncoder(Model(layers=3, hidden=8, heads=2, sharing="all"), 20, 16), Pooler(8), 2, 0.0, 0
     )
     rates = FineTuning(layer_decay=0.5).lr_multipliers(model)
     assert {rates[value] for value in model.encoder.layers.parameters()} == {0.5}

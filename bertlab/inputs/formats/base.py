@@ -15,7 +15,7 @@ from bertlab.inputs.windows import Windows
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
 
-Key = Callable[..., int]
+KeyOf = Callable[..., int]
 
 BLOCK = 1 << 19
 """Sentences or sequences that are computed together, which bounds the memory."""

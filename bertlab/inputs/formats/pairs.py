@@ -13,7 +13,7 @@ from bertlab.arrays import Array, Bool, Int8, Int32, Int64
 from bertlab.errors import BadInput
 from bertlab.inputs.checks import Check, alike, always
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import Key, Layout, Spans
+from bertlab.inputs.formats.base import KeyOf, Layout, Spans
 from bertlab.inputs.sample import PREFIX, Sample
 from bertlab.recipe import Format
 from bertlab.text.tokens import Part
@@ -129,7 +129,7 @@ class FormIndex:
         order = np.argsort(forms.astype(np.min_scalar_type(len(self._ends))), kind="stable")
         self._order = order.astype(np.min_scalar_type(len(order)))  # mostly half as large
 
-    def draw(self, forms: tuple[Int64, Int64], bounds: tuple[Any, Any], document: Int64, key: Key, i: Int64) -> Int64:
+    def draw(self, forms: tuple[Int64, Int64], bounds: tuple[Any, Any], document: Int64, key: KeyOf, i: Int64) -> Int64:
         """For each sequence `i` of `document`, a sentence of another document, uniform over the range of forms. If that
         (inclusive) has none, it grows within `bounds`; if these have none either, the sentence is uniform over another
         document that is uniform over all others."""

@@ -11,7 +11,7 @@ from bertlab import keyed
 from bertlab.arrays import Bool, Int8, Int64
 from bertlab.inputs.checks import Check, share
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import Key, Layout
+from bertlab.inputs.formats.base import KeyOf, Layout
 from bertlab.inputs.formats.pairs import FormIndex, PairFormat, PairLayout, by_blocks, require_others
 from bertlab.inputs.sample import Sample
 from bertlab.recipe import Pairing, Recipe
@@ -117,7 +117,7 @@ class _Pairs:
         self._spans = FormIndex(forms, self.documents)
         last = ends - self.sentences[self.documents[1:] - 1]
         self._lasts = FormIndex(np.minimum(last, self.whole + 1), np.arange(len(self.documents)))
-        self._key: Key = lambda *purpose: keyed.key(seed, "pairs", *purpose, copy)
+        self._key: KeyOf = lambda *purpose: keyed.key(seed, "pairs", *purpose, copy)
 
     def _chunk(self, i: Int64) -> _Chunk:
         cut_short = keyed.uniform(self._key("short"), i) < self.short

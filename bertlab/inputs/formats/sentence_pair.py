@@ -11,7 +11,7 @@ from bertlab import keyed
 from bertlab.arrays import Bool, Int64
 from bertlab.inputs.checks import Check, always, total
 from bertlab.inputs.formats import base
-from bertlab.inputs.formats.base import Key, Layout
+from bertlab.inputs.formats.base import KeyOf, Layout
 from bertlab.inputs.formats.pairs import FormIndex, PairFormat, PairLayout, by_blocks, require_others
 from bertlab.inputs.formats.segment_pair import SegmentPairs
 from bertlab.inputs.sample import Sample
@@ -87,7 +87,7 @@ class _Pairs:
     def __init__(self, text: Part, length: int, copy: int, seed: int | str) -> None:
         half = (length - 3) // 2
         self.sentences, self.documents = base.pieces(text, half, half)
-        self._key: Key = lambda *purpose: keyed.key(seed, "sentence pairs", *purpose, copy)
+        self._key: KeyOf = lambda *purpose: keyed.key(seed, "sentence pairs", *purpose, copy)
         # The form of a sentence: its tokens, and at which of its ends it was cut. Last sentences have their own forms.
         whole = base.natural(text, self.sentences)
         self._form = np.diff(self.sentences) + (half + 1) * (2 * whole[:-1] + whole[1:])

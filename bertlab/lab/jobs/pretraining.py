@@ -240,7 +240,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
 def without_spans(recipe: Recipe) -> Recipe:
     """A recipe that trains for as long, without linguistic spans."""
-    objective = tuple(loss.alike() for loss in recipe.objective)
+    objective = tuple(loss.cost_equivalent() for loss in recipe.objective)
     return dataclasses.replace(recipe, objective=objective, corpus=dataclasses.replace(recipe.corpus, annotator=""))
 
 
@@ -250,8 +250,8 @@ def _defined(recipe: Recipe) -> dict[str, Any]:
     return {
         "recipe": to_canonical(recipe, whole=True),
         "premises": [vars(premise) for loss in objective for premise in loss.premises(recipe)],
-        "figures": {str(name): str(label) for loss in objective for name, label in loss.measured.items()},
-        "unseen": [str(name) for loss in objective for name in loss.unseen],
+        "figures": {str(name): str(label) for loss in objective for name, label in loss.all_metric_labels.items()},
+        "unseen": [str(name) for loss in objective for name in loss.out_of_distribution_metrics],
         "meanings": [str(loss.meaning) for loss in objective],
     }
 

@@ -42,11 +42,11 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         **dict.fromkeys(("annotated", "fewer"), bool),
         **dict.fromkeys(("audit", "audit_again"), list),
         "apart": "numpy.ndarray",
-        "prepare": "collections.abc.Callable",
+        "chooser": "collections.abc.Callable",
     }
 
     @abstractmethod
-    def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
+    def chooser(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
         """Returns what chooses `chosen(mask_prob, n)` of n tokens, or fewer if it is `fewer`; `length` is that of the
         longest sequence."""
 

@@ -20,7 +20,7 @@ class Tokens(Selection):
 
     kind: ClassVar[str] = "tokens"
 
-    def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
+    def chooser(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
         """Chooses the tokens with the smallest keyed words: a sample without replacement."""
         # Tables and counters, so that a batch costs a few passes over its tokens.
         count = slots(mask_prob, length)

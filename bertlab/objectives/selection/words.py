@@ -118,7 +118,7 @@ class TokenBudget:
 class WordSelection(Selection):
     """Chooses whole words, in spans that begin at uniformly drawn words; the base draws spans of one word."""
 
-    def prepare(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
+    def chooser(self, mask_prob: float, tokenizer: TrainedTokenizer, length: int) -> Chooser:
         """Chooses the words with the smallest turns."""
         budget = TokenBudget(mask_prob, tokenizer, length)
 

@@ -17,7 +17,7 @@ class Model(TransformerConfig):
     """The encoder, by default BERT's: post-norm, GELU, LayerNorm eps 1e-12, tied output embedding."""
 
     kind: ClassVar[str] = "bert"
-    encoder: ClassVar[str] = "bertlab.model.encoder.Encoder"
+    encoder: ClassVar[str] = "bertlab.model.encoder.BertEncoder"
     embedding_size: Annotated[int, Range(0, 65_536)] = 0
     """Width of the embeddings, which are projected to `hidden`, and to which the LM head projects back (ALBERT section
     3.1); 0 for `hidden`, without a projection."""

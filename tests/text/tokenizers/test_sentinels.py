@@ -60,7 +60,7 @@ def test_transformers_knows_them_by_their_ids(both, tmp_path):
 def test_none_is_drawn_as_a_random_token(both):
     _, trained = both
     numbers = np.arange(4000, dtype=np.int32)[None]
-    show = Corruption(mask=0.0, keep=0.0, random=1.0).prepare(trained)
+    show = Corruption(mask=0.0, keep=0.0, random=1.0).replacer(trained)
     shown = show(numbers * 0 + trained.unk, np.array([7], np.uint64), Choice(numbers, numbers * 0 + 1, numbers))
     assert not np.isin(shown, trained.sentinels).any()
     assert {*shown.flat} == {*trained.ordinary.tolist()}

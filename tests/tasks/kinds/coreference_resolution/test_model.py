@@ -3,7 +3,7 @@
 import pytest
 import torch
 
-from bertlab.model.encoder import Encoder
+from bertlab.model.encoder import BertEncoder
 from bertlab.model.streams import TensorBatch
 from bertlab.recipe import Model
 from bertlab.tasks.kinds.coreference_resolution.model import (
@@ -22,7 +22,7 @@ MENTIONS = [[[0, 1, 0], [3, 3, 0], [5, 6, 1]], [[2, 2, 4], [-1, -1, -1], [-1, -1
 
 @pytest.fixture
 def model():
-    found = CoreferenceModel(Encoder(Model(layers=1, hidden=8, heads=2, dropout=0.0), 30, 16), 0.0, 0).eval()
+    found = CoreferenceModel(BertEncoder(Model(layers=1, hidden=8, heads=2, dropout=0.0), 30, 16), 0.0, 0).eval()
     with torch.no_grad():
         for each in found.parameters():  # weights at which scores differ
             each.add_(torch.randn(each.shape, generator=torch.Generator().manual_seed(each.numel())) * 0.3)
