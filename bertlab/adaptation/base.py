@@ -7,13 +7,14 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from bertlab import keyed
 from bertlab.arrays import Integer
 from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.identity import to_canonical
-from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, FieldError, Range, arm
+from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, FieldError, Range, by_default
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Optimizer, Rate, Recipe
 from bertlab.recipe.schedules import Curve, LinearDecay
 from bertlab.tasks.examples import ExampleBatch, Examples, TaskBatch
@@ -97,7 +98,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """The maximum number of tokens per sequence, special tokens included."""
     dropout: Annotated[float, DROPOUT] = 0.1
     """Probability of dropout in training, in the encoder and in what is above it."""
-    optimizer: Optimizer = field(default_factory=lambda: arm(Optimizer, "adamw")())  # noqa: PLW0108 imported late
+    optimizer: Optimizer = field(default_factory=partial(by_default, Optimizer, "adamw"))
     """How gradients become updates; AdamW in BERT. The next four fields replace its own, as far as it has them."""
     weight_decay: Decay = 0.01
     """Share of a weight that an update subtracts, times the learning rate; biases and normalisations have none."""

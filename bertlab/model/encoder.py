@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from bertlab import recipe
 from bertlab.model.attention import Attention, gather, padding_bias, real_tokens
 from bertlab.model.backbone import Backbone
-from bertlab.model.layers import MLP, Block, Embeddings, LayerNorm, Norm, PreNormBlock
+from bertlab.model.layers import MLP, Block, Embeddings, LayerNorm, Norm
 from bertlab.model.positions import Rotary, Rotation
 from bertlab.model.power_norm import PowerNorm
 from bertlab.model.sharing import share
@@ -111,8 +111,8 @@ class BertEncoder(TransformerEncoder):
 
 
 def _layer(model: recipe.Model) -> Block:
-    block = PreNormBlock if model.norm_position == "pre" else Block
-    return block(Attention(model.hidden, model.heads, model.dropout), MLP(model), _norm(model), _norm(model))
+    attention = Attention(model.hidden, model.heads, model.dropout)
+    return Block(attention, MLP(model), _norm(model), _norm(model), pre_norm=model.norm_position == "pre")
 
 
 def _norm(model: recipe.Model) -> Norm:

@@ -102,10 +102,11 @@ class GeGLU(nn.Module):
 
 
 class Block(nn.Module):
-    """Self-attention, cross-attention if it has some, and an MLP, each added to its input and normalised behind that.
+    """Self-attention, cross-attention if it has some, and an MLP, each added to its input and normalised behind that
+    (post-norm, BERT); or with `pre_norm` each on its normalised input, x + f(norm(x)) (Xiong et al. 2020, Table 1).
 
-    `attention_norm` may be None in a pre-norm block. `attention_output` and `mlp_output` transform what is added: an
-    adaptation may replace them by its own modules.
+    `attention_norm` may be None in pre-norm. `attention_output` and `mlp_output` transform what is added: an adaptation
+    may replace them by its own modules.
     """
 
     def __init__(
@@ -115,14 +116,14 @@ class Block(nn.Module):
         attention_norm: Norm | None,
         mlp_norm: Norm,
         cross: tuple[Attention, Norm] | None = None,
+        *,
+        pre_norm: bool = False,
     ) -> None:
         super().__init__()
+        self.pre_norm = pre_norm
         self.attention, self.attention_norm = attention, attention_norm
         self.attention_output: nn.Module = nn.Identity()
-        self.cross_attention: Attention | None = None
-        self.cross_norm: Norm | None = None
-        if cross is not None:
-            self.cross_attention, self.cross_norm = cross
+        self.cross_attention, self.cross_norm = cross or (None, None)
         self.mlp, self.mlp_norm = mlp, mlp_norm
         self.mlp_output: nn.Module = nn.Identity()
 
@@ -144,40 +145,24 @@ class Block(nn.Module):
         only itself and those before it. `real` (B, T) are the tokens that are no padding, for the normalisation; None
         if all are. Cross-attention reads `memory` (B, S, D), with `memory_bias` (B or 1, H or 1, T or 1, S).
         """
-        read = x if positions is None else gather(x, positions)
-        attended = self.attention(read, x, bias, rotation, positions, causal=causal)
-        assert self.attention_norm is not None
-        x = self.attention_norm(read + self.attention_output(attended), real)
-        if self.cross_attention is not None and self.cross_norm is not None and memory is not None:
-            x = self.cross_norm(x + self.cross_attention(x, memory, memory_bias), real)
-        out: Tensor = self.mlp_norm(x + self.mlp_output(self.mlp(x)), real)
-        return out
 
+        def before(norm: Norm | None, x: Tensor) -> Tensor:
+            return norm(x, real) if self.pre_norm and norm is not None else x
 
-class PreNormBlock(Block):
-    """The same parts, each sub-layer on its normalised input: x + f(norm(x)) (Xiong et al. 2020, Table 1)."""
+        def behind(norm: Norm | None, x: Tensor) -> Tensor:
+            return x if self.pre_norm or norm is None else norm(x, real)
 
-    def forward(
-        self,
-        x: Tensor,
-        bias: Tensor | None,
-        rotation: Rotation | None,
-        positions: Tensor | None = None,
-        real: Tensor | None = None,
-        memory: Tensor | None = None,
-        memory_bias: Tensor | None = None,
-        *,
-        causal: bool = False,
-    ) -> Tensor:
-        """As `Block.forward`."""
-        normed = x if self.attention_norm is None else self.attention_norm(x, real)
-        read = normed if positions is None else gather(normed, positions)
-        attended = self.attention(read, normed, bias, rotation, positions, causal=causal)
-        x = (x if positions is None else gather(x, positions)) + self.attention_output(attended)
-        if self.cross_attention is not None and self.cross_norm is not None and memory is not None:
-            x = x + self.cross_attention(self.cross_norm(x, real), memory, memory_bias)
-        out: Tensor = x + self.mlp_output(self.mlp(self.mlp_norm(x, real)))
-        return out
+        source = before(self.attention_norm, x)
+        read = source if positions is None else gather(source, positions)
+        if source is x:  # attention is added to what it reads
+            x = read
+        elif positions is not None:
+            x = gather(x, positions)
+        attended = self.attention(read, source, bias, rotation, positions, causal=causal)
+        x = behind(self.attention_norm, x + self.attention_output(attended))
+        if self.cross_attention is not None and memory is not None:
+            x = behind(self.cross_norm, x + self.cross_attention(before(self.cross_norm, x), memory, memory_bias))
+        return behind(self.mlp_norm, x + self.mlp_output(self.mlp(before(self.mlp_norm, x))))
 
 
 def set_dropout(module: nn.Module, probability: float) -> None:

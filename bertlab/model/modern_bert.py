@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from bertlab import recipe
 from bertlab.model.attention import Attention
 from bertlab.model.encoder import AttentionInputs, TransformerEncoder
-from bertlab.model.layers import Embeddings, GeGLU, LayerNorm, PreNormBlock
+from bertlab.model.layers import Block, Embeddings, GeGLU, LayerNorm
 from bertlab.model.positions import Rotary, window_bias
 
 
@@ -38,9 +38,9 @@ class ModernBertEncoder(TransformerEncoder):
         return [of_local if index % self.global_every else of_global for index in range(self.num_layers)]
 
 
-def _layer(model: recipe.ModernBert, *, first: bool) -> PreNormBlock:
+def _layer(model: recipe.ModernBert, *, first: bool) -> Block:
     attention = Attention(model.hidden, model.heads, model.dropout, biases=False)
-    return PreNormBlock(attention, GeGLU(model), None if first else _norm(model), _norm(model))
+    return Block(attention, GeGLU(model), None if first else _norm(model), _norm(model), pre_norm=True)
 
 
 def _norm(model: recipe.ModernBert) -> LayerNorm:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -45,6 +45,22 @@ class TensorBatch:
         """A batch of the stream `INPUTS` alone, with the arrays of losses by kind, and those of a format by name."""
         return cls({INPUTS: TensorStream(tokens, lengths)}, arrays or {}, form)
 
+    def map(self, change: Callable[[Tensor], Tensor]) -> TensorBatch:
+        """The batch with each tensor changed."""
+
+        def mapped(tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
+            return {name: change(tensor) for name, tensor in tensors.items()}
+
+        streams = {
+            name: TensorStream(change(tokens), None if lengths is None else change(lengths))
+            for name, (tokens, lengths) in self.streams.items()
+        }
+        return TensorBatch(streams, {kind: mapped(added) for kind, added in self.arrays.items()}, mapped(self.format))
+
+    def take(self, rows: Tensor) -> TensorBatch:
+        """The sequences number `rows`."""
+        return self.map(lambda tensor: tensor[rows])
+
     def to(self, device: torch.device | str) -> TensorBatch:
         """The batch on a device, integers in 64 bits."""
         cuda = torch.device(device).type == "cuda"
@@ -53,23 +69,7 @@ class TensorBatch:
             tensor = (tensor.pin_memory() if cuda else tensor).to(device, non_blocking=cuda)  # nothing waits for it
             return tensor if tensor.is_floating_point() else tensor.long()
 
-        return TensorBatch(
-            {
-                name: TensorStream(moved(tokens), None if lengths is None else moved(lengths))
-                for name, (tokens, lengths) in self.streams.items()
-            },
-            {kind: {name: moved(array) for name, array in added.items()} for kind, added in self.arrays.items()},
-            {name: moved(array) for name, array in self.format.items()},
-        )
-
-    def take(self, rows: Tensor) -> TensorBatch:
-        """The sequences number `rows`."""
-        streams = {
-            name: TensorStream(tokens[rows], None if lengths is None else lengths[rows])
-            for name, (tokens, lengths) in self.streams.items()
-        }
-        arrays = {kind: {name: array[rows] for name, array in added.items()} for kind, added in self.arrays.items()}
-        return TensorBatch(streams, arrays, {name: array[rows] for name, array in self.format.items()})
+        return self.map(moved)
 
     @property
     def tokens(self) -> Tensor:

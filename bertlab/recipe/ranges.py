@@ -105,21 +105,23 @@ class Arm(Checked):
 
     An axis is a base class without a `kind`: `class Loss(Arm, home="bertlab.objectives")`, where importing `home`
     defines the package's own arms. An arm is a dataclass below it with a `kind`, which its JSON holds. Arms that a
-    user's file defines are found too: every subclass of the axis is an arm of it.
+    user's file defines are found too: every subclass of the axis is an arm of it. Errors name a field behind the `path`
+    of the axis, as `--set` does, or else behind the kind.
     """
 
     kind: ClassVar[str] = ""
     plain: ClassVar[bool] = False
     """Whether JSON has its kind alone, as a text, in place of an object with nothing else."""
     _home: ClassVar[str] = ""
+    _path: ClassVar[str] = ""
     _own: ClassVar[bool] = False
     """Whether a module outside bertlab defines it; what its methods return is then checked."""
     _returns: ClassVar[Mapping[str, Any]] = {}
     """What methods, properties and constants of an own arm give, as `check_returns` reads it."""
 
-    def __init_subclass__(cls, home: str = "") -> None:
-        super().__init_subclass__(group=cls.kind)
-        cls._home = home or cls._home
+    def __init_subclass__(cls, home: str = "", path: str = "") -> None:
+        cls._home, cls._path = home or cls._home, path or cls._path
+        super().__init_subclass__(group=cls._path or cls.kind)
         cls._own = not cls.__module__.startswith("bertlab.")
         if cls._own:
             check_returns(cls, cls._returns)
@@ -257,6 +259,11 @@ def arm(axis: type[A], kind: str) -> type[A]:
     if kind not in kinds:
         raise unknown(axis.__name__.removesuffix("Config").lower(), kind, kinds)
     return kinds[kind]
+
+
+def by_default(axis: type[A], kind: str) -> A:
+    """The arm of this kind with the default values of its fields."""
+    return arm(axis, kind)()
 
 
 def axis_of(hint: Any) -> tuple[type[Arm] | None, bool]:

@@ -9,6 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -17,7 +18,7 @@ from bertlab.names import shown
 from bertlab.recipe.backbones import BackboneConfig, Model
 from bertlab.recipe.identity import flatten, with_fields
 from bertlab.recipe.objective import Loss, Pairing, attends_causally, bert, pairing
-from bertlab.recipe.ranges import CLIP, SHARE, Arm, Checked, FieldError, Range, arm, arms
+from bertlab.recipe.ranges import CLIP, SHARE, Arm, Checked, FieldError, Range, arms, by_default
 from bertlab.recipe.schedules import Curve, LinearDecay
 
 OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
@@ -66,7 +67,7 @@ class Corpus(Checked, group="corpus"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
+class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers", path="tokenizer"):
     """A tokenizer before its training: its vocabulary is trained on the corpus, or given as a file.
 
     `bertlab.text.tokenizers` has one file a tokenizer. Callers use these methods and never ask which tokenizer they
@@ -87,10 +88,6 @@ class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
         "cased": bool,
         **dict.fromkeys(("train", "load"), "bertlab.text.tokenizers.base.TrainedTokenizer"),
     }
-
-    def __init_subclass__(cls, home: str = "") -> None:
-        super().__init_subclass__(home)
-        cls._group = "tokenizer."  # as `--set` names its fields
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -126,7 +123,7 @@ class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Format(Arm, ABC, home="bertlab.inputs.formats"):
+class Format(Arm, ABC, home="bertlab.inputs.formats", path="inputs.format"):
     """How documents are cut into sequences of one segment or of two (RoBERTa section 4.2).
 
     `bertlab.inputs.formats` has one file a format. Batches and audits use these attributes and methods and never ask
@@ -157,10 +154,6 @@ class Format(Arm, ABC, home="bertlab.inputs.formats"):
         "lay_out": "bertlab.inputs.formats.base.Layout",
     }
 
-    def __init_subclass__(cls, home: str = "") -> None:
-        super().__init_subclass__(home)
-        cls._group = "inputs.format."  # as `--set` names its fields
-
     @abstractmethod
     def lay_out(self, text: Any, recipe: "Recipe", length: int, copy: int) -> Any:
         """The `Layout` of copy `copy` of `text`, a `Part`: sequences of at most `length` tokens with their specials.
@@ -178,7 +171,7 @@ class Format(Arm, ABC, home="bertlab.inputs.formats"):
 class Inputs(Checked, group="inputs"):
     """How documents become sequences."""
 
-    format: Format = field(default_factory=lambda: arm(Format, "segment-pair")())  # noqa: PLW0108 imported late
+    format: Format = field(default_factory=partial(by_default, Format, "segment-pair"))
     """How they are cut, or its kind: `segment-pair` (BERT's), `sentence-pair`, `full-sentences`, `doc-sentences`."""
     length: Length = 128
     """Tokens per sequence, special tokens included."""
@@ -253,7 +246,7 @@ class Schedule(Checked, group="schedule"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Optimizer(Arm, ABC, home="bertlab.optimizers"):
+class Optimizer(Arm, ABC, home="bertlab.optimizers", path="optimizer"):
     """How gradients, clipped by their global norm, become updates. Biases and LayerNorm have no weight decay.
 
     `bertlab.optimizers` has one file an optimiser.
@@ -264,10 +257,6 @@ class Optimizer(Arm, ABC, home="bertlab.optimizers"):
     max_grad_norm: Annotated[float, CLIP] = 1.0
     """Gradients with a larger global norm are scaled down to it; 1 in BERT's released code."""
     _returns: ClassVar[Mapping[str, Any]] = {"build": "torch.optim.Optimizer"}
-
-    def __init_subclass__(cls, home: str = "") -> None:
-        super().__init_subclass__(home)
-        cls._group = "optimizer."  # as `--set` names its fields
 
     @abstractmethod
     def build(self, groups: Sequence[dict[str, Any]]) -> Any:
@@ -284,7 +273,7 @@ class Recipe(Checked):
 
     corpus: Corpus = field(default_factory=Corpus)
     """The training text, named by the hash of its content, and the share of it that is held out."""
-    tokenizer: Tokenizer = field(default_factory=lambda: arm(Tokenizer, "wordpiece")())  # noqa: PLW0108 imported late
+    tokenizer: Tokenizer = field(default_factory=partial(by_default, Tokenizer, "wordpiece"))
     """What splits text; it is trained on the corpus, or given with `--vocab`."""
     inputs: Inputs = field(default_factory=Inputs)
     """How documents become sequences: format, length, passes over the data."""
@@ -294,7 +283,7 @@ class Recipe(Checked):
     """The encoder: its kind, its size and its dropout."""
     schedule: Schedule = field(default_factory=Schedule)
     """Batch size, number of updates, and the learning rate over them."""
-    optimizer: Optimizer = field(default_factory=lambda: arm(Optimizer, "adamw")())  # noqa: PLW0108 imported late
+    optimizer: Optimizer = field(default_factory=partial(by_default, Optimizer, "adamw"))
     """How gradients become updates; AdamW in BERT."""
     seed: Annotated[int, SEED] = 0
     """Of the initial weights, the order of the data, and the masks."""

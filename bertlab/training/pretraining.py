@@ -29,7 +29,7 @@ from bertlab.store.writes import append_line, write
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints
 from bertlab.training.callbacks import ProgressCallback, RunDirectory
-from bertlab.training.checkpoints import SafetensorsIO
+from bertlab.training.checkpoints import SafetensorsIO, SavedState
 from bertlab.training.data import MicroBatch, PretrainingDataModule
 from bertlab.training.loggers import CurveLogger, JsonLinesLogger, ThroughputMeter
 from bertlab.training.module import TrainingModule, require_finite, require_scalar
@@ -210,13 +210,7 @@ def pretrain(
     if machine.compiles(recipe):
         module.model.compile_losses(**machine.compile_options(recipe))
     trained = identity("pretrain", recipe=recipe, corpus=corpus.facts["fingerprint"])
-    checkpoint = checkpoints.newest(work, trained)
-    done = 0 if checkpoint is None else checkpoint.step
-    total, squares = group.total(done, done**2)
-    if squares * group.world_size != total**2:  # equal steps alone; every process finds the same
-        raise RunFailed(f"the processes of the group do not read the same checkpoint in '{work}'")
-    if group.first:
-        _cut_back(work, done)
+    checkpoint = _resumed(work, trained, group)
     directory = RunDirectory(work, [recipe.schedule.milestone(milestone) for milestone in milestones], steps, group)
     lightning = trainer(
         machine,
@@ -243,6 +237,21 @@ def pretrain(
     for logger in loggers:
         logger.log_result(steps, result["heldout"])
     return result
+
+
+def _resumed(work: Path, trained: str, group: ProcessGroup) -> SavedState | None:
+    """The newest checkpoint in `work` of what is `trained`, the same on all processes; drops what was logged after it.
+
+    Raises `RunFailed` if the processes do not read the same one.
+    """
+    checkpoint = checkpoints.newest(work, trained)
+    done = 0 if checkpoint is None else checkpoint.step
+    total, squares = group.total(done, done**2)
+    if squares * group.world_size != total**2:  # equal steps alone; every process finds the same
+        raise RunFailed(f"the processes of the group do not read the same checkpoint in '{work}'")
+    if group.first:
+        _cut_back(work, done)
+    return checkpoint
 
 
 def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, batches: Batches) -> dict[str, Any]:

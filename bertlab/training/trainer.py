@@ -51,11 +51,7 @@ def trainer(
     Uses one device, or the device that the `strategy` of a group gives this process. With `validate`, validates when a
     callback sets `val_check_batch`. The `options` are the Trainer's own.
     """
-    torch.set_num_threads(machine.num_threads)
-    if machine.gpus:
-        torch.backends.cudnn.allow_tf32 = False  # torch allows it in LSTMs, which are to be as exact as all else
-    for name in LOGGERS:
-        logging.getLogger(name).setLevel(logging.ERROR)
+    _configure(machine)
     if strategy is None:  # whatever started this process, and numbered it: SLURM, LSF, torchrun
         alone = LightningEnvironment()
         alone.set_global_rank(0)
@@ -85,6 +81,15 @@ def trainer(
     lightning._signal_connector.register_signal_handlers = lambda: None  # type: ignore[method-assign]
     lightning.fit_loop.epoch_loop._broadcast_sigterm_tensor = lambda: None  # type: ignore[method-assign]
     return lightning
+
+
+def _configure(machine: Machine) -> None:
+    """Sets the threads of this process, exact LSTMs on a GPU, and the level of `LOGGERS`."""
+    torch.set_num_threads(machine.num_threads)
+    if machine.gpus:
+        torch.backends.cudnn.allow_tf32 = False  # torch allows it in LSTMs, which are to be as exact as all else
+    for name in LOGGERS:
+        logging.getLogger(name).setLevel(logging.ERROR)
 
 
 WARNINGS = (

@@ -7,7 +7,7 @@ from bertlab import recipe
 from bertlab.model.attention import Attention, bias_at, gather, padding_bias
 from bertlab.model.encoder import BertEncoder
 from bertlab.model.initial import initialise
-from bertlab.model.layers import MLP, Block, LayerNorm, PreNormBlock
+from bertlab.model.layers import MLP, Block, LayerNorm
 from bertlab.model.modern_bert import ModernBertEncoder
 from bertlab.model.positions import window_bias
 from bertlab.model.streams import TensorBatch
@@ -83,7 +83,7 @@ def test_a_block_with_cross_attention_is_a_decoder_layer_of_torch(pre):
     """Causal over its own tokens, and everywhere on a memory of which each sequence has its own length."""
     model = recipe.Model(hidden=WIDTH, heads=HEADS, dropout=0.1)
     parts = [Attention(WIDTH, HEADS, 0.1), MLP(model), LayerNorm(WIDTH), LayerNorm(WIDTH)]
-    block = (PreNormBlock if pre else Block)(*parts, cross=(Attention(WIDTH, HEADS, 0.1), LayerNorm(WIDTH)))
+    block = Block(*parts, cross=(Attention(WIDTH, HEADS, 0.1), LayerNorm(WIDTH)), pre_norm=pre)
     initialise(block, 0.5, seed=1)
     theirs = torch.nn.TransformerDecoderLayer(
         WIDTH, HEADS, 4 * WIDTH, activation="gelu", batch_first=True, norm_first=pre

@@ -32,7 +32,7 @@ class Size(Checked, group="size"):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones"):
+class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
     """What turns tokens into vectors: `Model` is BERT's encoder. One file a backbone in `bertlab.recipe.backbones`;
     its modules are in `bertlab.model`, and nothing else asks which kind a recipe has."""
 
@@ -57,10 +57,6 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones"):
         "deviation": Annotated[float | tuple[float, ...], Range(0, 10, above=True)],
         "layer_norm_eps": Annotated[float, Range(1e-15, 0.1)],
     }
-
-    def __init_subclass__(cls, home: str = "") -> None:
-        super().__init_subclass__(home)
-        cls._group = "model."  # as `--set` names its fields
 
     @abstractmethod
     def parameters(self, vocabulary: int, max_length: int) -> int:

@@ -9,15 +9,11 @@ from bertlab.recipe.ranges import Arm, Range
 
 
 @dataclass(frozen=True, kw_only=True)
-class Curve(Arm, ABC, home="bertlab.recipe.schedules"):
+class Curve(Arm, ABC, home="bertlab.recipe.schedules", path="schedule.curve"):
     """A number over the steps, in multiples of its value: the learning rate after the warm-up, or `over_steps`."""
 
     plain: ClassVar[bool] = True
     _returns: ClassVar[Mapping[str, Any]] = {"share": Annotated[float, Range(0, 1000)]}
-
-    def __init_subclass__(cls, home: str = "") -> None:
-        super().__init_subclass__(home)
-        cls._group = "schedule.curve."  # as `--set` names its fields
 
     @abstractmethod
     def share(self, step: int, warm: int, steps: int) -> float:
