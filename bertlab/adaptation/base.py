@@ -60,7 +60,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     searched: ClassVar[bool] = False
     """Whether `--search` chooses its setting."""
     rate_factor: ClassVar[float] = 1.0
-    """Its learning rate as a multiple of the scale's rate of fine-tuning."""
+    """The learning rate as a multiple of the scale's rate of fine-tuning."""
     train_cost: ClassVar[float] = 3.0
     """Forward passes of the encoder that training takes per token; 2 if its weights need no gradient."""
     _returns: ClassVar[Mapping[str, Any]] = {
@@ -124,8 +124,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
-        """Its setting at a scale whose settings for the task are these: by default that of fine-tuning, as far as both
-        have the same fields, with `rate_factor` times the learning rate."""
+        """Returns its setting at a scale whose settings for the task are these. By default it is fine-tuning's, as far
+        as both have the same fields, with `rate_factor` times the learning rate."""
         names = {field.name for field in dataclasses.fields(cls)} & {
             field.name for field in dataclasses.fields(finetuning)
         }
@@ -210,7 +210,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
 
 def tensors(batch: ExampleBatch) -> TaskBatch:
-    """All arrays of a batch but `slots` as tensors, integers in 64 bits; no lengths if no sequence has padding."""
+    """Returns the arrays of a batch but `slots` as tensors, integers in 64 bits; no lengths if there is no padding."""
     import torch
 
     from bertlab.model.streams import TensorBatch

@@ -44,7 +44,7 @@ class Features(Adaptation):
     warmup: Annotated[float, SHARE] = 0.05
     """Share of the steps in which that rate rises linearly; afterwards it falls linearly to 0."""
     weight_decay: Decay = 0.0
-    """Of the tagger alone, since the encoder is frozen; multiplied by the learning rate."""
+    """Weight decay of the tagger, the only part that is trained; multiplied by the learning rate."""
     layers: Layers = "concatenate-last-four"
     """The levels of the encoder that represent a word: one, several concatenated, or their learned weighted sum."""
     lstm_layers: Annotated[int, Range(1, 16)] = 2
@@ -65,7 +65,7 @@ class Features(Adaptation):
         return range(first, last + 1)
 
     def in_model(self, layers: int) -> Self:
-        """With the first name of `Layers` that gives the same levels: in four layers, the last four are all of them."""
+        """The setting with the first name of `Layers` that gives the same levels: the last four of four are all."""
 
         def representation(features: Features) -> tuple[range, bool]:
             return features.levels(layers), features.layers.startswith("sum")

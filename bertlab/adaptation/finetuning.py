@@ -46,7 +46,7 @@ class FineTuning(Adaptation):
 
     @property
     def description(self) -> str:
-        """All weights, or the head only."""
+        """All weights are trained, or the head only."""
         return "the head trained on a frozen encoder" if self.frozen else "all weights fine-tuned"
 
     def adapt(

@@ -50,7 +50,7 @@ class GPT(Adaptation):
 
     @property
     def description(self) -> str:
-        """All weights, and the auxiliary loss."""
+        """All weights are trained, perhaps with the auxiliary loss."""
         return "all weights fine-tuned" + " with the loss of the next token" * (self.lm_weight > 0)
 
     def unsupported_reason(self, kind: TaskKind) -> str:
@@ -118,7 +118,7 @@ class GPT(Adaptation):
     def flops(
         self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
     ) -> float:
-        """Those of fine-tuning, for each order."""
+        """Each order takes the FLOPs of fine-tuning."""
         return self._orders * super().flops(model, trained, evaluated, passes, causal=causal)
 
     @property

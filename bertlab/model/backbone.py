@@ -24,7 +24,7 @@ class Backbone(nn.Module, ABC):
     """What turns tokens into vectors. With `causal`, each token sees only itself and those before it."""
 
     def __init__(self, hidden_size: int, num_layers: int, max_length: int, causal: bool) -> None:
-        """For sequences of at most `max_length` tokens."""
+        """The backbone reads sequences of at most `max_length` tokens."""
         super().__init__()
         self.hidden_size, self.num_layers, self.max_length, self.causal = hidden_size, num_layers, max_length, causal
 
@@ -55,7 +55,7 @@ class Backbone(nn.Module, ABC):
 
     @property
     def norms(self) -> list[Norm]:
-        """All its normalisations, whose gains and biases adapters train."""
+        """The normalisations of all levels, whose gains and biases adapters train."""
         return [module for module in self.modules() if isinstance(module, Norm)]
 
     @contextmanager

@@ -183,8 +183,8 @@ class PretrainingModel(nn.Module):
         return sums
 
     def _parts(self, batch: TensorBatch) -> list[tuple[bool, TensorBatch]]:
-        """For each mask of attention, the sequences of the losses with that mask and their arrays; without losses that
-        divide them, the whole batch."""
+        """Returns, for each mask of attention, the sequences and arrays of its losses; without losses that divide the
+        sequences, the whole batch."""
         if not self._divided:
             return [(self.encoder.causal, batch)]
         parts = []

@@ -29,7 +29,7 @@ class ModernBertEncoder(TransformerEncoder):
         self.local_rotary = Rotary(_frequencies(size, model.local_base), max_length)
 
     def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
-        """All tokens for the first of every `global_every` layers, a window for the others."""
+        """All tokens are seen by the first of every `global_every` layers, a window for the others."""
         tokens = x.shape[1]
         everywhere = self.padding(x, lengths)
         nearby = everywhere if tokens <= self.reach + 1 else window_bias(everywhere, self.reach, x)

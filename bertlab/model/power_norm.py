@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 
 DECAY = 0.9
-"""Of both statistics, per step: the released code's `alpha_fwd` and `alpha_bkw`."""
+"""Decay of both statistics per step: the released code's `alpha_fwd` and `alpha_bkw`."""
 EPSILON = 1e-5
 CACHED = 2**18
 """Elements of a tensor that are normalised at a time on a CPU: a megabyte, so that they stay in its cache."""

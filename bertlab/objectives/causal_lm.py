@@ -35,7 +35,7 @@ class CausalLM(LanguageModel):
         return "causal_lm_loss"
 
     def predicted(self, length: int) -> float:
-        """All tokens but the first."""
+        """All tokens but the first are predicted."""
         return (length - 1) / length
 
     def batch_transform(

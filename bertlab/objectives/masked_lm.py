@@ -73,9 +73,9 @@ class Corruption(Checked, group="corruption"):
 LONG = 512
 """Tokens of the sequences of the papers that mask spans."""
 LEAST_RUN = 0.9
-"""Of the mean run in `LONG` tokens: with less, claims on a selection of spans are not tested. Sequences of 128 tokens,
-in which BERT sees nine tenths of its steps, have as much. It was chosen after values at 32 and 64 tokens had been
-seen."""
+"""Claims on a selection of spans are tested only if the mean run has this share of that in `LONG` tokens. Sequences of
+128 tokens, in which BERT sees nine tenths of its steps, have as much. It was chosen after values at 32 and 64 tokens
+had been seen."""
 _TOKENS, _CORRUPTION = Tokens(), Corruption()
 
 

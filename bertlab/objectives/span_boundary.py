@@ -139,7 +139,7 @@ class SpanBoundary(Loss):
         return [Evaluation(heldout(recipe, corpus, recipe.objective, size), ("loss", "count"), batch_sums, metrics)]
 
     def parameters(self, model: BackboneConfig, vocabulary: int) -> int:
-        """Positions, two layers with their LayerNorms, and the output bias."""
+        """The head has position embeddings, two layers with their LayerNorms, and the output bias."""
         table = self.positions_in_span * self.position_size
         hidden, embeddings = model.hidden, model.embedding_width
         layers = (2 * hidden + self.position_size + 1) * hidden + (hidden + 1) * embeddings

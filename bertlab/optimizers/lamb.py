@@ -23,7 +23,7 @@ class LAMB(Optimizer):
     epsilon: Annotated[float, POSITIVE] = 1e-6
     """Added to the root of the mean of squares; 1e-6 in the released code of ALBERT."""
     bias_correction: bool = True
-    """As in Algorithm 2; Google's released optimiser has none."""
+    """The bias correction of Algorithm 2; Google's released optimiser has none."""
 
     def build(self, groups: Sequence[dict[str, Any]]) -> Any:
         """The update of Algorithm 2."""

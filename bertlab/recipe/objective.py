@@ -31,7 +31,7 @@ class Pairing(Checked, group="pairing"):
     random: Annotated[float, SHARE] = 0.5
     """Share of the sequences whose second segment is from another document."""
     exchanged: Annotated[float, SHARE] = 0.0
-    """Of the other sequences, the share whose two consecutive segments exchange places."""
+    """The share of the other sequences whose two consecutive segments are swapped."""
 
 
 @dataclass(frozen=True)
@@ -182,7 +182,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         """
 
     def evaluations(self, recipe: Recipe, corpus: Any, size: int, final: bool) -> Sequence[Any]:
-        """Its fixed held-out `Evaluation`s of at most `size` sequences each; `final` ones follow the last step."""
+        """Returns fixed held-out `Evaluation`s of at most `size` sequences each; `final` ones follow the last step."""
         return ()
 
     @abstractmethod

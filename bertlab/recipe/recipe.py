@@ -97,7 +97,7 @@ class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers", path="tokenizer"):
 
     @property
     def entries(self) -> int:
-        """All entries at most."""
+        """The largest number of entries, sentinels included."""
         return self.vocabulary + self.sentinels
 
     @property
@@ -286,7 +286,7 @@ class Recipe(Checked):
     optimizer: Optimizer = field(default_factory=partial(by_default, Optimizer, "adamw"))
     """How gradients become updates; AdamW in BERT."""
     seed: Annotated[int, SEED] = 0
-    """Of the initial weights, the order of the data, and the masks."""
+    """The seed of the initial weights, the order of the data, and the masks."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -16,9 +16,9 @@ from bertlab.training import checkpoints
 from bertlab.training.process_group import ProcessGroup
 
 SECONDS_BETWEEN_CHECKPOINTS = 60.0
-"""At least."""
+"""Minimum seconds between checkpoints."""
 SHARE_OF_CHECKPOINTS = 0.05
-"""Of the time of a training, at most."""
+"""Largest share of the training time that is spent on checkpoints."""
 
 
 class ProgressCallback(Callback):

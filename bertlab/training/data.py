@@ -31,7 +31,7 @@ class MicroBatch:
 
     sequences: TensorBatch
     counts: dict[str, float]
-    """By how much the sum of each loss is divided, by its kind: its predictions in the whole batch, the more the fewer
+    """What the sum of each loss is divided by, by its kind: its predictions in the whole batch, the more the fewer
     sequences it has."""
     number: int  # from 0, over all processes
     last: bool  # the process has no other of the same step
@@ -125,7 +125,7 @@ class _MicroBatches:
 
 
 def _count(loss: Loss, arrays: Arrays) -> float:
-    """By how much a step divides the sum of a loss: its predictions in a batch, the more the fewer sequences it has."""
+    """What a step divides the sum of a loss by: its predictions in a batch, the more the fewer sequences it has."""
     has = float(arrays["sequences"].mean()) if "sequences" in arrays else 1.0
     return loss.count(arrays) / has if has else math.inf
 

@@ -63,7 +63,7 @@ class FinetuningModule(TrainingModule):
         return self.adaptation.logits(self.model, self.kind, batch)
 
     def lr_multipliers(self) -> Mapping[nn.Parameter, float]:
-        """Those of the adaptation."""
+        """The learning-rate multipliers of the adaptation."""
         return self.adaptation.lr_multipliers(self.model)
 
     def on_train_batch_start(self, batch: TaskBatch, batch_idx: int) -> None:
@@ -117,9 +117,10 @@ class EvalResult:
     examples: int
     metrics: dict[str, float]
     majority: dict[str, float]
-    """Those of the best constant guess from the training examples. All metrics are in points."""
+    """The metrics of the best constant guess from the training examples. All metrics are in points."""
     predictions: dict[str, Array]
-    """Those of `TaskKind.predict`, in 32 bits; and the `group` of each example, where examples depend on each other."""
+    """The arrays of `TaskKind.predict`, in 32 bits; and the `group` of each example, where examples depend on each
+    other."""
     collapsed: bool  # all predictions are the same
     exchanged: dict[str, float] | None = None
     """The same metrics where one of two texts is another example's, see `exchanged`; None without a second text."""

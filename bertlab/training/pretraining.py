@@ -38,7 +38,7 @@ from bertlab.training.trainer import quiet, trainer
 from bertlab.wording import join_words
 
 SECONDS_BETWEEN_SPEEDS = 5.0
-"""Of the tokens per second that progress shows."""
+"""Seconds between updates of the throughput that progress shows."""
 
 
 class PretrainingModule(TrainingModule):
@@ -71,7 +71,7 @@ class PretrainingModule(TrainingModule):
 
     @property
     def micro_batches(self) -> int:
-        """Those of its data."""
+        """The micro-batches of its data."""
         return self._data.micro_batches(self.trainer.world_size)
 
     def on_fit_start(self) -> None:

@@ -75,7 +75,7 @@ def locate(name: str, machine: Machine, what: str) -> Checkpoint:
 
 
 def _read(names: Iterable[str]) -> list[str]:
-    """Those of `FILES` that identify a checkpoint: the pieces of SentencePiece where there is no other vocabulary."""
+    """Selects the `FILES` that identify a checkpoint: SentencePiece's pieces where there is no other vocabulary."""
     present = list(names)
     others = {"tokenizer.json", "vocab.txt", "vocab.json"}.intersection(present)
     return [name for name in present if name != PIECES or not others]

@@ -94,12 +94,12 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
 
     @property
     def shape(self) -> str:
-        """Its size in words, for plans and reports."""
+        """The size in words, for plans and reports."""
         return f"{pluralise(self.layers, 'layer')}, {self.hidden} wide"
 
     @property
     def description(self) -> str:
-        """Its shape, and what else a report says of it."""
+        """The shape, and what else a report says of the backbone."""
         return self.shape
 
     @property
@@ -109,7 +109,7 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
 
     @property
     def sizes(self) -> dict[str, float]:
-        """Its sizes by name; reports show those that variants multiply."""
+        """The sizes by name; reports show those that variants multiply."""
         return {"layers": self.layers, "width": self.hidden, "embeddings": self.embedding_width / self.hidden}
 
     @property
@@ -133,6 +133,6 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
         return 0.02
 
     def new_encoder(self, vocabulary: int, max_length: int, causal: bool = False) -> Any:
-        """Its module, for sequences of at most `max_length` tokens, with torch's initial weights."""
+        """Returns a new module for sequences of at most `max_length` tokens, with torch's initial weights."""
         module, _, name = self.encoder.rpartition(".")
         return getattr(importlib.import_module(module), name)(self, vocabulary, max_length, causal)

@@ -68,7 +68,7 @@ class Model(TransformerConfig):
 
     @property
     def shape(self) -> str:
-        """Its size in words, for plans and reports."""
+        """The size in words, with what differs from BERT."""
         text, used = super().shape, self.declared
         if used.embedding_size:
             text += f", embeddings of {used.embedding_size}"

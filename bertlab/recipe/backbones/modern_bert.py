@@ -35,12 +35,12 @@ class ModernBert(TransformerConfig):
 
     @property
     def segments(self) -> int:
-        """None have embeddings."""
+        """The model has no segment embeddings."""
         return 0
 
     @property
     def shape(self) -> str:
-        """Its size in words."""
+        """The size in words, and the name of the model."""
         return f"{super().shape}, ModernBERT"
 
     @property

@@ -88,7 +88,7 @@ class TransformerConfig(BackboneConfig, ABC):
 
     @property
     def description(self) -> str:
-        """Its shape and its positions."""
+        """The shape and the kind of positions."""
         return f"{self.shape}, {self.positions} positions"
 
     @property

@@ -16,7 +16,7 @@ ARCHITECTURES: dict[str, Architecture[Any]] = {
     architecture.kind: architecture
     for architecture in (Roberta(), RobertaPreLayerNorm(), Bert(), RoFormer(), Albert(), ModernBert())
 }
-"""By the `model_type` of config.json. A model is written as the first that holds it."""
+"""Each architecture by the `model_type` of config.json. A model is written as the first that holds it."""
 
 
 def architecture_of(model: recipe.BackboneConfig, causal: bool, pad: int) -> tuple[Architecture[Any], Any]:

@@ -66,7 +66,7 @@ class Albert(Architecture[recipe.Model]):
         return usual and model.sharing in ("none", "all") and not causal
 
     def name(self, model: PretrainingModel) -> str:
-        """With a sentence task or without."""
+        """The class with a sentence task, or the one without."""
         return "AlbertForPreTraining" if hasattr(model, "nsp_head") else "AlbertForMaskedLM"
 
     def config(self, model: recipe.Model) -> dict[str, Any]:
@@ -75,7 +75,7 @@ class Albert(Architecture[recipe.Model]):
         return {"embedding_size": model.embedding_width, "num_hidden_groups": groups, "inner_group_num": 1}
 
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Positions, segments, embeddings and sharing."""
+        """Fields of positions, segments, embeddings and sharing."""
         size = config["embedding_size"]
         return {
             "positions": "learned",

@@ -23,7 +23,7 @@ class Architecture(ABC, Generic[M]):
     """A family of models of `transformers` that computes what some models of ours compute."""
 
     kind: ClassVar[str]
-    """Its `model_type` in config.json."""
+    """The `model_type` of config.json."""
     title: ClassVar[str]
     model: type[M]
     """What a recipe calls its encoder."""

@@ -58,17 +58,17 @@ class Bert(Architecture[recipe.Model]):
         return (model.norm, model.norm_position) == ("layer", self.norm_position)
 
     def name(self, model: PretrainingModel) -> str:
-        """Left to right, or with a sentence task, or without."""
+        """The class for a left-to-right model, or for a masked one with or without a sentence task."""
         if model.encoder.causal:
             return "BertLMHeadModel"
         return "BertForPreTraining" if hasattr(model, "nsp_head") else "BertForMaskedLM"
 
     def config(self, model: recipe.Model) -> dict[str, Any]:
-        """None."""
+        """BERT has no fields of its own."""
         return {}
 
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Positions and segments."""
+        """Fields of positions and segments."""
         return {"positions": "learned", "segments": config.get("type_vocab_size", 2)}
 
     def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -60,15 +60,15 @@ class ModernBert(Architecture[recipe.ModernBert]):
 
     @property
     def base(self) -> str:
-        """As in its classes."""
+        """The tensors are named as in the classes of `transformers`."""
         return "model"
 
     def holds(self, model: recipe.ModernBert, causal: bool) -> bool:
-        """All, but not left to right."""
+        """All such models are held but left-to-right ones."""
         return not causal
 
     def name(self, model: PretrainingModel) -> str:
-        """Masked."""
+        """The class of a masked LM."""
         return "ModernBertForMaskedLM"
 
     def config(self, model: recipe.ModernBert) -> dict[str, Any]:
@@ -94,7 +94,7 @@ class ModernBert(Architecture[recipe.ModernBert]):
         }
 
     def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """No biases but the output's, one probability of dropout, unscaled rotary positions, layers in turn."""
+        """Models have no bias but the output's, one rate of dropout, unscaled rotary positions, and layers in turn."""
         layers, every = config.get("num_hidden_layers"), _global_every(config)
         kinds = config.get("layer_types")
         if isinstance(layers, int) and layers < _TOO_MANY and isinstance(every, int) and every > 0:

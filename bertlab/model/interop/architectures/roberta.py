@@ -44,19 +44,19 @@ class Roberta(Bert):
         self.pad, self.first_position = pad, pad + 1
 
     def padded(self, pad: int) -> Self:
-        """With positions behind the id `pad`."""
+        """The architecture whose positions begin behind the id `pad`."""
         return type(self)(pad)
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:
-        """As BERT with one segment, not left to right, with RoBERTa's <pad>."""
+        """Such models are BERT's with one segment and RoBERTa's <pad>, not left to right."""
         return super().holds(model, causal) and model.segments == 1 and not causal and self.pad == _PAD
 
     def name(self, model: PretrainingModel) -> str:
-        """Masked."""
+        """The class of a masked LM."""
         return "RobertaForMaskedLM"
 
     def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """As BERT's; not left to right, and positions behind <pad>."""
+        """Models are as BERT's, not left to right, with positions behind <pad>."""
         return {**super().fixed(config), "is_decoder": False, "pad_token_id": _PAD}
 
     def objective(self, causal: bool) -> tuple[recipe.Loss, ...]:

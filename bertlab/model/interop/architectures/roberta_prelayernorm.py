@@ -30,17 +30,17 @@ class RobertaPreLayerNorm(Roberta):
     }
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:
-        """As BERT in pre-norm, not left to right."""
+        """Such models are BERT's in pre-norm, not left to right."""
         return Bert.holds(self, model, causal) and not causal
 
     def name(self, model: PretrainingModel) -> str:
-        """Masked."""
+        """The class of a masked LM."""
         return "RobertaPreLayerNormForMaskedLM"
 
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Positions and pre-norm."""
+        """Fields of positions and pre-norm."""
         return {**super().described(config), "norm_position": "pre"}
 
     def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """As RoBERTa's, with padding of any id."""
+        """Models are as RoBERTa's, with padding of any id."""
         return {**super().fixed(config), "pad_token_id": self.pad}

@@ -34,7 +34,7 @@ class RoFormer(Bert):
         return model.positions == "rotary" and model.sharing == "none" and self.normalises(model)
 
     def name(self, model: PretrainingModel) -> str:
-        """Masked or left to right."""
+        """The class for a left-to-right model, or for a masked one."""
         return "RoFormerForCausalLM" if model.encoder.causal else "RoFormerForMaskedLM"
 
     def config(self, model: recipe.Model) -> dict[str, Any]:
@@ -42,7 +42,7 @@ class RoFormer(Bert):
         return {"rotary_value": False, "embedding_size": model.embedding_width}
 
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
-        """Positions, embeddings and segments."""
+        """Fields of positions, embeddings and segments."""
         size = config.get("embedding_size") or 0
         width = 0 if size == config.get("hidden_size") else size
         return {**super().described(config), "positions": "rotary", "embedding_size": width}
@@ -63,13 +63,13 @@ class RoFormer(Bert):
         return {ANGLES: torch.cat((rotary.sine, rotary.cosine), 1)}
 
     def published(self, name: str, value: Tensor, heads: int) -> Tensor:
-        """From pairs (i, i + d/2) to (2i, 2i + 1)."""
+        """Reorders pairs (i, i + d/2) to (2i, 2i + 1)."""
         if not _rotated(name):
             return value
         return value.view(heads, 2, -1, *value.shape[1:]).transpose(1, 2).reshape(value.shape)
 
     def ours(self, name: str, value: Tensor, heads: int) -> Tensor:
-        """From pairs (2i, 2i + 1) to (i, i + d/2)."""
+        """Reorders pairs (2i, 2i + 1) to (i, i + d/2)."""
         if not _rotated(name):
             return value
         return value.view(heads, -1, 2, *value.shape[1:]).transpose(1, 2).reshape(value.shape)
