@@ -77,7 +77,7 @@ class OneSpan(LanguageModel):
         return Decoded(OUTPUTS)
 
     def loss_sum(self, head: Any, hidden: Any, arrays: Any, embeddings: Any) -> Any:
-        return super().sum(head, hidden[:, : arrays["weights"].shape[1]], arrays, embeddings)
+        return super().loss_sum(head, hidden[:, : arrays["weights"].shape[1]], arrays, embeddings)
 
     def evaluations(self, recipe: Any, corpus: Any, size: int, final: bool) -> list[Evaluation]:
         def sums(model: Any, batch: Any) -> dict[str, Any]:
