@@ -10,7 +10,7 @@ import argparse
 from pathlib import Path
 from statistics import mean
 
-from bertlab.cli.carry_out import carry_out
+from bertlab.cli.jobs import run_jobs
 from bertlab.lab import plan as planning
 from bertlab.lab import scales, studies
 from bertlab.lab.record import records
@@ -39,7 +39,7 @@ def main() -> None:
     chosen = studies.find(options.study)
     request = planning.Request(studies=(chosen,), scale=scales.find(options.scale), seeds=tuple(range(options.seeds)))
     plan = planning.make(request, machine)
-    carry_out([job for job in plan.jobs if not job.tasks], store, machine)
+    run_jobs([job for job in plan.jobs if not job.tasks], store, machine)
     (study,) = gather(store, records(plan).values())
     plateau = next(run.plateau for run in study.pretrainings if run.plateau is not None)
     print(f"Unigram entropy of the held-out text: {plateau:.2f} nats\n")

@@ -106,7 +106,7 @@ def open_run(store: str | Path, name: str, *, study: str | Path = "") -> Pretrai
 
     run = lookup.find(Store(Path(store)), name, lambda candidate: candidate.holds_model)
     run.verify()
-    own_parts.define(run, str(study), "study=")
+    own_parts.load_user_code(run, str(study), "study=")
     return open_pretrained(run.path)
 
 
@@ -156,26 +156,24 @@ def ablate(
 
 def _ablated(arguments: dict[str, Any]) -> Ablation:
     """Runs studies with all arguments of `ablate`."""
-    from bertlab.cli.ablate import Command, measured
-    from bertlab.cli.options import ClusterOptions, StudyOptions, group
+    from bertlab.cli.ablate import AblateOptions, Command, measured
+    from bertlab.cli.options import ClusterOptions, group
     from bertlab.report.ablation import Ablation
 
     arguments["set_"] = arguments.pop("settings") or {}
     loggers = [logger if isinstance(logger, str) else Opener(logger) for logger in arguments.pop("loggers")]
+    arguments["logger"] = [*_texts(arguments.get("logger", ())), *loggers]
     openers = [logger for logger in loggers if isinstance(logger, Opener)]
     if openers and arguments["workers"] is None:  # numbers stay those of a worker
         arguments |= {"workers": 0, "threads": arguments["threads"] or int(not arguments["gpus"])}
     silence = contextlib.redirect_stdout(io.StringIO()) if arguments.pop("quiet") else contextlib.nullcontext()
     options = {name: _SPELLED.get(name, _same)(value) for name, value in arguments.items() if value is not None}
-    flags: dict[str, Any] = {"search": False, "name": "", "keep": False, "logger": [], "retry": False, "dry_run": False}
-    flags = {name: options.pop(name, usual) for name, usual in (flags | {"budget": "", "until_decided": False}).items()}
-    flags["logger"] += loggers
-    groups = group(StudyOptions, options), group(ClusterOptions, options)
+    groups = group(AblateOptions, options), group(ClusterOptions, options)
     for name in options:  # those that no group has taken
-        raise unknown("option of ablate", name, {*flags, *vars(groups[0]), *vars(groups[1])})
+        raise unknown("option of ablate", name, {*vars(groups[0]), *vars(groups[1])})
     try:
         with silence, trackers.ended(openers):
-            done = measured(Command(*groups, **flags))
+            done = measured(Command(*groups))
         return Ablation(done.results, done.complete)
     except Interrupted as error:
         if error.number == signal.SIGINT:
@@ -252,7 +250,7 @@ def _same(value: Any) -> Any:
 
 _SPELLED: dict[str, Callable[[Any], Any]] = {
     "study": _studies,
-    **dict.fromkeys(("set_", "only", "corpus", "substitute", "intermediate_task", "logger", "measure"), _texts),
+    **dict.fromkeys(("set_", "only", "corpus", "substitute", "intermediate_task", "measure"), _texts),
     **dict.fromkeys(("seeds", "claim_seeds"), _seeds),
     **dict.fromkeys(("data", "runs", "vocab"), Path),
     "from_": str,

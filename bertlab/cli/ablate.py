@@ -18,6 +18,7 @@ from bertlab.cli.options import (
     ClusterOptions,
     Names,
     StudyOptions,
+    flag,
     in_store,
     option,
 )
@@ -33,44 +34,30 @@ if TYPE_CHECKING:
     from bertlab.store.runs import Store
 
 
-def ablate(
-    options: StudyOptions,
-    devices: ClusterOptions,
-    search: bool = option(
-        False,
-        "--search",
-        None,
-        "First choose fine-tuning settings by a grid search on the baseline.",
-        rich_help_panel="Tasks",
-    ),
+@dataclass(frozen=True, kw_only=True)
+class AblateOptions(StudyOptions):
+    """Everything but the devices."""
+
+    search: bool = flag("First choose fine-tuning settings by a grid search on the baseline.", rich_help_panel="Tasks")
     budget: str = option(
         "",
-        "--budget",
         "TIME|NUMBERruns",
         "Add seeds in rounds where they decide claims, four in the first: 90m, 2h, 1d or 40runs in all.",
-        rich_help_panel=StudyOptions.panel,
-    ),
-    until_decided: bool = option(
-        False,
-        "--until-decided",
-        None,
-        "Add seeds in rounds until no claim needs more, 12 at most without --budget.",
-        rich_help_panel=StudyOptions.panel,
-    ),
-    name: str = option(
-        "",
-        "--name",
-        "NAME",
-        "What reports call this setting, such as more-examples; no result depends on it.",
-        rich_help_panel=StudyOptions.panel,
-    ),
-    keep: bool = KEEP,
-    logger: Names = LOGGERS,
-    retry: bool = RETRY,
-    dry_run: bool = DRY_RUN,
-    fail_on: Names = FAIL_ON,
-    json: bool = JSON,
-) -> int:
+    )
+    until_decided: bool = flag("Add seeds in rounds until no claim needs more, 12 at most without --budget.")
+    name: str = option("", "NAME", "What reports call this setting, such as more-examples; no result depends on it.")
+    keep: bool = KEEP
+    logger: Names = LOGGERS
+    retry: bool = RETRY
+    dry_run: bool = DRY_RUN
+
+    @property
+    def in_rounds(self) -> bool:
+        """Whether seeds are added in rounds."""
+        return bool(self.budget) or self.until_decided
+
+
+def ablate(options: AblateOptions, devices: ClusterOptions, fail_on: Names = FAIL_ON, json: bool = JSON) -> int:
     """Pre-train and measure the variants of studies.
 
     Prints the measured table beside the published one. Skips finished runs; to resume after an interruption, repeat the
@@ -79,7 +66,7 @@ def ablate(
     Example: bertlab ablate masking --scale tiny --seeds 4
     """
     check_fail_on(fail_on)
-    command = Command(options, devices, search, budget, until_decided, name, keep, logger, retry, dry_run)
+    command = Command(options, devices)
     done = measured(command)
     if json:
         print_json(done.to_json(command))
@@ -88,33 +75,15 @@ def ablate(
 
 @dataclass(frozen=True)
 class Command:
-    """The options of `ablate`."""
+    """A call of `ablate`: its options, and the machine and the store that they name."""
 
-    options: StudyOptions
+    options: AblateOptions
     devices: ClusterOptions
-    search: bool = False
-    budget: str = ""
-    until_decided: bool = False
-    name: str = ""
-    keep: bool = False
-    logger: Names = None
-    retry: bool = False
-    dry_run: bool = False
-
-    @property
-    def in_rounds(self) -> bool:
-        """Whether seeds are added in rounds."""
-        return bool(self.budget) or self.until_decided
-
-    @property
-    def setting(self) -> str:
-        """The options that define the setting, as records have them."""
-        return self.options.spelled() + " --search" * self.search
 
     @cached_property
     def machine(self) -> Machine:
         """The machine that they ask for."""
-        return self.devices.machine(self.options, self.logger)
+        return self.devices.machine(self.options, self.options.logger)
 
     @cached_property
     def store(self) -> Store:
@@ -137,10 +106,10 @@ class Measured:
 
     def to_json(self, command: Command) -> dict[str, Any] | None:
         """The results and the jobs without one, or the cost and the texts of a dry run."""
-        from bertlab.cli.carry_out import unfinished
+        from bertlab.cli.jobs import unfinished
         from bertlab.lab import texts
 
-        if command.dry_run:
+        if command.options.dry_run:
             return self.cost.to_json() | {"text": texts.known(self.jobs, command.store)} if self.cost else None
         left = unfinished(self.jobs, command.store)
         return {"complete": self.complete, **results_data(self.results), "unfinished": left}
@@ -148,7 +117,7 @@ class Measured:
 
 def measured(command: Command) -> Measured:
     """Runs and prints what a command requests, in steps: each gives the next one its input, or the end."""
-    from bertlab.cli.carry_out import read_tasks
+    from bertlab.cli.jobs import read_tasks
     from bertlab.lab import claim_plan
     from bertlab.lab.jobs.lists import check_kept
     from bertlab.lab.record import check
@@ -158,14 +127,14 @@ def measured(command: Command) -> Measured:
     plan = claim_plan.make(request, command.machine)
     check(plan, command.store)
     check_kept(plan.jobs, command.store)
-    if command.dry_run:
+    if command.options.dry_run:
         read_tasks(plan.pending(command.store), local=True)
-    if command.search:
+    if command.options.search:
         searched = _searched(command, request, plan)
         if isinstance(searched, Measured):
             return searched
         request, plan = searched, claim_plan.make(searched, command.machine)
-    done = _in_rounds(command, request, plan) if command.in_rounds else _at_once(command, plan)
+    done = _in_rounds(command, request, plan) if command.options.in_rounds else _at_once(command, plan)
     for study in done.results:
         track(study, command.store, command.machine)
     return done
@@ -176,68 +145,68 @@ def _request(command: Command) -> Request:
     from bertlab.estimates import equal_time
     from bertlab.sequential.budget import Budget
 
-    Budget.parse(command.budget)
     options, devices = command.options, command.devices
+    Budget.parse(options.budget)
     fixed = {"--seeds": options.seeds, "--claim-seeds": options.claim_seeds, "--from": options.from_}
-    for fixing, value in fixed.items() if command.in_rounds else ():
+    for fixing, value in fixed.items() if options.in_rounds else ():
         if value is not None:
             raise BadInput(f"{fixing} fixes the seeds, and --budget and --until-decided choose them: leave one out")
-    request = dataclasses.replace(options.study_request(command.machine), name=command.name, keep=command.keep)
-    request = equal_time.timed(request, command.store, command.machine, trials=not command.dry_run, tell=say)
+    request = dataclasses.replace(options.study_request(command.machine), name=options.name, keep=options.keep)
+    request = equal_time.timed(request, command.store, command.machine, trials=not options.dry_run, tell=say)
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):
         raise BadInput("--from: nothing is pre-trained, so --compile and --micro-batch have no effect; leave them out")
-    return dataclasses.replace(request, claim_seeds=()) if command.in_rounds else request
+    return dataclasses.replace(request, claim_seeds=()) if options.in_rounds else request
 
 
 def _searched(command: Command, request: Request, plan: Plan) -> Request | Measured:
     """The request with the settings that a search chooses; in a dry run, the trials that are left."""
-    from bertlab.cli.carry_out import carry_out, draw
+    from bertlab.cli.jobs import print_plan, run_jobs
     from bertlab.lab import plan as planning
     from bertlab.lab import search
 
     planning.check_data(plan, command.store, command.machine)  # before any trial
     trials = search.make(request, command.machine)
     if trials.plan.pending(command.store):
-        cost = draw(trials.plan, command.store, command.machine, "settings to try on the baseline")
-        if command.dry_run:
+        cost = print_plan(trials.plan, command.store, command.machine, "settings to try on the baseline")
+        if command.options.dry_run:
             return Measured(plan.jobs, cost=cost)
-        carry_out(trials.plan.jobs, command.store, command.machine, retry=command.retry)
+        run_jobs(trials.plan.jobs, command.store, command.machine, retry=command.options.retry)
     return trials.chosen(command.store)
 
 
 def _in_rounds(command: Command, request: Request, plan: Plan) -> Measured:
     """Runs rounds of seeds; in a dry run, the next round."""
-    from bertlab.cli import in_rounds
+    from bertlab.cli.rounds import print_next_round, run_rounds
     from bertlab.sequential.budget import Budget
     from bertlab.sequential.rounds import Rounds
 
-    spelled = f"--budget {command.budget.replace(' ', '')}" if command.budget else "--until-decided"
-    budget = Budget.parse(command.budget)
-    rounds = Rounds(request, budget, command.machine, command.store, command.setting, spelled)
-    if command.dry_run:
-        return Measured(plan.jobs, cost=in_rounds.next_round(rounds, retry=command.retry))
-    complete, results, jobs = in_rounds.in_rounds(rounds, retry=command.retry)
+    spelled = f"--budget {command.options.budget.replace(' ', '')}" if command.options.budget else "--until-decided"
+    budget = Budget.parse(command.options.budget)
+    rounds = Rounds(request, budget, command.machine, command.store, command.options.spelled(), spelled)
+    if command.options.dry_run:
+        return Measured(plan.jobs, cost=print_next_round(rounds, retry=command.options.retry))
+    complete, results, jobs = run_rounds(rounds, retry=command.options.retry)
     return Measured(jobs, results, complete)
 
 
 def _at_once(command: Command, plan: Plan) -> Measured:
     """Runs a plan; in a dry run, what is left of it."""
-    from bertlab.cli.carry_out import carry_out, draw
+    from bertlab.cli.jobs import print_plan, run_jobs
     from bertlab.lab import plan as planning
     from bertlab.lab.record import records
     from bertlab.report.gather import gather
     from bertlab.store import union
 
-    store, machine = command.store, command.machine
-    if not command.dry_run and plan.pending(store):
+    options, store, machine = command.options, command.store, command.machine
+    if not options.dry_run and plan.pending(store):
         machine.check()
-    cost = draw(plan, store, machine)
-    if command.dry_run:
+    cost = print_plan(plan, store, machine)
+    if options.dry_run:
         return Measured(plan.jobs, cost=cost)
-    of_plan = records(plan, command.setting).values()
+    of_plan = records(plan, options.spelled()).values()
     planning.check_data(plan, store, machine)
-    complete = carry_out(
-        plan.jobs, store, machine, retry=command.retry, on_training=lambda: union.save_records(store, of_plan)
+    complete = run_jobs(
+        plan.jobs, store, machine, retry=options.retry, on_training=lambda: union.save_records(store, of_plan)
     )
     results = gather(store, union.save_records(store, of_plan))
     print_results(results)

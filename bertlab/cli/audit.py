@@ -11,8 +11,14 @@ from bertlab.cli.table import print_table
 from bertlab.names import plain
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bertlab.audit import Audited
     from bertlab.inputs.checks import Check
+    from bertlab.lab.plan import Plan
+    from bertlab.lab.study import Study
     from bertlab.recipe import Recipe
+    from bertlab.store.runs import Store
     from bertlab.text.tokens import TokenisedCorpus
 
 VERDICTS = {True: "holds", False: "FAILS", None: "not tested"}
@@ -27,63 +33,80 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
     Example: bertlab audit masking --only 80/10/10
     """
     from bertlab import audit as auditing
-    from bertlab.cli.carry_out import carry_out, tell, unfinished
+    from bertlab.cli.jobs import print_texts, run_jobs, unfinished
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, studies, texts
     from bertlab.lab.jobs.lists import check_components
-    from bertlab.lab.study import Measurement
     from bertlab.machine import Machine
     from bertlab.store.runs import Store
-    from bertlab.text.tokens import open_corpus
 
     scales.recipe_only(options.set_ or ())
     machine, store = Machine(runs=options.runs, data=options.data), Store(options.runs)
-    chosen = []
-    for study in studies.chosen(options.study):  # without measurements: only the pre-training of its variants is left
-        bare = [dataclasses.replace(variant, adaptation=None) for variant in study.variants]
-        loss = [Measurement("loss", metric="perplexity")]
-        without = dataclasses.replace(
-            study, variants=bare, measurements=loss, averages=[], published={}, claims=[], unlike=[]
-        )
-        chosen.append(without)
-    plan = planning.make(options.request(tuple(chosen), measured=False), machine)
+    chosen = tuple(map(_without_measurements, studies.chosen(options.study)))
+    plan = planning.make(options.request(chosen, measured=False), machine)
     corpora = [job for job in plan.jobs if job.preparation]
-    if not carry_out(corpora, store, machine):
+    if not run_jobs(corpora, store, machine):
         if json:
             print_json(unfinished(corpora, store))
         return 1
     check_components(plan.jobs, store, machine)
-    tell(*texts.planned(corpora, store))
-    opened: dict[str, TokenisedCorpus] = {}
-    same_batches: dict[Any, tuple[Recipe, TokenisedCorpus, list[str]]] = {}
-    for cell in plan.cells:
-        recipe, (corpus_id,) = cell.pretraining.read_recipe(), [need.id for need in cell.pretraining.needs]
-        if corpus_id not in opened:
-            opened[corpus_id] = open_corpus(store.wait_for(corpus_id).path, recipe.tokenizer)
-        name = cell.variant if len(chosen) == 1 else f"{cell.study.name}: {cell.variant}"
-        batches = auditing.same_batches(recipe), corpus_id
-        same_batches.setdefault(batches, (recipe, opened[corpus_id], []))[2].append(name)
+    print_texts(*texts.planned(corpora, store))
     records: list[dict[str, Any]] = []
-    checks: list[tuple[list[str], Check]] = []
-    for recipe, corpus, variants in same_batches.values():
-        with console().status(f"auditing {plain(', '.join(variants))}"):
+    checks: list[tuple[str, Check]] = []
+    for recipe, corpus, variants in _same_batches(plan, store):
+        names = ", ".join(variants)
+        with console().status(f"auditing {plain(names)}"):
             audits = auditing.audit(recipe, corpus)
         for audited in audits:
             holds = all(check.holds is not False for check in audited.checks)
             records.append({"variants": variants, "holds": holds} | dataclasses.asdict(audited))
-            checks += [(variants, check) for check in audited.checks]
-            title = f"{', '.join(variants)}: at most {audited.length} tokens per sequence; sample: {audited.sample}"
-            rows = [(it.figure, it.found, it.expected, it.test, VERDICTS[it.holds]) for it in audited.checks]
-            print_table(("statistic", "found", "expected", "test", ""), rows, title, left=5)
-            say("")
-    failures = [(variants, check) for variants, check in checks if check.holds is False]
+            checks += [(names, check) for check in audited.checks]
+            _print_audit(audited, names)
     if json:
         print_json(records)
-    for variants, check in failures:
+    return 1 if _failures(checks) else 0
+
+
+def _without_measurements(study: Study) -> Study:
+    """A study of which only the pre-training of its variants is left."""
+    from bertlab.lab.study import Measurement
+
+    bare = [dataclasses.replace(variant, adaptation=None) for variant in study.variants]
+    loss = [Measurement("loss", metric="perplexity")]
+    return dataclasses.replace(study, variants=bare, measurements=loss, averages=[], published={}, claims=[], unlike=[])
+
+
+def _same_batches(plan: Plan, store: Store) -> list[tuple[Recipe, TokenisedCorpus, list[str]]]:
+    """The recipes of a plan with different batches, each with its corpus and the names of the variants that have it."""
+    from bertlab import audit as auditing
+    from bertlab.text.tokens import open_corpus
+
+    opened: dict[str, TokenisedCorpus] = {}
+    batches: dict[Any, tuple[Recipe, TokenisedCorpus, list[str]]] = {}
+    for cell in plan.cells:
+        recipe, (corpus_id,) = cell.pretraining.read_recipe(), [need.id for need in cell.pretraining.needs]
+        if corpus_id not in opened:
+            opened[corpus_id] = open_corpus(store.wait_for(corpus_id).path, recipe.tokenizer)
+        name = cell.variant if len(plan.request.studies) == 1 else f"{cell.study.name}: {cell.variant}"
+        key = auditing.same_batches(recipe), corpus_id
+        batches.setdefault(key, (recipe, opened[corpus_id], []))[2].append(name)
+    return [*batches.values()]
+
+
+def _print_audit(audited: Audited, names: str) -> None:
+    title = f"{names}: at most {audited.length} tokens per sequence; sample: {audited.sample}"
+    rows = [(it.figure, it.found, it.expected, it.test, VERDICTS[it.holds]) for it in audited.checks]
+    print_table(("statistic", "found", "expected", "test", ""), rows, title, left=5)
+    say("")
+
+
+def _failures(checks: Sequence[tuple[str, Check]]) -> int:
+    """How many checks, each with the names of its variants, fail: prints these, and how many do not."""
+    failures = [(names, check) for names, check in checks if check.holds is False]
+    for names, check in failures:
         first = f", first in {check.where}" if check.where else ""
-        expected = f"{check.found}; expected {check.expected} ({check.test})"
-        complain(f"{', '.join(variants)}: {check.figure}: {expected}{first}")
+        complain(f"{names}: {check.figure}: {check.found}; expected {check.expected} ({check.test}){first}")
     untested = sum(check.holds is None for _, check in checks)
     held = len(checks) - len(failures) - untested
     say(f"{held} checks hold, {len(failures)} fail, {untested} lack data for a test")
-    return 1 if failures else 0
+    return len(failures)

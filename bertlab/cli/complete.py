@@ -62,11 +62,6 @@ def _completer(find: Callable[[typer.Context], Iterable[str]]) -> Completer:
     return complete
 
 
-def choices(*names: str) -> Completer:
-    """Completes one of these."""
-    return _completer(lambda ctx: names)
-
-
 def _adaptations(ctx: typer.Context) -> Iterable[str]:
     """The kinds of adaptation."""
     from bertlab.adaptation import Adaptation
@@ -152,15 +147,32 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
     return find
 
 
-STUDIES = _completer(lambda ctx: [*builtin_studies.names(), ALL])
-SCALES = _completer(lambda ctx: _tables("lab/scales.toml"))
-TASKS = _completer(lambda ctx: [name for table in _tables("tasks/catalog.toml").values() for name in table])
-TASK_PAIRS = _completer(lambda ctx: [f"{name}=" for name in _tables("tasks/catalog.toml")["published"]])
-ADAPTATIONS = _completer(_adaptations)
-VARIANTS = _completer(_variants)
-MEASUREMENTS = _completer(_measurements)
-PRETRAINED = _completer(_runs("pretrain", "import"))
-EXPORTED = _completer(
-    lambda ctx: [*builtin_studies.names(), ALL] if ctx.params.get("results") else _runs("pretrain", "import")(ctx)
-)
-RUNS = _completer(_runs("*"))
+def _studies(ctx: typer.Context) -> list[str]:
+    return [*builtin_studies.names(), ALL]
+
+
+def _exported(ctx: typer.Context) -> Iterable[str]:
+    """What `export` takes: with `--results` a study, else a pre-training."""
+    return _studies(ctx) if ctx.params.get("results") else _runs("pretrain", "import")(ctx)
+
+
+MODEL = "RUN|DIR|HUB_NAME[@REVISION]"
+_FINDERS: dict[str, Callable[[typer.Context], Iterable[str]]] = {
+    "STUDY": _studies,
+    "TASK": lambda ctx: [name for table in _tables("tasks/catalog.toml").values() for name in table],
+    "TASK=DATASET": lambda ctx: [f"{name}=" for name in _tables("tasks/catalog.toml")["published"]],
+    "KIND": _adaptations,
+    "VARIANT": _variants,
+    "MEASUREMENT": _measurements,
+    "RUN": _runs("*"),
+    MODEL: _runs("pretrain", "import"),
+}
+"""What finds the names that each metavar stands for."""
+EXPORTED = _completer(_exported)
+
+
+def values(metavar: str) -> Completer | None:
+    """Completes what a metavar stands for: one of its choices, as `auto|yes|no`, or a name; None for any other text."""
+    if "|" in metavar and metavar.islower():
+        return _completer(lambda ctx: metavar.split("|"))
+    return _completer(_FINDERS[metavar]) if metavar in _FINDERS else None

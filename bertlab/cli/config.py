@@ -7,10 +7,11 @@ import os
 import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, get_args, get_origin
 
 import typer
 
+from bertlab.cli.help import OPTIONS
 from bertlab.errors import BadInput, unknown, warn
 
 Parameters = Sequence[inspect.Parameter]
@@ -22,12 +23,18 @@ ADVICE = {
     float: "write a number",
     list: 'write a list of texts, such as ["a", "b"]',
     str: "write a text in quotes",
+    Path: "write a text in quotes",
 }
+
+
+def long_name(parameter: str) -> str:
+    """The name of an option on the command line and in files: `from` of the parameter `from_`."""
+    return parameter.strip("_").replace("_", "-")
 
 
 def added(command: str, parameters: Parameters) -> list[inspect.Parameter]:
     """The options `--config` and `--print-config` of a command with these parameters, and its context."""
-    COMMANDS[command] = {_key(parameter): parameter for parameter in parameters}
+    COMMANDS[command] = {long_name(parameter.name): parameter for parameter in parameters}
 
     def load(context: typer.Context, path: Path | None) -> Path | None:
         if path is not None:
@@ -49,12 +56,6 @@ def added(command: str, parameters: Parameters) -> list[inspect.Parameter]:
         inspect.Parameter("print_config", keyword, default=shown, annotation=bool),
         inspect.Parameter("context", keyword, annotation=typer.Context),
     ]
-
-
-def _key(parameter: inspect.Parameter) -> str:
-    """The key of an option in a file: its long name; of an argument, its own."""
-    names = getattr(parameter.default, "param_decls", None) or ()
-    return next((name.lstrip("-") for name in names if name.startswith("--")), parameter.name)
 
 
 def read(path: Path, command: str) -> dict[str, Any]:
@@ -102,30 +103,32 @@ def _study(config: Path, study: str) -> str:
     return study
 
 
+def _kind(annotation: Any) -> type:
+    """The type of an option: a key of `ADVICE`."""
+    kinds = get_args(annotation) or (annotation,)
+    if list[str] in kinds or list[Path] in kinds or list in kinds or get_origin(annotation) is list:
+        return list
+    return next((kind for kind in (bool, int, float, Path) if kind in kinds), str)
+
+
 def _example(parameter: inspect.Parameter) -> str:
     """The value of an option that has none, as a file has it: its type is right, and its text the one of `--help`."""
     from bertlab.store.config import toml
 
-    about, kinds = parameter.default, get_args(parameter.annotation) or (parameter.annotation,)
-    if int in kinds or float in kinds:
-        return toml(about.min or 0)
-    return toml([about.metavar] if list[str] in kinds or list[Path] in kinds else about.metavar)
+    about = parameter.default
+    examples = {int: about.min or 0, float: about.min or 0, list: [about.metavar]}
+    return toml(examples.get(_kind(parameter.annotation), about.metavar))
 
 
 def _checked(annotation: Any, value: Any, where: str) -> Any:
     """A value as the command line would give it. Raises `BadInput` for another type."""
-    kinds = [kind for kind in (*get_args(annotation), annotation) if kind is not type(None)]
-    kind = next((candidate for candidate in (bool, int, float) if candidate in kinds), str)
-    if list[str] in kinds or list[Path] in kinds:
-        values = [value] if isinstance(value, str) else value
-        if not isinstance(values, list) or not all(isinstance(item, str) for item in values):
-            raise BadInput(f"{where} is {value!r}: {ADVICE[list]}")
-        return values
+    kind = _kind(annotation)
+    values = [value] if kind is list and isinstance(value, str) else value
     # a number of seeds may be a text, such as 0-3
-    allowed = {bool: (bool,), int: (int,), float: (int, float), str: (str, int)}[kind]
-    if type(value) not in allowed or (Path in kinds and type(value) is int):
+    allowed = {float: (int, float), str: (str, int), Path: (str,)}.get(kind, (kind,))
+    if type(values) not in allowed or (kind is list and not all(isinstance(item, str) for item in values)):
         raise BadInput(f"{where} is {value!r}: {ADVICE[kind]}")
-    return str(value) if kind is str else value
+    return str(values) if kind is str else values
 
 
 def joined_fields(context: typer.Context, values: list[str] | None) -> list[str] | None:
@@ -145,6 +148,6 @@ def text(command: str, values: Mapping[str, Any]) -> str:
     for key, parameter in COMMANDS[command].items():
         about, value = parameter.default, values.get(parameter.name)
         line = f"# {key} = {_example(parameter)}" if value in (None, (), []) else f"{key} = {toml(value)}"
-        panels.setdefault(getattr(about, "rich_help_panel", None) or "Options", []).append(line)
+        panels.setdefault(getattr(about, "rich_help_panel", None) or OPTIONS, []).append(line)
     texts = ["\n".join((f"## {panel}", *lines)) for panel, lines in panels.items()]
     return "\n\n".join((f"## Options of `bertlab {command} --config FILE`.", *texts))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, RUNS, STUDY_FILE, argument, option
+from bertlab.cli.options import JSON, RUNS, STUDY_FILE, argument, flag, option
 from bertlab.errors import BadInput, unusable, writing
 
 
@@ -21,13 +21,11 @@ def export(
         autocompletion=complete.EXPORTED,
     ),
     directory: Path = argument(..., "DIR", "A new directory to write."),
-    results: bool = option(False, "--results", None, "RUN is a study, or `all`: write its results, without weights."),
-    push: str = option("", "--push", "OWNER/NAME", "Upload it to the Hugging Face Hub too (HF_TOKEN)."),
+    results: bool = flag("RUN is a study, or `all`: write its results, without weights."),
+    push: str = option("", "OWNER/NAME", "Upload it to the Hugging Face Hub too (HF_TOKEN)."),
     study: str = STUDY_FILE,
-    public: bool = option(False, "--public", None, "Make a new repository of --push public; default: private."),
-    license: str = option(
-        "", "--license", "ID", "The licence on the card, as the Hub names it: apache-2.0, mit, other."
-    ),
+    public: bool = flag("Make a new repository of --push public; default: private."),
+    license: str = option("", "ID", "The licence on the card, as the Hub names it: apache-2.0, mit, other."),
     runs: Path = RUNS,
     json: bool = JSON,
 ) -> None:

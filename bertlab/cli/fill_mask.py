@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bertlab.cli import complete
+from bertlab.cli.complete import MODEL
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, MODEL, RUNS, STUDY_FILE, argument, option
+from bertlab.cli.options import JSON, RUNS, STUDY_FILE, argument, option
 from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -20,11 +20,9 @@ MASK = "[MASK]"
 
 
 def fill_mask(
-    run: str = argument(
-        ..., MODEL, "A finished pre-training (see `bertlab runs`) or a checkpoint.", autocompletion=complete.PRETRAINED
-    ),
+    run: str = argument(..., MODEL, "A finished pre-training (see `bertlab runs`) or a checkpoint."),
     text: str = argument(..., "TEXT", 'A text with [MASK] in it, such as "the [MASK] sat down".'),
-    top: int = option(5, "--top", "N", "Words per [MASK].", min=1, max=1000),
+    top: int = option(5, "N", "Words per [MASK].", min=1, max=1000),
     study: str = STUDY_FILE,
     runs: Path = RUNS,
     json: bool = JSON,
@@ -63,7 +61,7 @@ def _masked_lm(name: str, source: Run | Checkpoint, study: str) -> tuple[Pretrai
 
     if isinstance(source, Run):
         source.verify()
-        own_parts.define(source, study, own_parts.OPTION)
+        own_parts.load_user_code(source, study, own_parts.OPTION)
         opened = open_pretrained(source.path)
         model, tokenizer, predicts = opened.model, opened.tokenizer, source.result().predicts
     else:

@@ -9,6 +9,8 @@ from typer.core import TyperCommand, TyperGroup
 
 MARK = "Example: "
 """The beginning of the last paragraph of a command's docstring."""
+OPTIONS = "Options"
+"""The heading of options without one, which are the last."""
 _IN_WORDS = re.compile(r"default: \(([^()]*)\)")
 """A default that is described rather than a value, which Click puts in parentheses."""
 
@@ -24,7 +26,6 @@ class Command(TyperCommand):
     def panels(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
         """By heading, names and texts: arguments, the options of each heading, and at last those without one."""
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
-        rest = []
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
             if record is None:
@@ -33,11 +34,9 @@ class Command(TyperCommand):
             text = _IN_WORDS.sub(r"default: \1", text)
             if param.param_type_name == "argument":
                 panels["Arguments"].append((name.partition(" <")[0], text))  # without the Python type
-            elif panel := getattr(param, "rich_help_panel", None):
-                panels.setdefault(panel, []).append((name, text))
             else:
-                rest.append((name, text))
-        return {**panels, "Options": rest}
+                panels.setdefault(getattr(param, "rich_help_panel", None) or OPTIONS, []).append((name, text))
+        return panels | {OPTIONS: panels.pop(OPTIONS)}
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Writes arguments and options under their headings."""

@@ -4,7 +4,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 
-from rich.progress import BarColumn, MofNCompleteColumn, Task, TaskID, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Task, TaskID, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bars
 from rich.text import Text
 
@@ -42,7 +42,7 @@ class Live(Bars):
         super().__init__(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=bar),
-            Count(),
+            TextColumn("{task.fields[units]}", markup=False),
             Left(compact=True, elapsed_when_finished=True),
             TextColumn("{task.fields[figures]}", markup=False),
             console=console(),
@@ -62,9 +62,11 @@ class Live(Bars):
         self._hide(job)  # it begins again after another command had locked it
         self.eta.begin(job)
         if not self.task_ids:
-            self.add_task("all jobs", total=total, figures="", left="")
-        self.update(self.task_ids[0], completed=number - 1 - len(self.shown))
-        bar = self.shown[job.id] = self.add_task(brief(count, job, by_run, self.widths[0]), total=None, figures="")
+            self.add_task("all jobs", total=total, units="", figures="", left="")
+        done = number - 1 - len(self.shown)
+        self.update(self.task_ids[0], completed=done, units=f"{done}/{total}")
+        name_beside = brief(count, job, by_run, self.widths[0])
+        bar = self.shown[job.id] = self.add_task(name_beside, total=None, units="", figures="")
         last, at = 0.0, ""
 
         def progress(done: int, total: int, stage: str = "", /, **figures: float) -> None:
@@ -75,7 +77,7 @@ class Live(Bars):
             units = f"{done:,}/{total:,}" if total else f"{done:,}"  # the size of a text is not known at first
             room = self.widths[1] - max(0, len(units) - COUNTED)
             texts = shown(figures, "" if stage == "pre-training" else stage, room)  # the name of the job says that
-            self.update(bar, completed=done, total=total or None, figures=texts)
+            self.update(bar, completed=done, total=total or None, units=units, figures=texts)
             now = time.monotonic()
             if self.disable and (stage != at or now - last >= SECONDS_BETWEEN_LINES):
                 last, at = now, stage
@@ -118,16 +120,6 @@ class Live(Bars):
     def _log(self, text: str) -> None:
         """Prints a line, in a log with its time."""
         say(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}" if self.disable else text)
-
-
-class Count(MofNCompleteColumn):
-    """How many units are done, of how many where that is known."""
-
-    def render(self, task: Task) -> Text:
-        """`120/2,000`; empty before the first unit."""
-        if task.total is None:
-            return Text(f"{int(task.completed):,}" if task.completed else "")
-        return Text(f"{int(task.completed):,}/{int(task.total):,}")
 
 
 class Left(TimeRemainingColumn):

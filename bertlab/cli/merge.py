@@ -10,7 +10,7 @@ from bertlab.progress import Interrupted
 
 def merge(
     stores: list[Path] = argument(..., "STORE", "Stores or exported results."),
-    into: Path = option(Path("runs"), "--into", "DIR", "The store to write; existing runs are kept.", envvar=STORE),
+    into: Path = option(Path("runs"), "DIR", "The store to write; existing runs are kept.", envvar=STORE),
     json: bool = JSON,
 ) -> None:
     """Join several stores.

@@ -9,15 +9,17 @@ import inspect
 import os
 import re
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, TypeVar, get_type_hints
 
 import typer
+from typer.models import OptionInfo
 
 from bertlab.cli import complete, config
 from bertlab.cli.console import json_alone
+from bertlab.cli.help import OPTIONS
 from bertlab.errors import BadInput, warn
 
 if TYPE_CHECKING:
@@ -38,12 +40,12 @@ def command(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     groups: dict[str, Any] = {}
     options: list[inspect.Parameter] = []
-    for parameter_name, parameter in inspect.signature(function, eval_str=True).parameters.items():
+    for parameter in inspect.signature(function, eval_str=True).parameters.values():
         if dataclasses.is_dataclass(parameter.annotation):
-            groups[parameter_name] = parameter.annotation
-            options += _under_headings(parameter.annotation)
+            groups[parameter.name] = parameter.annotation
+            options += _of_group(parameter.annotation)
         else:
-            options.append(parameter.replace(kind=parameter.KEYWORD_ONLY))
+            options.append(_named(parameter))
 
     name = function.__name__.replace("_", "-")
     options += config.added(name, options)
@@ -77,46 +79,61 @@ def group(kind: type[Group], values: dict[str, Any]) -> Group:
     return kind(**{name: values.pop(name, getattr(usual, "default", usual)) for name, usual in defaults.items()})
 
 
-def _under_headings(group: Any) -> list[inspect.Parameter]:
-    """The options of a group, each under the heading of the class that defines it."""
-    parameters = []
-    for parameter in inspect.signature(group, eval_str=True).parameters.values():
-        default = copy.copy(parameter.default)
-        default.rich_help_panel = next(
-            ancestor.panel for ancestor in group.__mro__ if parameter.name in ancestor.__annotations__
-        )
-        parameters.append(parameter.replace(default=default))
-    return parameters
+def _of_group(group: Any) -> Iterator[inspect.Parameter]:
+    """The options of a group, each under the heading of the class that defines it, or under one of its own."""
+    types = get_type_hints(group)  # each of the module of its class
+    for parameter in inspect.signature(group).parameters.values():
+        panels = (ancestor.panel for ancestor in group.__mro__ if parameter.name in ancestor.__annotations__)
+        yield _named(parameter.replace(annotation=types[parameter.name]), next(panels))
 
 
-def option(default: Any, names: str, metavar: str | None, text: str, **more: Any) -> Any:
-    """An option with its default and help text. Choices in `metavar` (`auto|yes|no`) are completed.
+def _named(parameter: inspect.Parameter, panel: str | None = None) -> inspect.Parameter:
+    """An option with its long name, which comes before its other names, and its heading."""
+    about = copy.copy(parameter.default)
+    about.rich_help_panel = about.rich_help_panel or panel
+    if isinstance(about, OptionInfo):
+        about.param_decls = (f"--{config.long_name(parameter.name)}", *(about.param_decls or ()))
+    return parameter.replace(default=about, kind=parameter.KEYWORD_ONLY)
 
-    The first of its names is that of Python and of `--config`; others follow after a comma.
+
+def by_name(group: object) -> dict[str, Any]:
+    """The values of a group by the long names of its options, but for the store."""
+    return {config.long_name(name): value for name, value in vars(group).items() if name != "runs"}
+
+
+def option(default: Any, metavar: str, text: str, *other_names: str, **more: Any) -> Any:
+    """An option with its default and help text, whose long name is that of the parameter.
+
+    What `metavar` stands for is completed.
     """
-    if metavar and "|" in metavar and metavar.islower():
-        more.setdefault("autocompletion", complete.choices(*metavar.split("|")))
-    return typer.Option(default, *names.split(", "), metavar=metavar, help=text, **more)
+    more.setdefault("autocompletion", complete.values(metavar))
+    return typer.Option(default, *other_names, metavar=metavar, help=text, **more)
+
+
+def flag(text: str, **more: Any) -> Any:
+    """An option without a value."""
+    return typer.Option(False, help=text, **more)
 
 
 def argument(default: Any, metavar: str, text: str, **more: Any) -> Any:
-    """An argument with its default (`...` for none) and help text."""
+    """An argument with its default (`...` for none) and help text. What `metavar` stands for is completed."""
+    more.setdefault("autocompletion", complete.values(metavar))
     return typer.Argument(default, metavar=metavar, help=text, **more)
 
 
-MODEL = "RUN|DIR|HUB_NAME[@REVISION]"
 STORE = "BERTLAB_RUNS"
-RUNS = option(Path("runs"), "--runs, --store", "DIR", "The store: the directory of all runs.", envvar=STORE)
-JSON = option(False, "--json", None, "Print one JSON document on standard output, and all else on standard error.")
-STUDY_FILE = option("", "--study", "FILE", "The study file that defines parts of RUN, such as a loss: runs its code.")
-LOGGERS = option(None, "--logger", "mlflow|tensorboard|trackio|wandb", "Log curves and results there too; repeatable.")
-RETRY = option(False, "--retry", None, "Run diverged jobs again too, and those that failed in rounds of seeds.")
-KEEP = option(False, "--keep", None, "Keep fine-tuned models, as what differs from the pre-trained one.")
-DRY_RUN = option(False, "--dry-run", None, "Print the plan and exit.")
+RUNS = option(Path("runs"), "DIR", "The store: the directory of all runs.", "--store", envvar=STORE)
+JSON = flag("Print one JSON document on standard output, and all else on standard error.")
+STUDY_FILE = option("", "FILE", "The study file that defines parts of RUN, such as a loss: runs its code.")
+_REST: dict[str, Any] = {"rich_help_panel": OPTIONS}
+LOGGERS = option(None, "mlflow|tensorboard|trackio|wandb", "Log curves and results there too; repeatable.", **_REST)
+RETRY = flag("Run diverged jobs again too, and those that failed in rounds of seeds.", **_REST)
+KEEP = flag("Keep fine-tuned models, as what differs from the pre-trained one.", **_REST)
+DRY_RUN = flag("Print the plan and exit.", **_REST)
 WORKERS = "BERTLAB_WORKERS"
 _WHICH = "Studies (see `bertlab studies`), `all`, or your own study files."
-STUDIES = argument(..., "STUDY", _WHICH, autocompletion=complete.STUDIES)
-STUDIES_BEFORE = argument(None, "STUDY", _WHICH, autocompletion=complete.STUDIES)
+STUDIES = argument(..., "STUDY", _WHICH)
+STUDIES_BEFORE = argument(None, "STUDY", _WHICH)
 """Of a command that takes another argument after them, and itself says which of the two is missing."""
 
 
@@ -127,15 +144,10 @@ class ScaleOptions:
     panel: ClassVar[str] = "Recipe"
 
     scale: str = option(
-        "micro",
-        "--scale",
-        "smoke|micro|tiny|mini|base|paper",
-        "Preset of model, data and training (see `bertlab scales`).",
-        autocompletion=complete.SCALES,
+        "micro", "smoke|micro|tiny|mini|base|paper", "Preset of model, data and training (see `bertlab scales`)."
     )
     set_: Names = option(
         None,
-        "--set",
         "FIELD=VALUE",
         "Set a field, such as schedule.steps=500 or finetune.epochs=2 (`bertlab show STUDY` lists all); repeatable.",
     )
@@ -186,7 +198,7 @@ class StoreOptions:
     panel: ClassVar[str] = "Data and store"
 
     data: Path | None = option(
-        None, "--data", "DIR", "Local copy of tasks and corpora (see `bertlab fetch`).", envvar="BERTLAB_DATA"
+        None, "DIR", "Local copy of tasks and corpora (see `bertlab fetch`).", envvar="BERTLAB_DATA"
     )
     runs: Path = RUNS
 
@@ -197,12 +209,11 @@ class TextOptions(StoreOptions, ScaleOptions):
 
     corpus: Names = option(
         None,
-        "--corpus",
         "TEXT",
         "File, directory or Hub data set, or microworld (synthetic); repeatable. Default: those of the scale.",
     )
     vocab: Path | None = option(
-        None, "--vocab", "FILE", "Use this vocab.txt, or tokenizer.json of BPE or Unigram, instead of training one."
+        None, "FILE", "Use this vocab.txt, or tokenizer.json of BPE or Unigram, instead of training one."
     )
 
 
@@ -212,23 +223,9 @@ class TaskOptions(ScaleOptions):
 
     panel: ClassVar[str] = "Tasks"
 
-    substitute: Names = option(
-        None,
-        "--substitute, --replace",
-        "TASK=DATASET",
-        "Use another data set for a task; repeatable.",
-        autocompletion=complete.TASK_PAIRS,
-    )
-    intermediate_task: Names = option(
-        None,
-        "--intermediate-task",
-        "TASK=DATASET",
-        "Fine-tune on this data set before the task; repeatable.",
-        autocompletion=complete.TASK_PAIRS,
-    )
-    finetune_seeds: int = option(
-        0, "--finetune-seeds", "N", "Fine-tuning seeds per pre-training seed; 0: as many as the scale sets."
-    )
+    substitute: Names = option(None, "TASK=DATASET", "Use another data set for a task; repeatable.", "--replace")
+    intermediate_task: Names = option(None, "TASK=DATASET", "Fine-tune on this data set before the task; repeatable.")
+    finetune_seeds: int = option(0, "N", "Fine-tuning seeds per pre-training seed; 0: as many as the scale sets.")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -238,13 +235,7 @@ class AuditOptions(TextOptions):
     panel: ClassVar[str] = "Variants and seeds"
 
     study: list[str] = STUDIES
-    only: Names = option(
-        None,
-        "--only",
-        "VARIANT",
-        "Run only this variant; repeatable (see `bertlab show STUDY`).",
-        autocompletion=complete.VARIANTS,
-    )
+    only: Names = option(None, "VARIANT", "Run only this variant; repeatable (see `bertlab show STUDY`).")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -253,27 +244,16 @@ class StudyOptions(TaskOptions, AuditOptions):
 
     panel: ClassVar[str] = AuditOptions.panel
 
-    measure: Names = option(
-        None,
-        "--measure",
-        "MEASUREMENT",
-        "Make only this measurement; repeatable (see `bertlab show STUDY`).",
-        autocompletion=complete.MEASUREMENTS,
-    )
-    from_: str | None = option(
-        None, "--from", MODEL, "Measure this model instead of pre-training.", autocompletion=complete.PRETRAINED
-    )
-    seeds: str | None = option(
-        None, "--seeds", "N|RANGES", "Pre-training seeds: 6 means 0 to 5; or 3-5,7.", show_default="1"
-    )
+    measure: Names = option(None, "MEASUREMENT", "Make only this measurement; repeatable (see `bertlab show STUDY`).")
+    from_: str | None = option(None, complete.MODEL, "Measure this model instead of pre-training.")
+    seeds: str | None = option(None, "N|RANGES", "Pre-training seeds: 6 means 0 to 5; or 3-5,7.", show_default="1")
     claim_seeds: str | None = option(
         None,
-        "--claim-seeds",
         "N|RANGES",
         "Pre-training seeds of the values that claims compare, if more than --seeds.",
         show_default="those of the scale, without --seeds",
     )
-    random_init: bool = option(False, "--random-init", None, "Add a variant without pre-training.")
+    random_init: bool = flag("Add a variant without pre-training.")
 
     def study_request(self, machine: Machine) -> Request:
         """The request of the command."""
@@ -282,25 +262,20 @@ class StudyOptions(TaskOptions, AuditOptions):
         from bertlab.store.runs import Store
 
         pretrained = find_pretrained(self.from_, Store(self.runs), machine) if self.from_ is not None else None
-        only, measure = () if self.random_init else self.only or (), self.measure or ()
-        chosen = with_any(studies.chosen(self.study), only, variant_names, "--only names no variant of")
-        request = self.request(
-            with_any(chosen, measure, measurement_names, "--measure names no measurement of"),
-            random_init=self.random_init,
-            pretrained=pretrained,
-        )
-        usual = str(request.scale.claim_seeds) if self.seeds is None and pretrained is None else ""
-        of_claims = (
-            () if (claim_seeds := self.claim_seeds or usual) in ("", "1") else seeds(claim_seeds, "--claim-seeds")
-        )
+        chosen = _with_any(studies.chosen(self.study), () if self.random_init else self.only or (), "variant")
+        chosen = _with_any(chosen, self.measure or (), "measurement")
+        request = self.request(chosen, random_init=self.random_init, pretrained=pretrained)
+        usual = request.scale.claim_seeds if self.seeds is None and pretrained is None else 1
+        claim_seeds = self.claim_seeds or str(usual)
+        of_claims = () if claim_seeds == "1" else seeds(claim_seeds, "--claim-seeds")
         return dataclasses.replace(request, seeds=seeds(self.seeds or "1"), claim_seeds=of_claims)
 
     def spelled(self) -> str:
-        """The options that define the setting of a study, quoted for a shell."""
+        """The options that define the setting of a study, quoted for a shell, without those of rounds."""
         from bertlab.store import commands
 
-        values = {name.strip("_").replace("_", "-"): value for name, value in vars(self).items()}
-        return commands.worded({name: values[name] for name in commands.SETTING if values.get(name) is not None})
+        values = by_name(self) | {"budget": "", "until-decided": False}
+        return commands.worded({name: values[name] for name in commands.SETTING if values.get(name)})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -309,9 +284,9 @@ class DeviceOptions:
 
     panel: ClassVar[str] = "Devices"
 
-    gpus: int = option(0, "--gpus", "N", "GPUs to use; 0: the CPU.", min=0)
-    threads: int = option(0, "--threads", "N", "CPU threads; 0: all cores.", min=0)
-    precision: str = option("auto", "--precision", "auto|fp32|bf16", "auto: bf16 if the hardware has it.")
+    gpus: int = option(0, "N", "GPUs to use; 0: the CPU.", min=0)
+    threads: int = option(0, "N", "CPU threads; 0: all cores.", min=0)
+    precision: str = option("auto", "auto|fp32|bf16", "auto: bf16 if the hardware has it.")
 
     def machine(self, store: StoreOptions | None = None, loggers: Names = None) -> Machine:
         """The machine with these devices."""
@@ -325,31 +300,26 @@ class DeviceOptions:
 class TrainingOptions(DeviceOptions):
     """Devices of a pre-training."""
 
-    compile: str = option("auto", "--compile", "auto|yes|no|graphs", "Compile pre-training; auto: long ones on GPUs.")
-    micro_batch: int = option(0, "--micro-batch", "N", "Sequences per forward pass; 0: the whole batch.", min=0)
+    compile: str = option("auto", "auto|yes|no|graphs", "Compile pre-training; auto: long ones on GPUs.")
+    micro_batch: int = option(0, "N", "Sequences per forward pass; 0: the whole batch.", min=0)
 
 
 @dataclass(frozen=True, kw_only=True)
 class ClusterOptions(TrainingOptions):
     """Devices of many jobs."""
 
-    threads: int = option(
-        0, "--threads", "N", "CPU threads per run; 0: one, or with --gpus or --workers 0 all cores.", min=0
-    )
-    gpus_per_run: int = option(
-        0, "--gpus-per-run", "N", "GPUs per pre-training; 0: with Ray, divide all evenly; else one.", min=0
-    )
-    runs_per_gpu: int = option(1, "--runs-per-gpu", "N", "Runs that share each GPU, for small models.", min=1)
+    threads: int = option(0, "N", "CPU threads per run; 0: one, or with --gpus or --workers 0 all cores.", min=0)
+    gpus_per_run: int = option(0, "N", "GPUs per pre-training; 0: with Ray, divide all evenly; else one.", min=0)
+    runs_per_gpu: int = option(1, "N", "Runs that share each GPU, for small models.", min=1)
     workers: int | None = option(
         None,
-        "--workers",
         "N",
         "Parallel runs on the CPU, one thread each; 0: one run at a time, in this process.",
         min=0,
         envvar=WORKERS,
         show_default="one per core",
     )
-    cluster: str = option("", "--cluster", "ADDRESS", "Use a Ray cluster: HOST:PORT, or auto.")
+    cluster: str = option("", "ADDRESS", "Use a Ray cluster: HOST:PORT, or auto.")
 
     @property
     def workers_given(self) -> bool:
@@ -371,25 +341,12 @@ class ClusterOptions(TrainingOptions):
         return DeviceOptions.machine(chosen, store, loggers)
 
 
-def variant_names(study: Study) -> list[str]:
-    """What `--only` can name of a study."""
-    from bertlab.lab.study import RANDOM_INIT
-
-    return [RANDOM_INIT, *(variant.name for variant in study.variants)]
-
-
-def measurement_names(study: Study) -> list[str]:
-    """What `--measure` can name of a study."""
-    return [measurement.name for measurement in study.measurements]
-
-
-def with_any(
-    studies: tuple[Study, ...], names: Sequence[str], names_of: Callable[[Study], list[str]], lacking: str
-) -> tuple[Study, ...]:
-    """The studies that have one of these names; all if there is no name, or no study has one. Warns of the others."""
-    named = tuple(study for study in studies if {*names} & {*names_of(study)})
+def _with_any(studies: tuple[Study, ...], names: Sequence[str], part: str) -> tuple[Study, ...]:
+    """The studies that have a variant or a measurement of these names; all if no study has one. Warns of the others."""
+    option = {"variant": "--only", "measurement": "--measure"}[part]
+    named = tuple(study for study in studies if any(it.name in names for it in getattr(study, f"{part}s")))
     if named and (others := [study.name for study in studies if study not in named]):
-        warn(f"{lacking} {', '.join(others)}: left out")
+        warn(f"{option} names no {part} of {', '.join(others)}: left out")
     return named or studies
 
 

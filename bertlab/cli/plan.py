@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 from bertlab.cli.console import console, print_json, say
 from bertlab.cli.options import JSON, ClusterOptions, StudyOptions, option
 from bertlab.errors import BadInput
-from bertlab.wording import duration, join_words, pluralise
+from bertlab.wording import duration, format_count, join_words, megabytes, pluralise
 
 if TYPE_CHECKING:
-    from bertlab.estimates.cost import Estimate
+    from bertlab.estimates.cost import Cost, Estimate
     from bertlab.lab.plan import Plan
     from bertlab.machine import Machine
     from bertlab.store.runs import Store
@@ -23,10 +23,8 @@ if TYPE_CHECKING:
 def plan(
     options: StudyOptions,
     devices: ClusterOptions,
-    peak_tflops: float | None = option(
-        None, "--peak-tflops", "TFLOP/S", "Estimate for other GPUs with this peak; --gpus: how many."
-    ),
-    device_memory_gb: float | None = option(None, "--device-memory-gb", "GB", "Memory of each of these other GPUs."),
+    peak_tflops: float | None = option(None, "TFLOP/S", "Estimate for other GPUs with this peak; --gpus: how many."),
+    device_memory_gb: float | None = option(None, "GB", "Memory of each of these other GPUs."),
     json: bool = JSON,
 ) -> None:
     """Print what studies cost: jobs, FLOPs, time and disk.
@@ -38,7 +36,7 @@ def plan(
 
     Example: bertlab plan all --scale base --gpus 8 --peak-tflops 989 --device-memory-gb 80
     """
-    from bertlab.cli.carry_out import draw
+    from bertlab.cli.jobs import print_plan
     from bertlab.estimates import equal_time
     from bertlab.lab import claim_plan, texts
     from bertlab.lab.jobs.lists import grouped
@@ -54,10 +52,10 @@ def plan(
         shared = {"pretrainings_asked": asked, "pretrainings_distinct": distinct}
         print_json(cost.to_json() | {"times_from": times, **shared, "text": texts.known(planned.jobs, store)})
         return
-    draw(planned, store, machine, cost=cost)
-    _tell(cost, times, peak_tflops)
+    print_plan(planned, store, machine, cost=cost)
+    _print_total(cost.to_do, machine, times, peak_tflops)
     if peak_tflops is None:
-        _tell_noise(planned, store)
+        _print_noise(planned, store)
     largest_gb = max((job.storage().memory for job, _ in grouped(planned.pending(store))), default=0) / 1e9
     if device_memory_gb is not None and largest_gb > device_memory_gb:
         say(f"The largest model does not fit: weights, gradients and moments take {largest_gb:.0f} GB.")
@@ -93,23 +91,25 @@ def _estimated(
             return estimate(plan, store, machine, trials.seconds), sorted(trials.sources)
 
 
-def _tell(cost: Estimate, times: list[str], peak_tflops: float | None) -> None:
-    """Prints the total, and where its times come from."""
+def _print_total(cost: Cost, machine: Machine, times: list[str], peak_tflops: float | None) -> None:
+    """Prints what all jobs cost, in a sentence, and where its time comes from."""
     from bertlab.estimates.cost import LAYER_SECONDS
     from bertlab.estimates.microbenchmark import TYPICAL_MFU
 
-    if not cost.to_do.jobs:
+    if not cost.jobs:
         say("All runs are finished: nothing is left to do.")
         return
-    say(f"Total: {pluralise(cost.to_do.jobs, 'job')}, about {duration(cost.to_do.seconds or 0)}.")
+    here = "this machine" if peak_tflops is None else pluralise(machine.gpus, "such GPU")
+    work = f"train on {format_count(cost.tokens)} tokens and write {megabytes(cost.disk_bytes)}"
+    say(f"In all, {pluralise(cost.jobs, 'job')} take about {duration(cost.seconds or 0)} on {here}, {work}.")
     if peak_tflops is None:
-        say(f"Times come from {join_words(times)}.")
+        say(f"The time is estimated from {join_words(times)}.")
     else:
         floor = f"at least {1000 * LAYER_SECONDS:g} ms per layer and step, without preparing text"
-        say(f"Times are not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")
+        say(f"The time is not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")
 
 
-def _tell_noise(plan: Plan, store: Store) -> None:
+def _print_noise(plan: Plan, store: Store) -> None:
     """Prints what reduces the noise of each measurement most, by the times of finished runs."""
     from bertlab.lab.record import records
     from bertlab.report import noise

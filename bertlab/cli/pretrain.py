@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 from bertlab import names
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import DRY_RUN, JSON, LOGGERS, RETRY, Names, TextOptions, TrainingOptions, in_store, option
+from bertlab.cli.options import (
+    DRY_RUN,
+    JSON,
+    LOGGERS,
+    RETRY,
+    Names,
+    TextOptions,
+    TrainingOptions,
+    by_name,
+    in_store,
+    option,
+)
 from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
@@ -19,10 +30,8 @@ if TYPE_CHECKING:
 def pretrain(
     options: TextOptions,
     devices: TrainingOptions,
-    seed: int = option(0, "--seed", "N", "Seed of initial weights, data order and masks.", min=0),
-    name: str = option(
-        "", "--name", "NAME", "Label of the run, by which other commands find it.", show_default="pretrain-seedN"
-    ),
+    seed: int = option(0, "N", "Seed of initial weights, data order and masks.", min=0),
+    name: str = option("", "NAME", "Label of the run, by which other commands find it.", show_default="pretrain-seedN"),
     logger: Names = LOGGERS,
     retry: bool = RETRY,
     dry_run: bool = DRY_RUN,
@@ -34,7 +43,7 @@ def pretrain(
 
     Example: bertlab pretrain --scale tiny --set masked_lm.mask_prob=0.4
     """
-    from bertlab.cli.carry_out import carry_out, draw, unfinished
+    from bertlab.cli.jobs import print_plan, run_jobs, unfinished
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, texts
     from bertlab.store.config import write_run_config
@@ -47,20 +56,19 @@ def pretrain(
     job = plan.cells[0].pretraining.labelled(names.label(name) if name else f"pretrain-seed{seed}")
     jobs = [*job.needs, job]
     _check_name(store, job, name)
-    cost = draw(plan, store, machine)
+    cost = print_plan(plan, store, machine)
     if dry_run:
         if json:
             print_json(cost.to_json() | {"text": texts.known(plan.jobs, store)})
         return 0
-    if not carry_out(jobs, store, machine, retry=retry):
+    if not run_jobs(jobs, store, machine, retry=retry):
         if json:
             print_json({"unfinished": unfinished(jobs, store)})
         return 1
     _check_name(store, job, name)  # another command may have finished it meanwhile
     run = store.wait_for(job.id)
-    spelled = {"scale": options.scale, "set": options.set_, "corpus": options.corpus, "vocab": options.vocab}
     if run.id not in ids_of_studies(store):  # whose commands are beside their records
-        write_run_config(run.path, "pretrain", {**spelled, "data": options.data, "seed": seed, "name": name})
+        write_run_config(run.path, "pretrain", {**by_name(options), "seed": seed, "name": name})
     if json:
         print_json({"id": run.id, "path": str(run.path), **run.read("result.json", dict)})
     else:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, STORE, Names, argument, option
 from bertlab.cli.results import FAIL_ON, check_fail_on, failing, print_results, results_data
@@ -12,24 +11,20 @@ from bertlab.wording import pluralise
 
 
 def report(
-    study: Names = argument(None, "STUDY", "Studies; default: all that were run.", autocompletion=complete.STUDIES),
+    study: Names = argument(None, "STUDY", "Studies; default: all that were run."),
     runs: list[Path] | None = option(
         None,
-        "--runs, --store",
         "DIR",
         "A store or exported results; repeat it to report several together. [default: runs]",
+        "--store",
         envvar=STORE,
     ),
-    out: Path = option(Path("reports"), "--out", "DIR", "Directory of the pages."),
-    formats: Names = option(None, "--format", "md|html|latex", "Repeatable; default: md and html."),
+    out: Path = option(Path("reports"), "DIR", "Directory of the pages."),
+    format_: Names = option(None, "md|html|latex", "Repeatable; default: md and html."),
     data: Path | None = option(
-        None,
-        "--data",
-        "DIR",
-        "Local tasks: shows the texts of examples that variants disagree on.",
-        envvar="BERTLAB_DATA",
+        None, "DIR", "Local tasks: shows the texts of examples that variants disagree on.", envvar="BERTLAB_DATA"
     ),
-    old: Path | None = option(None, "--compare", "OLD_STORE", "Compare with the results in another store."),
+    compare: Path | None = option(None, "OLD_STORE", "Compare with the results in another store."),
     fail_on: Names = FAIL_ON,
     json: bool = JSON,
 ) -> int:
@@ -46,7 +41,7 @@ def report(
     if isinstance(store, Joined):
         for note in store.notes():
             say(note)
-    written = page.write(study or [], store, out, formats or page.DEFAULT, old, data)
+    written = page.write(study or [], store, out, format_ or page.DEFAULT, compare, data)
     if json:
         agreed = {"agreement": written.agreement.figures(), "pages": [str(path) for path in written.pages]}
         agreed["tables"] = [str(path) for path in written.tables]

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
-from bertlab.cli import complete
 from bertlab.cli.console import complain, console, say
 from bertlab.cli.options import option
 from bertlab.cli.table import print_table
@@ -22,10 +21,8 @@ MOST_CLAIMS = 6
 """Claims whose verdicts a terminal shows, decided or not."""
 FAIL_ON = option(
     None,
-    "--fail-on",
     "contradicted|undecided|not measured",
     "Exit with 1 if a claim has this verdict by the paper's metric; repeatable.",
-    autocompletion=complete.choices(*UNDECIDED),
 )
 
 

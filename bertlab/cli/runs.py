@@ -5,9 +5,8 @@ from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bertlab.cli import complete
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, RUNS, Names, option
+from bertlab.cli.options import JSON, RUNS, Names, flag, option
 from bertlab.cli.table import print_table
 from bertlab.errors import BadInput, unknown
 from bertlab.names import ALL
@@ -22,11 +21,9 @@ COLUMNS = ("id", "kind", "label", "status", "reason")
 
 def runs(
     runs: Path = RUNS,
-    remove: Names = option(None, "--remove", "RUN", "Remove a finished run; repeatable.", autocompletion=complete.RUNS),
-    prune: bool = option(False, "--prune", None, "Remove runs of no study, and remains of killed and damaged runs."),
-    study: Names = option(
-        None, "--study", "STUDY", "List only the runs of this study; repeatable.", autocompletion=complete.STUDIES
-    ),
+    remove: Names = option(None, "RUN", "Remove a finished run; repeatable."),
+    prune: bool = flag("Remove runs of no study, and remains of killed and damaged runs."),
+    study: Names = option(None, "STUDY", "List only the runs of this study; repeatable."),
     json: bool = JSON,
 ) -> None:
     """List or remove runs.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +15,7 @@ from bertlab.wording import join_words
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from bertlab.adaptation import Adaptation
     from bertlab.lab.scales import Scale
     from bertlab.lab.study import Measurement, Study
 
@@ -84,6 +86,14 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     }
 
 
+def _adaptations(study: Study, measurement: Measurement, scale: Scale) -> list[Adaptation]:
+    """How each variant is adapted to the task of a measurement."""
+    from bertlab.tasks import catalog
+
+    task = catalog.find(measurement.task)
+    return [study.adaptation(variant, measurement, scale, task.kind, task.name) for variant in study.variants]
+
+
 def _measurement(study: Study, measurement: Measurement, scale: Scale) -> dict[str, Any]:
     """A measurement with its task, if it has one."""
     from bertlab.tasks import catalog
@@ -92,11 +102,10 @@ def _measurement(study: Study, measurement: Measurement, scale: Scale) -> dict[s
     if not measurement.task:
         return fields
     task = catalog.find(measurement.task)
-    adapted = [study.adaptation(variant, measurement, scale, task.kind, task.name) for variant in study.variants]
     return fields | {
         "task": task.name,
         "kind": task.kind,
-        "adaptation": list(dict.fromkeys(adaptation.kind for adaptation in adapted)),
+        "adaptation": list(dict.fromkeys(it.kind for it in _adaptations(study, measurement, scale))),
         "split": measurement.split,
         "milestones": measurement.milestones,
         "synthetic": task.microworld,
@@ -110,18 +119,14 @@ def _settings(study: Study, scale: Scale) -> dict[str, Any]:
 
     groups: set[str] = set()
     of_tasks: dict[str, Any] = {}
-    for measurement in study.measurements:
-        if measurement.task:
-            task = catalog.find(measurement.task)
-            adapted = [study.adaptation(one, measurement, scale, task.kind, task.name) for one in study.variants]
-            groups |= {adaptation.group(kinds.find(task.kind)) for adaptation in adapted}
-            settings = scale.finetuning(task.kind, task.name)
-            for name in {**scale.tasks.get(task.name, {}), **scale.given.get(task.name, {})}:
-                of_tasks[f"tasks.{task.name}.{name}"] = getattr(settings, name)
-    of_groups: dict[str, Any] = {}
-    for group in sorted(groups):
-        of_groups |= flatten(getattr(scale, group), f"{group}.")
-    return of_groups | of_tasks
+    for measurement in filter(lambda measurement: measurement.task, study.measurements):
+        task = catalog.find(measurement.task)
+        groups |= {it.group(kinds.find(task.kind)) for it in _adaptations(study, measurement, scale)}
+        settings = scale.finetuning(task.kind, task.name)
+        for name in {**scale.tasks.get(task.name, {}), **scale.given.get(task.name, {})}:
+            of_tasks[f"tasks.{task.name}.{name}"] = getattr(settings, name)
+    of_groups = [flatten(getattr(scale, group), f"{group}.") for group in sorted(groups)]
+    return dict(itertools.chain.from_iterable(fields.items() for fields in (*of_groups, of_tasks)))
 
 
 def _column(measurement: str, milestone: int) -> str:
@@ -131,25 +136,24 @@ def _column(measurement: str, milestone: int) -> str:
 def _differing(study: Study, scale: Scale) -> dict[str, dict[str, Any]]:
     """The fields in which the variants differ at a scale, each with its value, by variant."""
     from bertlab.recipe.identity import by_kind, flatten
-    from bertlab.tasks import catalog
 
     varied = study.varied_adaptation()
     task = next((measurement for measurement in study.measurements if measurement.task), None)
+    adapted = _adaptations(study, task, scale) if varied and task is not None else []
     fields: dict[str, dict[str, Any]] = {}
-    for variant in study.variants:
+    for variant, adaptation in itertools.zip_longest(study.variants, adapted):
         values_of = flatten(study.recipe(variant, scale.recipe))
-        if varied and task is not None:
-            found_task = catalog.find(task.task)
-            adapted = study.adaptation(variant, task, scale, found_task.kind, found_task.name)
-            values_of["adaptation"] = adapted.kind
-            values_of |= {f"{adapted.kind}.{name}": getattr(adapted, name) for name in varied.get(type(adapted), ())}
+        if adaptation is not None:
+            values_of["adaptation"] = kind = adaptation.kind
+            values_of |= {f"{kind}.{name}": getattr(adaptation, name) for name in varied.get(type(adaptation), ())}
         fields[variant.name] = {path: by_kind(leaf) for path, leaf in values_of.items()}
-    paths = dict.fromkeys(path for of_variant in fields.values() for path in of_variant)
-    differing = []  # not what only some kinds of losses or adaptations have, which differs with the kind
-    for path in paths:
+
+    def differs(path: str) -> bool:
+        """Whether variants that have a field have several values; what only some kinds have differs with the kind."""
         values = [of_variant[path] for of_variant in fields.values() if path in of_variant]
-        if any(value != values[0] for value in values):
-            differing.append(path)
+        return any(value != values[0] for value in values)
+
+    differing = [path for path in dict.fromkeys(itertools.chain.from_iterable(fields.values())) if differs(path)]
     return {
         name: {path: of_variant[path] for path in differing if path in of_variant}
         for name, of_variant in fields.items()

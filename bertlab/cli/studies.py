@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from bertlab.cli import complete
 from bertlab.cli.console import print_json
 from bertlab.cli.options import JSON, Names, argument
 from bertlab.cli.table import print_table
@@ -10,7 +9,7 @@ from bertlab.names import ALL
 
 
 def studies(
-    study: Names = argument(None, "STUDY", "Only these, or your own study files.", autocompletion=complete.STUDIES),
+    study: Names = argument(None, "STUDY", "Only these, or your own study files."),
     json: bool = JSON,
 ) -> None:
     """List the studies.

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, Names, argument, option
+from bertlab.cli.options import JSON, Names, argument, flag, option
 from bertlab.errors import BadInput
 
 COMMANDS = ("ablate", "pretrain")
@@ -16,17 +16,15 @@ COMMANDS = ("ablate", "pretrain")
 
 def submit(
     command: list[str] = argument(..., "-- COMMAND", "What to run: -- ablate or pretrain with their options."),
-    nodes: int = option(1, "--nodes", "N", "Nodes; each is a job, which starts when a node is free.", min=1),
-    gpus: int = option(0, "--gpus-per-node", "G", "GPUs of each node; 0: the CPU.", min=0),
-    cpus: int = option(0, "--cpus-per-node", "C", "CPUs of each node; 0: the whole node.", min=0),
-    time: str = option("24h", "--time", "TIME", "Time limit, such as 90m, 24h or 2d; jobs that reach it continue."),
-    sbatch: Names = option(
-        None, "--sbatch", "NAME=VALUE", "An option of sbatch, such as partition=gpu or account=me; repeatable."
-    ),
-    setup: Names = option(None, "--setup", "LINE", "Shell before the command, such as 'module load cuda'; repeatable."),
-    logs: Path = option(Path("submitted"), "--logs", "DIR", "Where the jobs write what they print."),
-    cluster: str = option("slurm", "--on", "slurm|local", "local: as processes of this machine, to try it."),
-    dry_run: bool = option(False, "--dry-run", None, "Print the plan and the batch script, and exit."),
+    nodes: int = option(1, "N", "Nodes; each is a job, which starts when a node is free.", min=1),
+    gpus_per_node: int = option(0, "G", "GPUs of each node; 0: the CPU.", min=0),
+    cpus_per_node: int = option(0, "C", "CPUs of each node; 0: the whole node.", min=0),
+    time: str = option("24h", "TIME", "Time limit, such as 90m, 24h or 2d; jobs that reach it continue."),
+    sbatch: Names = option(None, "NAME=VALUE", "An option of sbatch, such as partition=gpu or account=me; repeatable."),
+    setup: Names = option(None, "LINE", "Shell before the command, such as 'module load cuda'; repeatable."),
+    logs: Path = option(Path("submitted"), "DIR", "Where the jobs write what they print."),
+    on: str = option("slurm", "slurm|local", "local: as processes of this machine, to try it."),
+    dry_run: bool = flag("Print the plan and the batch script, and exit."),
     json: bool = JSON,
 ) -> int:
     """Submit a command to SLURM.
@@ -40,21 +38,20 @@ def submit(
 
     if command[0] not in COMMANDS:
         raise BadInput(f"`submit` runs {' or '.join(COMMANDS)}, not '{command[0]}'")
-    if cluster not in on_slurm.PLACES:
-        raise BadInput(f"--on is '{cluster}': use {' or '.join(on_slurm.PLACES)}")
-    asked = on_slurm.Nodes(
-        number=nodes, gpus=gpus, cpus=cpus, minutes=_minutes(time), options=_options(sbatch), setup=setup or ()
-    )
-    if cluster == "local" and (setup or sbatch or cpus):
+    if on not in on_slurm.PLACES:
+        raise BadInput(f"--on is '{on}': use {' or '.join(on_slurm.PLACES)}")
+    size: dict[str, int] = {"number": nodes, "gpus": gpus_per_node, "cpus": cpus_per_node, "minutes": _minutes(time)}
+    asked = on_slurm.Nodes(**size, options=_options(sbatch), setup=setup or ())
+    if on == "local" and (setup or sbatch or cpus_per_node):
         raise BadInput("--setup, --sbatch and --cpus-per-node are for SLURM: leave them out with --on local")
-    arguments = [*command, *_gpus_of_node(command, gpus)]
+    arguments = [*command, *_gpus_of_node(command, gpus_per_node)]
     script = on_slurm.script(asked, logs)
     # --json leaves standard output to the document
     out = sys.stderr if json else None
     plan = subprocess.run([sys.executable, "-m", "bertlab", *arguments, "--dry-run"], check=False, stdout=out)
     if plan.returncode or "--dry-run" in command:
         return plan.returncode
-    jobs = [] if dry_run else on_slurm.submit(arguments, asked, logs, cluster)
+    jobs = [] if dry_run else on_slurm.submit(arguments, asked, logs, on)
     for job in jobs:
         say(f"job {job.job_id}: bertlab {shlex.join(arguments)}, output in {job.paths.stdout}")
     if json:

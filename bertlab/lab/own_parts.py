@@ -14,7 +14,7 @@ OPTION = "--study "
 """How a command takes the file."""
 
 
-def define(run: Run, study: str, option: str) -> None:
+def load_user_code(run: Run, study: str, option: str) -> None:
     """Defines the parts of the recipe of `run` by running the file `study`, which has to be the one of this run.
 
     Without a file it runs nothing: raises `BadInput` if a part is unknown, with the place of the copy and the `option`

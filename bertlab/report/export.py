@@ -34,7 +34,7 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "", licenc
     """
     run = lookup.find(store, name, lambda run: run.holds_model)
     run.verify()
-    own_parts.define(run, study, own_parts.OPTION)
+    own_parts.load_user_code(run, study, own_parts.OPTION)
     from bertlab.model.interop import huggingface
     from bertlab.model.interop.architectures import architecture_of
     from bertlab.training.finetuning import open_pretrained

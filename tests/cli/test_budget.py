@@ -7,8 +7,8 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from bertlab.cli import in_rounds
-from bertlab.cli.in_rounds import _say_end
+from bertlab.cli import rounds as cli_rounds
+from bertlab.cli.rounds import _print_end
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.study import RANDOM_INIT, Claim, Measurement, Study, Variant
@@ -139,12 +139,12 @@ def test_failed_runs_are_repeated_once(monkeypatch):
     places = iter([{"a"}, {"b"}, set()])
     nothing, retries = SimpleNamespace(jobs=[], values=list), []
     made = SimpleNamespace(store=None, machine=None, records=lambda places: [], unfinished=lambda states, failed: set())
-    monkeypatch.setattr(in_rounds, "_next", lambda rounds, **named: (nothing, next(places)))
-    monkeypatch.setattr(in_rounds, "_draw", lambda *given: (nothing, None))
-    monkeypatch.setattr(in_rounds, "carry_out", lambda *given, retry, on_training: retries.append(retry))
-    for name in ("planning.check_data", "union.save_records", "print_results", "_say_end"):
-        monkeypatch.setattr(f"bertlab.cli.in_rounds.{name}", lambda *given: None)
-    assert in_rounds.in_rounds(made, retry=True) == (True, [], [])
+    monkeypatch.setattr(cli_rounds, "_next", lambda rounds, **named: (nothing, next(places)))
+    monkeypatch.setattr(cli_rounds, "_print_round", lambda *given: (nothing, None))
+    monkeypatch.setattr(cli_rounds, "run_jobs", lambda *given, retry, on_training: retries.append(retry))
+    for name in ("planning.check_data", "union.save_records", "print_results", "_print_end"):
+        monkeypatch.setattr(f"bertlab.cli.rounds.{name}", lambda *given: None)
+    assert cli_rounds.run_rounds(made, retry=True) == (True, [], [])
     assert retries == [True, False]
 
 
@@ -157,7 +157,7 @@ def test_the_end_says_that_results_are_missing_and_not_that_the_budget_is_used(
     # all five seeds are there, or the first four decided
     assert "No claim needs more seeds." in printed
     shutil.rmtree(next(run for run in Store(runs).runs() if run.kind == "pretrain").path)
-    monkeypatch.setattr("bertlab.cli.in_rounds.carry_out", lambda *given, **named: False)
+    monkeypatch.setattr("bertlab.cli.rounds.run_jobs", lambda *given, **named: False)
     assert call(*command, "--runs", runs, "--budget", "11runs") == 1
     printed = capsys.readouterr().out
     assert f"1 measurement has no result: see `bertlab runs --runs {runs}`." in printed
@@ -195,7 +195,7 @@ def test_the_end_says_why_claims_stay_open(rounds, capsys, monkeypatch, statuses
     judged = [(None, [each]) for each in (open_, few, decided)]
     monkeypatch.setattr(Rounds, "trials", lambda self, states: iter(judged))
     made = rounds(Budget(runs=40))
-    _say_end(made, states)
+    _print_end(made, states)
     assert capsys.readouterr().out.startswith(said.replace("STORE", str(made.store.root)))
 
 

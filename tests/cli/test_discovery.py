@@ -1,6 +1,7 @@
 """What a user finds without reading code: completion in a shell, and help."""
 
 import dataclasses
+import inspect
 import json
 import os
 import re
@@ -14,6 +15,7 @@ import typer
 
 from bertlab.cli import complete
 from bertlab.cli.main import app
+from bertlab.cli.options import ScaleOptions
 from bertlab.errors import BadInput
 from bertlab.lab import builtin_studies, plan, scales, studies
 from bertlab.machine import Machine
@@ -158,7 +160,7 @@ def test_completion_imports_nothing_heavy(tmp_path):
 @pytest.mark.parametrize("name", builtin_studies.names())
 def test_every_variant_is_completed(name):
     context = SimpleNamespace(params={"study": [name]})
-    assert complete.VARIANTS(context, "") == [each.name for each in studies.find(name).variants]
+    assert complete.values("VARIANT")(context, "") == [each.name for each in studies.find(name).variants]
 
 
 def commands():
@@ -247,7 +249,8 @@ def test_tasks_are_listed(call, capsys):
 
 def test_scales_are_listed(call, capsys):
     listed = {each["name"]: each for each in json_of(call, capsys, "scales")}
-    assert [*listed] == ["smoke", "micro", "tiny", "mini", "base", "paper"] == complete.SCALES(None, "")
+    assert [*listed] == ["smoke", "micro", "tiny", "mini", "base", "paper"]
+    assert inspect.signature(ScaleOptions).parameters["scale"].default.metavar == "|".join(listed)
     assert listed["paper"]["fields"]["model.layers"] == 12
     assert listed["paper"]["tokens"] == 256 * (900_000 * 128 + 100_000 * 512)
     assert listed["smoke"]["fields"]["finetune.max_steps"] == 10

@@ -70,7 +70,7 @@ def test_gpus_elsewhere_take_what_their_peak_says(planned, call, capsys, tmp_pat
     assert call("plan", *chosen, "--device-memory-gb", "0.001") == 0
     printed = capsys.readouterr().out
     jobs = sum(found["to_do"][name] for name in ("pretrainings", "measurements", "corpora"))
-    for part in (f"Total: {jobs} jobs", "312 TFLOP/s", "not measured", "The largest model does not fit"):
+    for part in (f"In all, {jobs} jobs take about", "312 TFLOP/s", "not measured", "The largest model does not fit"):
         assert part in printed
     assert not (tmp_path / "runs").exists()
 

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bertlab.cli.carry_out import models, require_room, unlike_paper
+from bertlab.cli.jobs import models, require_room, unlike_paper
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import CorpusPreparation

@@ -183,7 +183,7 @@ def test_ablate_trains_as_a_process_by_itself_in_a_job(again, monkeypatch):
     for name in GARBAGE:
         monkeypatch.setenv(name, "x")
     seen = []
-    monkeypatch.setattr("bertlab.cli.carry_out.carry_out", lambda *_, **__: seen.append({**os.environ}) or False)
+    monkeypatch.setattr("bertlab.cli.jobs.run_jobs", lambda *_, **__: seen.append({**os.environ}) or False)
     assert not again(settings={"schedule.steps": 30}).complete
     assert not {*environment.NUMBERS} & seen[0].keys()
     assert os.environ["LOCAL_RANK"] == "x"

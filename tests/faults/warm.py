@@ -23,13 +23,13 @@ import seaborn
 import sklearn.metrics
 import tokenizers
 
-from bertlab.cli import carry_out, main
+from bertlab.cli import jobs, main
 from bertlab.execution import schedule
 from bertlab.report import findings, page
 from bertlab.training import callbacks, finetuning, pretraining
 
 IMPORTED = (lightning.pytorch, matplotlib.backends.backend_svg, seaborn, sklearn.metrics, tokenizers)
-BERTLAB = (carry_out, schedule, findings, page, finetuning, pretraining)
+BERTLAB = (jobs, schedule, findings, page, finetuning, pretraining)
 
 
 def child(asked, output):

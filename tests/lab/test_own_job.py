@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import bertlab
-from bertlab.cli.carry_out import carry_out, draw, unfinished
+from bertlab.cli.jobs import print_plan, run_jobs, unfinished
 from bertlab.estimates.cost import estimate, gpu_seconds
 from bertlab.estimates.eta import Eta
 from bertlab.estimates.history import RuntimeHistory
@@ -91,9 +91,9 @@ def test_it_is_estimated_from_what_it_says(planned, machine, tmp_path):
 
 def test_it_runs_after_what_it_needs_and_is_in_the_store(planned, machine, tmp_path, capsys, call):
     store = Store(tmp_path / "runs")
-    draw(planned, store, machine)
+    print_plan(planned, store, machine)
     assert "counting     0       2" in capsys.readouterr().out
-    assert carry_out(planned.jobs, store, machine)
+    assert run_jobs(planned.jobs, store, machine)
     corpus, one, two = (store.get(job.id) for job in planned.jobs)
     files = [run.read("result.json", dict)["files"] for run in (one, two)]
     assert files == [len([*corpus.path.iterdir()]), 2 * len([*corpus.path.iterdir()])]
@@ -113,7 +113,7 @@ def test_it_runs_after_what_it_needs_and_is_in_the_store(planned, machine, tmp_p
 def test_its_failure_is_that_of_a_job(planned, machine, tmp_path):
     store, failing = Store(tmp_path / "runs"), Counting(planned.jobs[0], fails=True)
     jobs = (*planned.jobs[:1], failing)
-    assert not carry_out(jobs, store, machine)
+    assert not run_jobs(jobs, store, machine)
     assert [(job["kind"], job["reason"]) for job in unfinished(jobs, store)] == [
         ("counting", "failed: nothing to count")
     ]

@@ -1,7 +1,7 @@
 """Adds seeds to studies in rounds, with a look at their claims after each (`ablate --budget`, `--until-decided`)."""
 
-from bertlab.cli.carry_out import carry_out, draw
 from bertlab.cli.console import say
+from bertlab.cli.jobs import print_plan, run_jobs
 from bertlab.cli.options import in_store
 from bertlab.cli.results import print_results
 from bertlab.estimates.cost import Estimate, estimate
@@ -14,7 +14,7 @@ from bertlab.store import union
 from bertlab.wording import pluralise
 
 
-def in_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[StudyResults], list[Job]]:
+def run_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[StudyResults], list[Job]]:
     """Runs rounds until no claim needs more seeds or the budget pays for none.
 
     Returns whether all runs have a result, the results of each study, and the jobs of these rounds. Failed runs of
@@ -25,25 +25,25 @@ def in_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[StudyR
         states, places = _next(rounds, retry=retry, keep=True)
         if places <= last:  # nothing is left to do, or runs have neither a result nor a failure of their own
             break
-        plan, _ = _draw(rounds, states, places)
+        plan, _ = _print_round(rounds, states, places)
         planning.check_data(plan, store, rounds.machine)
         records = rounds.records(places)
-        carry_out(plan.jobs, store, rounds.machine, retry=retry, on_training=lambda: union.save_records(store, records))  # noqa: B023
+        run_jobs(plan.jobs, store, rounds.machine, retry=retry, on_training=lambda: union.save_records(store, records))  # noqa: B023
         union.save_records(store, records)
         retry, last = False, places
         jobs += plan.jobs
     studies = [state.results for state in states.values() if state.results is not None]
     print_results(studies)
-    _say_end(rounds, states)
+    _print_end(rounds, states)
     return not rounds.unfinished(states, failed=True), studies, jobs
 
 
-def next_round(rounds: Rounds, *, retry: bool = False) -> Estimate | None:
+def print_next_round(rounds: Rounds, *, retry: bool = False) -> Estimate | None:
     """Prints the next round and returns its cost, or prints why there is none. Writes nothing."""
     states, places = _next(rounds, retry=retry, keep=False)
     if places:
-        return _draw(rounds, states, places)[1]
-    _say_end(rounds, states)
+        return _print_round(rounds, states, places)[1]
+    _print_end(rounds, states)
     return None
 
 
@@ -58,20 +58,20 @@ def _next(rounds: Rounds, *, retry: bool, keep: bool) -> tuple[dict[str, State],
         if new and keep:
             union.save_records(rounds.store, new)
         states = after
-        _say_claims(rounds, states)
+        _print_claims(rounds, states)
         places = rounds.next_round(states)
     return states, places
 
 
-def _draw(rounds: Rounds, states: dict[str, State], places: set[Place]) -> tuple[Plan, Estimate]:
+def _print_round(rounds: Rounds, states: dict[str, State], places: set[Place]) -> tuple[Plan, Estimate]:
     """Prints a round; its plan and its cost."""
     plan = rounds.part(places)
     looks = max(len(state.record.sequential.looks) if state.record.sequential else 0 for state in states.values())
     cost = estimate(plan, rounds.store, rounds.machine, rounds.seconds, read_tasks=False)
-    return plan, draw(plan, rounds.store, rounds.machine, f"round {looks + 1}", cost)
+    return plan, print_plan(plan, rounds.store, rounds.machine, f"round {looks + 1}", cost)
 
 
-def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:
+def _print_claims(rounds: Rounds, states: dict[str, State]) -> None:
     """A line for each claim: its verdict, or why there is none yet."""
     for candidate, judged in rounds.trials(states):
         if judged:
@@ -80,7 +80,7 @@ def _say_claims(rounds: Rounds, states: dict[str, State]) -> None:
         say(f"Budget: {used}.")
 
 
-def _say_end(rounds: Rounds, states: dict[str, State]) -> None:
+def _print_end(rounds: Rounds, states: dict[str, State]) -> None:
     """Why rounds end: missing results, a budget that pays for no more seeds, or neither."""
     lost, waiting = (len(rounds.unfinished(states, failed=failed)) for failed in (True, False))
     left = sum(not judged or still_open(judged) or unbegun(judged[0]) for _, judged in rounds.trials(states))

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from bertlab.cli import carry_out
+from bertlab.cli import jobs as cli_jobs
 from bertlab.estimates.cost import estimate
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import Evaluation, Pretraining
@@ -24,17 +24,17 @@ def test_failures_of_the_jobs_are_forgotten_with_retry_alone(made, machine, tmp_
     jobs = [job for job in made.jobs if not isinstance(job, Evaluation)]
     for run_id in (jobs[1].id, "a" * 16):
         store.fail(Failure(id=run_id, status="diverged"))
-    monkeypatch.setattr(carry_out, "execute", lambda *given: found.append(len(store.failures())) or [])
-    assert carry_out.carry_out(jobs, store, machine, retry=retry)
+    monkeypatch.setattr(cli_jobs, "execute", lambda *given: found.append(len(store.failures())) or [])
+    assert cli_jobs.run_jobs(jobs, store, machine, retry=retry)
     assert found == [kept]
 
 
 def test_a_job_that_diverged_before_is_named_as_its_store_lists_it(made, machine, tmp_path, monkeypatch, capsys):
     store = Store(tmp_path / "runs")
     job = next(job for job in made.jobs if isinstance(job, Pretraining))
-    monkeypatch.setattr(carry_out, "execute", lambda *given: [job])
-    monkeypatch.setattr(carry_out, "addresses_of", lambda store: {job.id: ("masking/80/10/10/0",)})
-    assert not carry_out.carry_out(made.jobs, store, machine)
+    monkeypatch.setattr(cli_jobs, "execute", lambda *given: [job])
+    monkeypatch.setattr(cli_jobs, "addresses_of", lambda store: {job.id: ("masking/80/10/10/0",)})
+    assert not cli_jobs.run_jobs(made.jobs, store, machine)
     printed = capsys.readouterr().err
     assert f"has no result (see `bertlab runs --runs {store.root}`):" in printed
     assert "  pretrain masking/80/10/10/0: a job that it needs has failed" in printed
@@ -50,7 +50,7 @@ def test_a_plan_has_times_if_all_of_them_are_known(made, machine, tmp_path, caps
             lambda job, devices, known=known: 60.0 * isinstance(job, known) or None,
             read_tasks=False,
         )
-        carry_out.draw(made, store, machine, cost=found)
+        cli_jobs.print_plan(made, store, machine, cost=found)
         heads = next(line for line in capsys.readouterr().out.splitlines() if "to run" in line)
         assert ("time" in heads) is (known is object)
 

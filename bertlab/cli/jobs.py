@@ -35,7 +35,7 @@ LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
 
 
-def draw(plan: Plan, store: Store, machine: Machine, what: str = "", cost: Estimate | None = None) -> Estimate:
+def print_plan(plan: Plan, store: Store, machine: Machine, what: str = "", cost: Estimate | None = None) -> Estimate:
     """Prints a plan; `what` describes jobs that are not the studies' own. Times are of `cost`, or of finished runs.
 
     Returns what it prints.
@@ -56,7 +56,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", cost: Estim
     filled = [any(column) for column in zip(*lines, strict=True)]
     rows = [list(compress(line, filled)) for line in lines]
     print_table(list(compress(columns, filled)), rows, f"{names}: scale {plan.request.scale.name} {text}")
-    tell(*texts.planned(plan.jobs, store))
+    print_texts(*texts.planned(plan.jobs, store))
     pending = plan.pending(store)
     for line in models(pending):
         say(line)
@@ -76,7 +76,7 @@ def draw(plan: Plan, store: Store, machine: Machine, what: str = "", cost: Estim
     return cost
 
 
-def tell(lines: Iterable[str], doubts: Iterable[str]) -> None:
+def print_texts(lines: Iterable[str], doubts: Iterable[str]) -> None:
     """Prints what `lab.texts` says of texts."""
     for line in lines:
         say(line)
@@ -151,7 +151,7 @@ def read_tasks(jobs: Iterable[Job], *, local: bool = False) -> None:
             read_task(data)
 
 
-def carry_out(
+def run_jobs(
     jobs: Sequence[Job],
     store: Store,
     machine: Machine,
@@ -184,7 +184,7 @@ def carry_out(
 
             def begin_training() -> None:
                 check_components(pending, store, machine)
-                tell(*texts.prepared(pending, store))
+                print_texts(*texts.prepared(pending, store))
                 on_training()  # keeps records, from which the addresses follow
                 live.addresses = addresses_of(store)
 
@@ -196,11 +196,11 @@ def carry_out(
     if lost:
         have = "has" if len(lost) == 1 else "have"
         complain(f"{len(lost)} of {len(jobs)} jobs {have} no result (see `bertlab runs{in_store(store.root)}`):")
-        _tell_lost(lost, store)
+        _print_lost(lost, store)
     return not lost
 
 
-def _tell_lost(jobs: Iterable[Job], store: Store) -> None:
+def _print_lost(jobs: Iterable[Job], store: Store) -> None:
     """Prints why jobs have no result."""
     by_run = addresses_of(store)
     for job in jobs:
