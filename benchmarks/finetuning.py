@@ -52,10 +52,10 @@ def examples() -> Examples:
     lengths = np.clip(np.exp(draw.normal(3.59, 0.48, ROWS)).astype(int), 8, TOKENS)
     return Examples(
         sequences=[draw.integers(5, VOCABULARY, length) for length in lengths],
-        second_starts=lengths * 2 // 3,
+        segment_b_start=lengths * 2 // 3,
         positions=[np.zeros(1, np.int32)] * ROWS,
         targets=draw.integers(0, LABELS, ROWS),
-        owners=np.arange(ROWS),
+        example_index=np.arange(ROWS),
         pad=0,
         raw_count=ROWS,
     )

@@ -70,7 +70,7 @@ def pairs(text: Part, inputs: Inputs, count: int) -> tuple[npt.NDArray[np.int64]
     while sum(map(len, labels)) < count:
         layout = inputs.format.lay_out(text, Recipe(inputs=inputs), inputs.length, copy=len(labels))
         forms.append(form(text, layout))
-        labels.append(layout.random)
+        labels.append(layout.is_random_next)
     chosen = keyed.permutation(keyed.key("pair form"), sum(map(len, labels)))[:count]
     return np.concatenate(forms)[chosen], np.concatenate(labels)[chosen]
 

@@ -119,7 +119,7 @@ def examples(batches: Batches, step: int) -> list[dict[str, torch.Tensor]]:
             "token_type_ids": torch.from_numpy(batch.format["segments"][row].astype(np.int64)),
             "attention_mask": torch.from_numpy(mask[row]),
             "labels": torch.from_numpy(labels[row]),
-            "next_sentence_label": torch.tensor(int(batch.format["random_second"][row])),
+            "next_sentence_label": torch.tensor(int(batch.format["is_random_next"][row])),
         }
         for row in range(len(labels))
     ]

@@ -139,7 +139,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     @classmethod
     def group(cls, kind: TaskKind) -> str:
         """The group of the scale's fields that sets it for a kind of task."""
-        return kind.setting
+        return kind.settings_group
 
     def options(self, kind: TaskKind) -> tuple[str, ...]:
         """The options of a kind of task that it switches on."""

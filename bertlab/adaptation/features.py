@@ -85,7 +85,7 @@ class Features(Adaptation):
 
     def unsupported_reason(self, kind: TaskKind) -> str:
         """The feature-based approach tags words only."""
-        if not kind.tokenwise:
+        if not kind.per_token:
             return f"the feature-based approach tags words, its task is {kind.name}: use FineTuning"
         return super().unsupported_reason(kind)
 

@@ -139,7 +139,7 @@ def _not_causal() -> BadInput:
 
 def _turned(part: Examples) -> Examples:
     """The same pairs with the second text first."""
-    starts, sequences = part.second_starts, part.sequences
+    starts, sequences = part.segment_b_start, part.sequences
     sizes = np.array([len(one) for one in sequences])
     if (starts >= sizes).any():
         raise BadInput("the adaptation gpt reads both_orders of a pair, and this task has one text: leave it out")
@@ -147,4 +147,4 @@ def _turned(part: Examples) -> Examples:
         np.concatenate([one[:1], one[start:-1], one[start - 1 : start], one[1 : start - 1], one[-1:]])
         for one, start in zip(sequences, starts, strict=True)
     ]
-    return dataclasses.replace(part, sequences=turned, second_starts=sizes - starts + 1)
+    return dataclasses.replace(part, sequences=turned, segment_b_start=sizes - starts + 1)

@@ -116,7 +116,7 @@ def check_adaptation(pretrained: Pretrained, data: TaskData, adaptation: Adaptat
         guesses["lexical"] = kind.lexical(rows)(evaluation)
     for method, arrays in guesses.items():
         with _Method(kind, method).blamed("give what the metrics read, arrays by name"):
-            kind.contributions({**arrays, **evaluation.beside}, data.labels)
+            kind.contributions({**arrays, **kind.example_arrays(evaluation)}, data.labels)
 
 
 class _Method(NamedTuple):
@@ -171,9 +171,9 @@ def _layout(form: Format, recipe: Recipe, corpus: TokenisedCorpus) -> Layout:
     with method.blamed("return a Layout, as base.consecutive makes it"):
         layout: Layout = form.lay_out(corpus.train, recipe, length, 0)
     method.require(len(layout), "makes no sequence: make one at least")
-    limits = {"first_length": (1, length), "second_length": (0, length), "order": (-1, 1), "random": (0, 1)}
+    limits = {"first_length": (1, length), "second_length": (0, length), "swapped": (-1, 1), "is_random_next": (0, 1)}
     for name, array in vars(layout).items():
-        size, types = None if name == "breaks" else len(layout), "b" if name == "random" else "iu"
+        size, types = None if name == "breaks" else len(layout), "b" if name == "is_random_next" else "iu"
         method.require_numbers(name, array, (size,), limits.get(name, (0, tokens - 1)), types)
     for name in {"starts", "breaks"} & vars(layout).keys():
         ascends = (np.diff(vars(layout)[name]) >= (name == "breaks")).all()
@@ -211,11 +211,11 @@ def _check_choice(selection: Selection, choice: Any, sequences: Sequences) -> No
     """Each chosen token is an ordinary one of its sequence, and is chosen once."""
     method = _Method(selection, "chooser")
     method.require(isinstance(choice, Choice), f"chooses {shown(choice)}: let its function return a Choice")
-    method.require_numbers("used", choice.used, (len(sequences.ordinary), None), (0, 1), "iubf")
-    for name in ("numbers", "groups"):
-        method.require_numbers(name, getattr(choice, name), choice.used.shape)
-    method.require_first(choice.used)
-    for numbers, used, size in zip(choice.numbers, choice.used > 0, sequences.ordinary, strict=True):
+    method.require_numbers("valid", choice.valid, (len(sequences.ordinary), None), (0, 1), "iubf")
+    for name in ("indices", "group"):
+        method.require_numbers(name, getattr(choice, name), choice.valid.shape)
+    method.require_first(choice.valid)
+    for numbers, used, size in zip(choice.indices, choice.valid > 0, sequences.ordinary, strict=True):
         chosen = numbers[used].tolist()
         fits = {*chosen} <= {*range(size)} and len({*chosen}) == len(chosen)
         wrong = f"chooses the tokens number {chosen} of {size} ordinary ones: number them from 0, and choose each once"
@@ -342,8 +342,8 @@ def _check_examples(kind: TaskKind, part: Examples, vocabulary: int, length: int
     method.require(rows == len(part) * part.choices > 0, f"makes {rows} sequences for {len(part)} examples")
     method.require_numbers("tokens", ids, (None,), (0, vocabulary - 1))
     method.require_numbers("lengths of sequences", sizes(part.sequences), (rows,), (1, length))
-    method.require_numbers("second_starts", part.second_starts, (rows,))
-    method.require_numbers("owners", np.asarray(part.owners), targets.shape)
+    method.require_numbers("segment_b_start", part.segment_b_start, (rows,))
+    method.require_numbers("example_index", np.asarray(part.example_index), targets.shape)
     method.require_numbers("positions", positions, targets.shape, (0, length - 1))
     method.require((positions < lengths).all(), "makes positions beyond their sequences: give those of tokens")
     valid = targets[targets != IGNORED]

@@ -110,7 +110,7 @@ class Measured:
         from bertlab.lab import texts
 
         if command.options.dry_run:
-            return self.cost.to_json() | {"text": texts.known(self.jobs, command.store)} if self.cost else None
+            return self.cost.to_json() | {"text": texts.corpus_facts(self.jobs, command.store)} if self.cost else None
         left = unfinished(self.jobs, command.store)
         return {"complete": self.complete, **results_data(self.results), "unfinished": left}
 

@@ -50,7 +50,7 @@ def plan(
     if json:
         asked, distinct = planned.pretrainings
         shared = {"pretrainings_asked": asked, "pretrainings_distinct": distinct}
-        print_json(cost.to_json() | {"times_from": times, **shared, "text": texts.known(planned.jobs, store)})
+        print_json(cost.to_json() | {"times_from": times, **shared, "text": texts.corpus_facts(planned.jobs, store)})
         return
     print_plan(planned, store, machine, cost=cost)
     _print_total(cost.to_do, machine, times, peak_tflops)

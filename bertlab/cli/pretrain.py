@@ -59,7 +59,7 @@ def pretrain(
     cost = print_plan(plan, store, machine)
     if dry_run:
         if json:
-            print_json(cost.to_json() | {"text": texts.known(plan.jobs, store)})
+            print_json(cost.to_json() | {"text": texts.corpus_facts(plan.jobs, store)})
         return 0
     if not run_jobs(jobs, store, machine, retry=retry):
         if json:

@@ -36,7 +36,7 @@ class Batches:
     """The training batches of a recipe."""
 
     def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, *, trimmed: bool = True) -> None:
-        """Without `trimmed`, batches keep the columns and slots that all their sequences leave empty: one shape."""
+        """Unless they are `trimmed`, batches keep the columns and slots that all sequences leave empty: one shape."""
         text = training_text(recipe, corpus.train)
         self._begins: list[int] = []
         self._stages: list[_Stage] = []
@@ -204,7 +204,9 @@ class _Stage:
             self._until = step + self._run
             sequences, begins = self._between(self._begin + step * self.weight, self._begin + self._until * self.weight)
             limits = self._begin + np.arange(step, self._until + 1) * self.weight
-            parts = [sequences.take(low, high) for low, high in itertools.pairwise(np.searchsorted(begins, limits))]
+            parts = [
+                sequences.rows(slice(low, high)) for low, high in itertools.pairwise(np.searchsorted(begins, limits))
+            ]
             self._made = dict(enumerate([part.trimmed() for part in parts] if self._trimmed else parts, start=step))
         return self._made.pop(step)  # the caller may change it; a second call makes it anew
 
@@ -242,8 +244,8 @@ class Evaluation:
 def heldout(
     recipe: Recipe, corpus: TokenisedCorpus, objective: Sequence[Loss], size: int, together: int = 64
 ) -> list[Batch]:
-    """At most `size` single segments of the held-out documents, `together` in a batch; they depend on the corpus and
-    `inputs.length` alone, but for what `objective` adds."""
+    """Cuts at most `size` single segments from the held-out documents, `together` in a batch. They depend on the corpus
+    and `inputs.length` alone, but for what `objective` adds."""
     if len(corpus.heldout.documents) < 2:
         raise BadInput("no document is held out for evaluation: give more documents or raise corpus.heldout")
     layout = single_segments(corpus.heldout, length=text_length(objective, recipe.inputs.length))
@@ -251,7 +253,7 @@ def heldout(
 
 
 def heldout_pairs(recipe: Recipe, corpus: TokenisedCorpus, objective: Sequence[Loss], size: int) -> list[Batch]:
-    """At most `size` segment pairs, paired as `objective` needs it. Empty if only one document is held out."""
+    """Cuts at most `size` segment pairs, paired as `objective` needs it; none if only one document is held out."""
     if len(corpus.heldout.documents) < 3:
         return []
     length, paired = text_length(objective, recipe.inputs.length), pairing(objective)

@@ -16,7 +16,7 @@ from bertlab.arrays import Array
 UNLIKELY = 1e-6
 """The p-value below which a share fails."""
 _LEAST_VARIANCE = 25.0
-"""Below it a sum of draws is not close enough to normal for tails of `UNLIKELY`."""
+"""The variance below which a sum of draws is not close enough to normal for tails of `UNLIKELY`."""
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from bertlab import keyed
 from bertlab.arrays import Int64
 from bertlab.errors import BadInput
 from bertlab.inputs.formats.base import Layout
-from bertlab.inputs.streams import Batch, Sequences, Stream
+from bertlab.inputs.streams import Batch, Sequences
 from bertlab.inputs.windows import Windows
 from bertlab.recipe import Loss
-from bertlab.recipe.objective import INPUTS, Arrays, text_length
+from bertlab.recipe.objective import Arrays, text_length
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
 
@@ -48,10 +48,8 @@ class Collator:
 
     def sequences(self, layout: Layout, chosen: Int64, copy: int, epoch: int) -> Sequences:
         """The text of the sequences number `chosen` (B,) of `layout`, which is that of `copy`, in `epoch`."""
-        frame = layout.frame(chosen, self._text, self._tokenizer)
         ids = layout.starts.take(chosen) + copy * self._size
-        streams = {INPUTS: Stream(frame.tokens, frame.lengths)}
-        sequences = Sequences(streams, frame.before, frame.ordinary, ids, epoch, frame.arrays)
+        sequences = layout.sequences(chosen, self._text, self._tokenizer, ids, epoch)
         if self._marks is not None:
             sequences = dataclasses.replace(sequences, marks=layout.gather(chosen, self._marks))
         return sequences
@@ -65,7 +63,7 @@ class Collator:
                 sequences.add(kind, transform(sequences))
                 continue
             rows = np.flatnonzero(owner == [*self._shares].index(kind))
-            part = sequences.part(rows)
+            part = sequences.rows(rows)
             part.add(kind, transform(part))
             sequences.put(kind, rows, part, self._tokenizer.pad)
         return sequences.batch()

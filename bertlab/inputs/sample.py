@@ -51,14 +51,14 @@ class Sample:
     def batch(self) -> Batch:
         """The sequences as one batch."""
         every = joined(self.batches)
-        return every.map(lambda array: array[every.epochs == self.epoch])
+        return every.rows(every.epochs == self.epoch)
 
     def of_loss(self, kind: str) -> "Sample":
         """The sample of the sequences that a loss has."""
         if "sequences" not in self.batch.arrays[kind]:
             return self
         flags = [batch.arrays[kind]["sequences"] > 0 for batch in self.batches]
-        batches = [batch.map(lambda array, has=has: array[has]) for batch, has in zip(self.batches, flags, strict=True)]
+        batches = [batch.rows(has) for batch, has in zip(self.batches, flags, strict=True)]
         return replace(self, batches=batches)
 
     @cached_property
@@ -91,7 +91,7 @@ class Sample:
 
     @cached_property
     def traced(self) -> "Trace":
-        """Where its tokens stand in the text; of the first epoch only."""
+        """The places of its tokens in the text, for the first epoch only."""
         return trace(self)
 
     @cached_property
@@ -112,17 +112,17 @@ class Sample:
     @cached_property
     def later(self) -> Bool:
         """(R, T) the ordinary tokens of the segment that comes later in the text, or from another document."""
-        return np.asarray(self.ordinary & (self.second != self.exchanged[:, None]))
+        return np.asarray(self.ordinary & (self.second != self.swapped[:, None]))
 
     @cached_property
-    def random(self) -> Bool:
+    def is_random_next(self) -> Bool:
         """(R,) whether the second segment is said to be from another document."""
-        return np.asarray(self.batch.format.get("random_second", 0 * self.text.lengths) == 1)
+        return np.asarray(self.batch.format.get("is_random_next", 0 * self.text.lengths) == 1)
 
     @cached_property
-    def exchanged(self) -> Bool:
+    def swapped(self) -> Bool:
         """(R,) whether the two segments are said to be exchanged."""
-        return np.asarray(self.batch.format.get("order", 0 * self.text.lengths) == 1)
+        return np.asarray(self.batch.format.get("swapped", 0 * self.text.lengths) == 1)
 
     @cached_property
     def word_starts(self) -> Bool:
@@ -179,7 +179,7 @@ def again(sample: Sample, later: Sample) -> tuple[str, Int64, Int64]:
 
 @dataclass(frozen=True)
 class Trace:
-    """Where the tokens of R sequences of T positions stand in the text."""
+    """The places in the text of the tokens of R sequences of T positions."""
 
     places: Int64
     """(R, T) offset in the text of each ordinary token; -1 for tokens that were not found, and for all others."""
@@ -212,7 +212,7 @@ def trace(sample: Sample) -> Trace:
         agrees[number] = offset is not None
         begin = begin if offset is None else offset
         places[number, one] = begin + np.arange(len(first))
-        behind = None if sample.random[number] else _find(text, second, begin + len(first), reach)
+        behind = None if sample.is_random_next[number] else _find(text, second, begin + len(first), reach)
         if behind is not None:
             follows[number] = True
             places[number, two] = behind + np.arange(len(second))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 
@@ -28,12 +28,38 @@ class Stream(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Sequences:
+class _Rows:
+    """B sequences: their streams, and arrays whose first axis is B."""
+
+    streams: Mapping[str, Stream]
+    """The streams by name: `INPUTS`, and those that losses make."""
+
+    @property
+    def tokens(self) -> Int32:
+        """(B, T) ids of the stream `INPUTS`, contiguous in `Sequences`, where a loss may change them in place."""
+        return self.streams[INPUTS].tokens
+
+    @property
+    def lengths(self) -> Int32:
+        """(B,) tokens of the stream `INPUTS` that are not padding."""
+        return self.streams[INPUTS].lengths
+
+    def rows(self, index: Any) -> Self:
+        """The sequences at an `index` of NumPy: a slice, numbers or flags."""
+
+        def at_index(value: Any) -> Any:
+            return value[index] if isinstance(value, np.ndarray) and len(value) else value
+
+        return type(self)(**{name: mapped(at_index, value) for name, value in vars(self).items()})
+
+
+@dataclass(frozen=True)
+class Sequences(_Rows):
     """B sequences of text, from which the losses make their inputs and labels, one after the other."""
 
     streams: dict[str, Stream]
-    """The streams by name, as the losses before have left them; a loss may change their tokens in place."""
-    before: Int32
+    """The streams by name, as earlier losses have left them; a loss may change their tokens in place."""
+    separator_offsets: Int32
     """(B, N) ordinary tokens before each of the N inner [SEP] of the text."""
     ordinary: Int32
     """(B,) ordinary tokens of the text: all but [CLS], [SEP] and [PAD]."""
@@ -49,32 +75,12 @@ class Sequences:
     """(B, T) the linguistic spans that each ordinary token is in, as `text.annotation` marks them; empty if no loss
     reads them."""
 
-    @property
-    def tokens(self) -> Int32:
-        """(B, T) ids of the stream `INPUTS`, contiguous; a loss may change them in place."""
-        return self.streams[INPUTS].tokens
-
-    @property
-    def lengths(self) -> Int32:
-        """(B,) tokens of the stream `INPUTS` that are not padding."""
-        return self.streams[INPUTS].lengths
-
     def positions(self, numbers: Int32) -> Int32:
         """The positions (B, K) of the ordinary tokens with these numbers (B, K) in the text."""
         positions = numbers + np.int32(1)  # behind [CLS]
-        for column in self.before.T:
+        for column in self.separator_offsets.T:
             positions += numbers >= column[:, None]
         return positions
-
-    def part(self, rows: Int64) -> Sequences:
-        """The sequences number `rows`, copied."""
-        streams = {name: Stream(tokens[rows], lengths[rows]) for name, (tokens, lengths) in self.streams.items()}
-        arrays: dict[str, Arrays] = {
-            kind: {name: array[rows] for name, array in added.items()} for kind, added in self.arrays.items()
-        }
-        form = {name: array[rows] for name, array in self.format.items()}
-        text = self.before[rows], self.ordinary[rows], self.sequence_ids[rows]
-        return Sequences(streams, *text, self.epoch, form, arrays, self.marks[rows] if len(self.marks) else self.marks)
 
     def put(self, kind: str, rows: Int64, part: Sequences, pad: int) -> None:
         """Adds what a loss of this kind has made of the `part` of these rows; `sequences` (B,) says which they are."""
@@ -99,14 +105,12 @@ class Sequences:
 
 
 @dataclass(frozen=True)
-class Batch:
+class Batch(_Rows):
     """B sequences: streams of tokens, and the arrays that their format and the losses add."""
 
-    streams: Mapping[str, Stream]
-    """The streams by name: `INPUTS`, and those that losses make."""
     format: Arrays
     """What the format adds. In formats of pairs: `segments` (B, T), 0 for the first segment with its specials, 1 for
-    the second, 0 for padding; `random_second` (B,), 1 if the second segment is from another document, else 0; `order`
+    the second, 0 for padding; `is_random_next` (B,), 1 if the second segment is from another document, else 0; `order`
     (B,), 1 if the segments, which follow each other in the text, are exchanged, 0 if they are not but could be, -1 if
     segments are never exchanged, or if the form of the pair would reveal the order."""
     arrays: Mapping[str, Arrays]
@@ -119,42 +123,9 @@ class Batch:
     epochs: Int64
     """(B,) the epoch of each sequence."""
 
-    @property
-    def tokens(self) -> Int32:
-        """(B, T) ids of the stream `INPUTS`."""
-        return self.streams[INPUTS].tokens
-
-    @property
-    def lengths(self) -> Int32:
-        """(B,) tokens of the stream `INPUTS` that are not padding."""
-        return self.streams[INPUTS].lengths
-
-    def map(self, change: Callable[..., Array], *others: Batch) -> Batch:
-        """The batch with each array changed: `change` maps it, and the same array of each of the `others`, to one."""
-        batches = (self, *others)
-
-        def mapped(*arrays: Arrays) -> dict[str, Array]:
-            return {name: change(*(by_name[name] for by_name in arrays)) for name in arrays[0]}
-
-        streams = {name: Stream(*map(change, *(batch.streams[name] for batch in batches))) for name in self.streams}
-        return Batch(
-            streams,
-            mapped(*(batch.format for batch in batches)),
-            {kind: mapped(*(batch.arrays[kind] for batch in batches)) for kind in self.arrays},
-            change(*(batch.sequence_ids for batch in batches)),
-            change(*(batch.epochs for batch in batches)),
-        )
-
     def take(self, low: int, high: int) -> Batch:
         """The sequences from `low` up to `high`."""
-        part = slice(low, high)  # written out: small batches cost little else
-        return Batch(
-            {name: Stream(tokens[part], lengths[part]) for name, (tokens, lengths) in self.streams.items()},
-            {name: array[part] for name, array in self.format.items()},
-            {kind: {name: array[part] for name, array in added.items()} for kind, added in self.arrays.items()},
-            self.sequence_ids[part],
-            self.epochs[part],
-        )
+        return self.rows(slice(low, high))
 
     def trimmed(self) -> Batch:
         """The batch without the slots, and the columns beyond the next `_STEP`, that all its sequences leave empty."""
@@ -200,4 +171,14 @@ def joined(parts: Sequence[Batch]) -> Batch:
             arrays = tuple(np.pad(array, ((0, 0), (0, width - array.shape[1]))) for array in arrays)
         return np.concatenate(arrays)
 
-    return parts[0].map(join, *parts[1:])
+    return Batch(**{name: mapped(join, *(vars(part)[name] for part in parts)) for name in vars(parts[0])})
+
+
+def mapped(change: Callable[..., Array], value: Any, *others: Any) -> Any:
+    """`value`, an array, a stream or a mapping of these by name, with `change` of each of its arrays.
+
+    `change` takes the array at the same place of each of the `others` too.
+    """
+    if isinstance(value, Mapping):
+        return {name: mapped(change, part, *(other[name] for other in others)) for name, part in value.items()}
+    return Stream(*map(change, value, *others)) if isinstance(value, Stream) else change(value, *others)

@@ -16,7 +16,7 @@ SEQUENCES = 256
 _TOKENS = 200_000
 """Tokens of the documents from which they are taken, or of `FEWEST` documents."""
 HANDFUL = 5
-"""With fewer sequences that have a target, a loss learns nothing."""
+"""The number of sequences with a target below which a loss learns nothing."""
 LOW = 0.1
 """The share of sequences with a target below which a loss learns little."""
 
@@ -26,7 +26,7 @@ class Targets:
     """The sequences of a sample in which a loss has something to predict."""
 
     loss: str
-    """Its kind."""
+    """The kind of the loss."""
     words: str
     """What they have: `of the pairs have an order`."""
     having: int
@@ -34,7 +34,7 @@ class Targets:
 
     @property
     def share(self) -> float:
-        """Of the sequences, those that have it."""
+        """The share of the sequences that have a target."""
         return self.having / self.sequences
 
     @property

@@ -56,7 +56,7 @@ class Scale:
 
     def finetuning(self, kind: str, task: str) -> FineTuning:
         """The setting for training all weights on a task of `kind`."""
-        group = kinds.find(kind).setting
+        group = kinds.find(kind).settings_group
         usual = self.tasks.get(task, {}) if task in TASKS else self.own_tasks
         changes = {**usual, **self.given.get(group, {}), **self.given.get(task, {})}
         settings: FineTuning = dataclasses.replace(getattr(self, group), **changes)

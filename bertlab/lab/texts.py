@@ -11,7 +11,7 @@ from bertlab.store.runs import Store
 from bertlab.text import facts
 
 
-def known(jobs: Iterable[Job], store: Store) -> list[dict[str, Any]]:
+def corpus_facts(jobs: Iterable[Job], store: Store) -> list[dict[str, Any]]:
     """The facts of the text of each corpus: all if it is prepared, else the files and, if they are small, documents."""
     return [notes.facts for job in jobs if (notes := job.describe_source(store))]
 

@@ -54,8 +54,8 @@ class Corruption(Checked, group="corruption"):
 
         def shown(there: Array, keys: UInt64, choice: Choice) -> Array:
             # Sums and products in place of choices: the processor could not guess which way each of these goes.
-            draws = keyed.bits((keys ^ show)[:, None], choice.numbers)
-            share = draws if choice.groups is choice.numbers else keyed.bits((keys ^ show)[:, None], choice.groups)
+            draws = keyed.bits((keys ^ show)[:, None], choice.indices)
+            share = draws if choice.group is choice.indices else keyed.bits((keys ^ show)[:, None], choice.group)
             share = share >> np.uint64(32)  # the first token of a group decides
             draws &= np.uint64(0xFFFFFFFF)
             draws *= np.uint64(len(ordinary))
@@ -176,7 +176,7 @@ class MaskedLM(LanguageModel):
             masks = {"dynamic": epoch, "static": 0, "duplicated": epoch % self.copies}[self.schedule]
             keys = keyed.bits(keyed.key(base, masks), sequences.sequence_ids)
             choice = choose(sequences, keys)
-            used, positions = choice.used, sequences.positions(choice.numbers)
+            used, positions = choice.valid, sequences.positions(choice.indices)
             positions *= used  # empty slots point at [CLS], which is restored below
             tokens = sequences.tokens
             flat = positions.astype(np.int64)

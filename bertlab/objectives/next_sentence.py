@@ -16,7 +16,7 @@ class NextSentence(SentencePair):
     """
 
     kind: ClassVar[str] = "next_sentence"
-    labels: ClassVar[str] = "random_second"
+    labels: ClassVar[str] = "is_random_next"
     pairing: ClassVar[Pairing | None] = Pairing(random=0.5)
     metric_labels: ClassVar[Mapping[str, str]] = {"next_sentence_accuracy": "next sentence"}
     meaning: ClassVar[str] = "Next sentence: the accuracy on held-out pairs, half of them true; 50 % is chance."

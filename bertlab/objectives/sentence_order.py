@@ -17,7 +17,7 @@ class SentenceOrder(SentencePair):
     """
 
     kind: ClassVar[str] = "sentence_order"
-    labels: ClassVar[str] = "order"
+    labels: ClassVar[str] = "swapped"
     labelled: ClassVar[str] = "have an order"
     pairing: ClassVar[Pairing | None] = Pairing(random=0.0, exchanged=0.5)
     metric_labels: ClassVar[Mapping[str, str]] = {"sentence_order_accuracy": "sentence order"}

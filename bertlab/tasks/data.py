@@ -76,12 +76,12 @@ def _table(located: LocatedTask, split: str, most: int | None = None) -> Table:
 def _rows(located: LocatedTask, split: str, most: int | None) -> Table:
     task, kind = located.task, kinds.find(located.task.kind)
     columns = (*chain.from_iterable(map(columns_of, _texts(task))), *kind.label_columns(task))
-    optional = (*task.group, *kind.beside)
+    optional = (*task.group, *kind.extra_columns)
     part = "".join(f" ({name} {value})" for name, value in task.only.items())
     if located.folder is not None:
         path = split_file(located.folder, split)
         cells = not {".csv", ".tsv"}.isdisjoint(path.suffixes)
-        own_rows = _own(rows.read(path, header=task.columns, quoted=task.quoted), task, mirrored=not task.path)
+        own_rows = _rows_of(rows.read(path, header=task.columns, quoted=task.quoted), task, mirrored=not task.path)
         return Table.of(own_rows, f"{path}{part}", columns, optional, cells=cells)
     if located.hub is not None:
         examples, names = from_hub(located.hub, split, task, advice(task))
@@ -97,7 +97,7 @@ def _texts(task: Task) -> tuple[str, ...]:
     return (*task.text, *([task.question] if task.question else ()))
 
 
-def _own(rows: Iterable[dict[str, Any]], task: Task, mirrored: bool = False) -> Iterator[dict[str, Any]]:
+def _rows_of(rows: Iterable[dict[str, Any]], task: Task, mirrored: bool = False) -> Iterator[dict[str, Any]]:
     """The rows of a task, by its `only`; all of a `mirrored` file without these columns."""
     return (row for row in rows if all(row.get(name, mirrored and text) == text for name, text in task.only.items()))
 
@@ -110,12 +110,12 @@ def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[lis
     the tokens of each text in MRQA, take more memory than a machine may have.
     """
     opened, label, kind = dataset.open(split, advice), task.label, kinds.find(task.kind)
-    read = {*chain.from_iterable(map(columns_of, (*_texts(task), label))), *task.group, *kind.beside, *task.only}
+    read = {*chain.from_iterable(map(columns_of, (*_texts(task), label))), *task.group, *kind.extra_columns, *task.only}
     rows: list[dict[str, Any]] = []
     try:
         for batch in opened.with_format("arrow").iter(1000):
             columns = [name for name in batch.column_names if not task.only or name in read]
-            rows += _own(batch.select(columns).to_pylist(), task)
+            rows += _rows_of(batch.select(columns).to_pylist(), task)
     except Exception as error:  # the library raises the errors of its readers
         raise hub.unreachable(f"split {split} of '{dataset.name}'", error, advice) from None
     feature = (opened.features or {}).get(label)
@@ -146,7 +146,10 @@ def synthetic_texts(content: str, split: str, count: int = 0) -> tuple[str, ...]
 
 
 def local_texts(task: Task, content: str, split: str, count: int, machine: Machine) -> tuple[str, ...]:
-    """As `synthetic_texts`, of the files of a task in `machine.data`; none if these are not the evaluated ones."""
+    """The texts that `synthetic_texts` gives, of local files: the folder of a task in `machine.data`.
+
+    There are none if the files are not the evaluated ones.
+    """
     folder = (machine.data or Path()) / task.dataset
     located = LocatedTask(task=task, name=task.dataset, origin="files", folder=folder)
     if not folder.is_dir() or not all(existing(folder, split) for split in splits_of(task)):

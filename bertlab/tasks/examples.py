@@ -31,13 +31,13 @@ class Examples:
 
     sequences: list[Integer]
     """The ids of each of R sequences, special tokens included."""
-    second_starts: Integer
+    segment_b_start: Integer
     """(R,) the position where the second segment starts; at least the length of the sequence if there is none."""
     positions: list[Integer]
-    """For each of E examples the positions of the tokens that carry its targets, in their sequence."""
+    """The positions, in their sequence, of the tokens that carry the targets of each of E examples."""
     targets: Array
     """(W,) labels, or the values of a regression."""
-    owners: Integer
+    example_index: Integer
     """(W,) the raw example (a sentence, a question) of the target; a long one becomes several encoded examples."""
     pad: int
     raw_count: int
@@ -69,7 +69,7 @@ class Examples:
         lengths, counts = sizes(sequences), self.counts[examples]
         tokens = padded(sequences, lengths, rounded(lengths, self.lengths), self.pad)
         column = np.arange(tokens.shape[1])
-        second = (column < lengths[:, None]) & (column >= self.second_starts[indices][:, None])
+        second = (column < lengths[:, None]) & (column >= self.segment_b_start[indices][:, None])
         width = rounded(counts, self.counts)
         positions = padded([self.positions[index] for index in examples], counts, width, 0)
         slot = np.arange(width)

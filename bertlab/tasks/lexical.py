@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_matrix
 
 WORDS = 40
-"""Only the first words of a text count."""
+"""The number of words at the beginning of a text that count."""
 FEATURES = 2**18
 COUNTS = 5
 """The number of features that count shared words; they precede the hashed ones."""
@@ -29,9 +29,9 @@ PENALTIES = (1e-3, 1e-4, 1e-5)
 RIDGES = (10.0, 1.0, 100.0)
 """Penalties of the ridge regression."""
 HELD_BACK = 2_000
-"""At most this many training examples, and a fifth of them, choose the penalty."""
+"""The largest number of training examples, a fifth of them at most, that choose the penalty."""
 TRIED = 2_000
-"""At most this many others are fitted for that."""
+"""The largest number of other examples that are fitted to choose the penalty."""
 PART = 2_000
 """Examples that are encoded at a time."""
 VISITS = 40_000_000

@@ -126,7 +126,7 @@ def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Ta
     named, at, revision = substitute.partition("@")
     if named in catalog.TASKS:
         other = catalog.TASKS[named]
-        if kinds.find(task.kind).like != other.kind:
+        if kinds.find(task.kind).base_kind != other.kind:
             kinds_of = f"{name} is {task.kind}, {substitute} is {other.kind}"
             raise BadInput(f"{name}={substitute}: {kinds_of}; name one of the same kind")
         if at and not (other.hub and revision):

@@ -55,7 +55,7 @@ class MetricOfMeans(Metric):
     statistics: Float
     """(E, K) what each of E examples adds to each of K statistics."""
     function: Callable[[Float], Float]
-    """From means (..., K) to values (...)."""
+    """The map from means (..., K) to values (...)."""
 
     @property
     def value(self) -> float:

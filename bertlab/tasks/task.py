@@ -182,11 +182,6 @@ class RawExamples:
     def __len__(self) -> int:
         return len(self.labels)
 
-    @property
-    def beside(self) -> dict[str, Integer]:
-        """The array that metrics of questions read beside predictions, `question`, where the task names them."""
-        return {} if self.questions is None else {"question": self.questions}
-
     def take(self, indices: Integer) -> RawExamples:
         """The examples at these indices."""
         return RawExamples(

@@ -36,7 +36,7 @@ _WORLD = "microworld"
 
 
 def marks_of(kind: int, marks: Array) -> Array:
-    """Of marks, those of one kind of span: 0, `CONTINUES` or `BEGINS`."""
+    """Selects the marks of one kind of span: 0, `CONTINUES` or `BEGINS`."""
     marks_of_kind: Array = marks >> 2 * kind & 3
     return marks_of_kind
 

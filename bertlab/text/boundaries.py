@@ -50,7 +50,7 @@ def of_records(records: Iterable[str], unit: str) -> Iterator[str]:
 
 
 def _lines(lines: Iterable[str]) -> Iterator[str]:
-    """Each line."""
+    """Makes each line a document."""
     return map(str.strip, lines)
 
 

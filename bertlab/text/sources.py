@@ -43,7 +43,7 @@ class Located:
     """A source of documents and its place on this machine."""
 
     source: Source
-    """Its name and content, which ids depend on."""
+    """The name and the content, which ids depend on."""
     origin: Literal["microworld", "files", "hub"]
     files: tuple[Path, ...] = ()
     left: tuple[Path, ...] = ()

@@ -30,8 +30,8 @@ from bertlab.progress import Progress, stop_if_asked
 from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.files import digest
 from bertlab.text import facts as text_facts
+from bertlab.text.document_file import DocumentFile, Tokenised, tokenise_all
 from bertlab.text.sources import Located
-from bertlab.text.spool import Spool, Tokenised, tokenise_all
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 TEXT_VERSION = 1
@@ -175,27 +175,29 @@ def prepare(
     `unigram_entropy`, in nats, is the loss on held-out tokens of a model that knows only how often each occurs there.
     Raises `BadInput` for unusable sources, and if a part has no document.
     """
-    path, vocabulary = directory / "text.spool", directory / tokenizer.file
+    path, vocabulary = directory / "documents.tmp", directory / tokenizer.file
     try:
-        spool = Spool.write(path, located, progress, corpus.documents)
-        train, heldout = spool.split(corpus.heldout)
-        trained = _trained(tokenizer, vocabulary_file, spool, train, progress)
+        document_file = DocumentFile.write(path, located, progress, corpus.documents)
+        train, heldout = document_file.split(corpus.heldout)
+        trained = _trained(tokenizer, vocabulary_file, document_file, train, progress)
         trained.save(vocabulary)
-        size = int(spool.lengths.sum())
+        size = int(document_file.lengths.sum())
         done, by_source = 0, {part: np.zeros(len(located), dtype=np.int64) for part in PARTS}
         for part, chosen in zip(PARTS, (train, heldout), strict=True):
-            processes = workers if spool.lengths[chosen].sum() >= SMALL else 1
-            blocks = spool.blocks(chosen)
+            processes = workers if document_file.lengths[chosen].sum() >= SMALL else 1
+            blocks = document_file.blocks(chosen)
             blocks_of_tokens = tokenise_all(path, blocks, tokenizer, vocabulary, processes, corpus.annotator)
             with closing(_write_part(directory / part, blocks_of_tokens, corpus)) as written:
                 for block, tokenised in zip(blocks, written, strict=True):
-                    by_source[part] += np.bincount(spool.sources(block)[tokenised.numbers], minlength=len(located))
+                    by_source[part] += np.bincount(
+                        document_file.sources(block)[tokenised.numbers], minlength=len(located)
+                    )
                     done += int(block[:, 1].sum())
                     progress(done, size, "annotating" if corpus.annotator else "tokenising")
                     stop_if_asked()
     finally:
         path.unlink(missing_ok=True)
-    facts = _facts(directory, trained, [int(spool.lengths[chosen].sum()) for chosen in (train, heldout)])
+    facts = _facts(directory, trained, [int(document_file.lengths[chosen].sum()) for chosen in (train, heldout)])
     facts["documents_by_source"] = {part: counts.tolist() for part, counts in by_source.items()}
     facts["text"] |= text_facts.files(located)
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
@@ -261,7 +263,7 @@ def open_corpus(directory: Path, tokenizer: Tokenizer, *, check: bool = True) ->
 
 
 def _trained(
-    tokenizer: Tokenizer, vocabulary_file: Path | None, spool: Spool, train: Int64, progress: Progress
+    tokenizer: Tokenizer, vocabulary_file: Path | None, document_file: DocumentFile, train: Int64, progress: Progress
 ) -> TrainedTokenizer:
     trained: TrainedTokenizer
     if vocabulary_file is not None:
@@ -270,7 +272,7 @@ def _trained(
             raise BadInput(f"vocabulary {vocabulary_file} has changed since the run was planned: run again")
         return trained
     progress(0, 1, "training the vocabulary")
-    trained = tokenizer.train(spool.sample(train, SAMPLE))
+    trained = tokenizer.train(document_file.sample(train, SAMPLE))
     if trained.size > tokenizer.entries:  # plans and other variants count on it
         entries, most = trained.size - tokenizer.sentinels, tokenizer.vocabulary
         problem = f"makes {entries:,} entries: make {most:,} at most, its vocabulary"
@@ -280,16 +282,12 @@ def _trained(
 
 
 def _write_offsets(path: Path, counts: Sequence[Int32]) -> None:
-    """Writes 0 and the running sum of all counts, as `np.save` does, but never holds more sums than those of a part."""
-    last = np.zeros(1, dtype=np.int64)
-    with path.open("wb") as stream:
-        header = np.lib.format.header_data_from_array_1_0(last) | {"shape": (1 + sum(map(len, counts)),)}
-        np.lib.format.write_array_header_1_0(stream, header)
-        stream.write(last.tobytes())
-        for part in counts:
-            sums = last + part.cumsum(dtype=np.int64)
-            stream.write(sums.tobytes())
-            last = sums[-1:] if len(sums) else last
+    """Writes 0 and the running sum of all counts, as `np.save` does, but holds the sums of one block at a time."""
+    offsets = np.lib.format.open_memmap(path, "w+", np.dtype(np.int64), (1 + sum(map(len, counts)),))
+    end = 0
+    for block in counts:
+        offsets[end + 1 : end + 1 + len(block)] = offsets[end] + block.cumsum(dtype=np.int64)
+        end += len(block)
 
 
 def _open_part(directory: Path, dtype: np.dtype[Any], by_source: Sequence[int] = ()) -> Part:

@@ -342,7 +342,7 @@ def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     if len(rows.text) < 2 or len(rows) < 2:
         return None
     rows = rows.take(np.arange(min(1_000, len(rows))))
-    column = kinds.find(data.kind).exchanged
+    column = kinds.find(data.kind).shuffled_column
     order = keyed.permutation(keyed.key("exchanged"), len(rows))
     other = np.empty_like(order)
     other[order] = np.roll(order, 1)  # each has another's, none its own
@@ -356,7 +356,7 @@ def evaluate(
     """The results of logits (W, C) on a split; a `threshold` that the kind needs and that is None is chosen on it."""
     kind = kinds.find(data.kind)
     predicted = kind.predict(data, rows, evaluated, scores, threshold)
-    arrays = scored = predicted.arrays | rows.beside
+    arrays = scored = {**predicted.arrays, **kind.example_arrays(rows)}
     if rows.groups is not None and len(np.unique(rows.groups)) < len(rows.groups):
         arrays = arrays | {"group": rows.groups}
     arrays = arrays | kind.contributions(arrays, data.labels)

@@ -259,7 +259,7 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
     steps = min(32, recipe.schedule.steps)
     if recipe.inputs.format.pairs and steps:
         labels = [batches.batch(step).format for step in range(steps)]
-        balance = sum(float(((pair["random_second"] == 0) & (pair["order"] < 1)).mean()) for pair in labels) / steps
+        balance = sum(float(((pair["is_random_next"] == 0) & (pair["swapped"] < 1)).mean()) for pair in labels) / steps
     of_tokens = [loss for loss in recipe.objective if loss.over_vocabulary]
     metrics = dict.fromkeys(name for loss in of_tokens for name in (*loss.all_metric_labels, loss.selection_metric))
     return {

@@ -187,9 +187,9 @@ class OfEachOther(Tokens):
 
         def chosen(sequences: Any, keys: Any) -> Choice:
             choice = choose(sequences, keys)
-            used = choice.used.copy()
+            used = choice.valid.copy()
             used[np.arange(len(used)), used.sum(axis=1) - 1] = sequences.sequence_ids % 2
-            return Choice(choice.numbers, used, choice.groups)
+            return Choice(choice.indices, used, choice.group)
 
         return chosen
 
@@ -328,7 +328,7 @@ def test_a_batch_lacks_a_sequence(corpus: Any) -> None:
 
     def alter(batch: Batch) -> Batch:
         kept = np.flatnonzero(batch.sequence_ids != lost)
-        return batch.map(lambda array: array[kept])
+        return batch.rows(kept)
 
     # A batch of these holds as many tokens as a batch may, to a sequence.
     assert found(corpus, given, alter=alter) == {COVERAGE}
@@ -426,10 +426,10 @@ def test_random_pairs_of_another_form(corpus: Any, monkeypatch: pytest.MonkeyPat
 
     def at_a_sentence(layout: Layout) -> Layout:
         begins = sentences[np.searchsorted(sentences, layout.second, side="right") - 1]
-        return dataclasses.replace(layout, second=np.where(layout.random, begins, layout.second))
+        return dataclasses.replace(layout, second=np.where(layout.is_random_next, begins, layout.second))
 
     def shorter(layout: Layout) -> Layout:
-        less = (layout.random & (layout.second_length > 1)).astype(np.int32)
+        less = (layout.is_random_next & (layout.second_length > 1)).astype(np.int32)
         return dataclasses.replace(layout, second_length=layout.second_length - less)
 
     change, figure = {
@@ -444,10 +444,10 @@ def test_random_pairs_of_another_form(corpus: Any, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize("name", FORMATS[:2])
 def test_a_wrong_label_of_a_pair(corpus: Any, name: str, label: int, figure: str) -> None:
     given = recipe(format=name)
-    sequence = named(given, corpus, lambda batch: (batch.format["random_second"] == label) & (batch.lengths > 25))
+    sequence = named(given, corpus, lambda batch: (batch.format["is_random_next"] == label) & (batch.lengths > 25))
 
     def alter(batch: Batch) -> Batch:
-        batch.format["random_second"][batch.sequence_ids == sequence] = 1 - label
+        batch.format["is_random_next"][batch.sequence_ids == sequence] = 1 - label
         return batch
 
     assert found(corpus, given, alter=alter) == {figure}

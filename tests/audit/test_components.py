@@ -226,8 +226,8 @@ def chosen(**changes: Any) -> Any:
     def chooser(self: Any, *given: Any) -> Any:
         def choose(sequences: Any, keys: Any) -> Any:
             count = len(sequences.ordinary)
-            arrays = dict.fromkeys(("numbers", "used", "groups"), np.zeros((count, 2), np.int32))
-            arrays["used"] = np.tile(np.array([1, 0], np.int32), (count, 1))
+            arrays = dict.fromkeys(("indices", "valid", "group"), np.zeros((count, 2), np.int32))
+            arrays["valid"] = np.tile(np.array([1, 0], np.int32), (count, 1))
             return Choice(**arrays | {name: change(count) for name, change in changes.items()})
 
         return choose
@@ -245,15 +245,15 @@ def rows(*values: Any) -> Any:
         (lambda *given: None, "returns None: give a collections.abc.Callable"),
         (lambda *given: lambda *more: None, "chooses None: let its function return a Choice"),
         (lambda *given: lambda *more: (1, 2, 3), r"chooses \(1, 2, 3\): let its function return a Choice"),
-        (chosen(used=lambda count: [[1, 0]]), r"makes used \[\[1, 0\]\]"),
-        (chosen(used=rows(2, 0)), "makes used .* from 0 to 2: give .* from 0 to 1"),
-        (chosen(used=rows(0, 1)), "leaves unused slots between used ones"),
-        (chosen(numbers=rows(0.0, 0.0)), "makes numbers .*float64.*: give whole numbers"),
-        (chosen(numbers=rows(0)), r"makes numbers of shape \(8, 1\)"),
-        (chosen(groups=rows(0, 0, 0)), r"makes groups of shape \(8, 3\)"),
-        (chosen(numbers=rows(99, 0)), r"chooses the tokens number \[99\] of \d+ ordinary ones: number them from 0"),
-        (chosen(numbers=rows(-1, 0)), r"chooses the tokens number \[-1\]"),
-        (chosen(numbers=rows(1, 1), used=rows(1, 1)), r"chooses the tokens number \[1, 1\] .* choose each once"),
+        (chosen(valid=lambda count: [[1, 0]]), r"makes valid \[\[1, 0\]\]"),
+        (chosen(valid=rows(2, 0)), "makes valid .* from 0 to 2: give .* from 0 to 1"),
+        (chosen(valid=rows(0, 1)), "leaves unused slots between used ones"),
+        (chosen(indices=rows(0.0, 0.0)), "makes indices .*float64.*: give whole numbers"),
+        (chosen(indices=rows(0)), r"makes indices of shape \(8, 1\)"),
+        (chosen(group=rows(0, 0, 0)), r"makes group of shape \(8, 3\)"),
+        (chosen(indices=rows(99, 0)), r"chooses the tokens number \[99\] of \d+ ordinary ones: number them from 0"),
+        (chosen(indices=rows(-1, 0)), r"chooses the tokens number \[-1\]"),
+        (chosen(indices=rows(1, 1), valid=rows(1, 1)), r"chooses the tokens number \[1, 1\] .* choose each once"),
     ],
 )
 def test_a_selection(corpus: Any, chooser: Any, says: str) -> None:
@@ -262,7 +262,7 @@ def test_a_selection(corpus: Any, chooser: Any, says: str) -> None:
 
 
 def test_numbers_in_unused_slots_may_be_any(corpus: Any) -> None:
-    selection = own(Tokens, chooser=chosen(numbers=rows(0, 99)))
+    selection = own(Tokens, chooser=chosen(indices=rows(0, 99)))
     check_recipe(recipe(objective=(MaskedLM(selection=selection()),)), corpus)
 
 
@@ -275,7 +275,7 @@ def with_array(name: str, change: Any) -> Any:
     def changed(layout: Any) -> Any:
         if not hasattr(layout, name):
             none = 0 * layout.first_length
-            pair = {"second": 0 * layout.first, "second_length": none, "random": none > 0, "order": none}
+            pair = {"second": 0 * layout.first, "second_length": none, "is_random_next": none > 0, "swapped": none}
             layout = pairs.PairLayout(**vars(layout), **pair)
         return dataclasses.replace(layout, **{name: change(getattr(layout, name))})
 
@@ -303,8 +303,8 @@ def with_breaks(*breaks: int) -> Any:
         (with_array("starts", lambda values: values[:-1]), "makes first of shape .*: give .* of shape"),
         (with_array("starts", lambda values: values * 1.0), "makes starts .*float64"),
         (with_array("first", list), r"makes first \[.*: give whole numbers"),
-        (with_array("order", lambda values: values + 9), "makes order .* from 9 to 9: give .* from -1 to 1"),
-        (with_array("random", lambda values: values + 0), "makes random .*int64.*: give booleans"),
+        (with_array("swapped", lambda values: values + 9), "makes swapped .* from 9 to 9: give .* from -1 to 1"),
+        (with_array("is_random_next", lambda values: values + 0), "makes is_random_next .*int64.*: give booleans"),
         (with_breaks(10**9), "makes breaks .* from 1000000000"),
         (with_breaks(5, 4), "makes breaks that do not ascend"),
         (lambda layout: type(layout)(*(array[:0] for array in vars(layout).values())), "makes no sequence: make one"),
@@ -522,10 +522,10 @@ def encoded(**changes: Any) -> examples.Examples:
     """Two sequences of three and two tokens, a target at the first of each."""
     usual = {
         "sequences": [np.array([2, 9, 3]), np.array([2, 3])],
-        "second_starts": np.array([3, 2]),
+        "segment_b_start": np.array([3, 2]),
         "positions": [np.zeros(1, int)] * 2,
         "targets": np.array([1, 0]),
-        "owners": np.arange(2),
+        "example_index": np.arange(2),
         "pad": 0,
         "raw_count": 2,
     }
@@ -545,11 +545,11 @@ def encoded(**changes: Any) -> examples.Examples:
         ({"sequences": [np.arange(3), np.zeros(0, int)]}, "makes lengths of sequences .* from 0 to 3"),
         ({"sequences": [np.arange(3)]}, "returns what cannot be used|makes 1 sequences for 2 examples"),
         ({"choices": 2}, "returns what cannot be used|makes 2 sequences for 2 examples"),
-        ({"second_starts": np.zeros(1, int)}, r"makes second_starts of shape \(1,\)"),
-        ({"sequences": [], "positions": [], "second_starts": np.zeros(0)}, "returns what cannot be used"),
+        ({"segment_b_start": np.zeros(1, int)}, r"makes segment_b_start of shape \(1,\)"),
+        ({"sequences": [], "positions": [], "segment_b_start": np.zeros(0)}, "returns what cannot be used"),
         ({"positions": [np.array([3]), np.array([0])]}, "makes positions beyond their sequences"),
         ({"positions": [np.array([0]), np.array([-1])]}, "makes positions .* from -1 to 0"),
-        ({"targets": np.array([1])}, r"makes owners of shape \(2,\)"),
+        ({"targets": np.array([1])}, r"makes example_index of shape \(2,\)"),
         ({"targets": np.array([0.5, np.nan])}, "makes targets .* from nan to nan"),
         ({"targets": np.array(["a", "b"])}, "makes targets .*<U1"),
         ({"targets": np.array([0, 2])}, "makes targets .* from 0 to 2: give .* from 0 to 1"),

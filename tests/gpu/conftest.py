@@ -50,7 +50,9 @@ def dry():
 def plain_sentences(gpu):
     """Sentences end at full stops, without the library that knows better."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("bertlab.text.spool.sentences", lambda document: re.split(r"(?<=[.?!])\s+", document.strip()))
+        patch.setattr(
+            "bertlab.text.document_file.sentences", lambda document: re.split(r"(?<=[.?!])\s+", document.strip())
+        )
         yield
 
 

@@ -87,8 +87,8 @@ def plain(batch: Batch) -> np.ndarray:
 
 
 def contents(batch: Batch) -> list[bytes]:
-    names = "tokens segments lengths positions targets weights random_second sequence_ids epochs"
-    nothing = {"segments": np.zeros_like(batch.tokens), "random_second": np.zeros_like(batch.lengths)}
+    names = "tokens segments lengths positions targets weights is_random_next sequence_ids epochs"
+    nothing = {"segments": np.zeros_like(batch.tokens), "is_random_next": np.zeros_like(batch.lengths)}
     return [(nothing | arrays(batch))[name].tobytes() for name in names.split()]
 
 
@@ -130,8 +130,8 @@ def test_layout_of_a_sequence() -> None:
             assert (np.diff(first) == 1).all()
             assert (np.diff(second) == 1).all()
             assert len(set(home[first])) == len(set(home[second])) == 1
-            assert (home[first[0]] != home[second[0]]) == batch.format["random_second"][sequence]
-            assert batch.format["random_second"][sequence] or second[0] > first[-1]
+            assert (home[first[0]] != home[second[0]]) == batch.format["is_random_next"][sequence]
+            assert batch.format["is_random_next"][sequence] or second[0] > first[-1]
 
 
 @pytest.mark.parametrize("name", FORMATS)
@@ -210,7 +210,7 @@ def test_schedules_differ_in_their_masks_alone(schedule: Any) -> None:
     for step in range(3 * source.sequences_in(0) // 50):
         one, two = source.batch(step), dynamic.batch(step)
         assert (plain(one) == plain(two)).all()
-        for name in ("sequence_ids", "epochs", "random_second", "lengths"):
+        for name in ("sequence_ids", "epochs", "is_random_next", "lengths"):
             assert (arrays(one)[name] == arrays(two)[name]).all()
         for sequence, epoch in enumerate(one.epochs.tolist()):
             masks[epoch][int(one.sequence_ids[sequence])] = (
@@ -301,7 +301,7 @@ def test_an_epoch_shows_the_corpus() -> None:
     full = 0
     for step in range(source.sequences_in(0)):
         batch = source.batch(step)
-        tokens, true = plain(batch)[0], batch.format["random_second"][0] == 0
+        tokens, true = plain(batch)[0], batch.format["is_random_next"][0] == 0
         own = (batch.format["segments"][0] == 0) | true
         seen[tokens[own & (tokens > MASK)] - 5] += 1
         full += int(true and batch.lengths[0] == 64)
@@ -352,7 +352,7 @@ def test_recipes_that_differ_in_training_alone_see_the_same_sequences() -> None:
             one, two = Batches(usual, CORPUS).batch(step), Batches(other, CORPUS).batch(step)
             assert (plain(one) == plain(two)).all()
             assert (one.sequence_ids == two.sequence_ids).all()
-            assert (one.format["random_second"] == two.format["random_second"]).all()
+            assert (one.format["is_random_next"] == two.format["is_random_next"]).all()
     assert (Batches(usual, CORPUS).batch(0).sequence_ids != Batches(recipe(seed=1), CORPUS).batch(0).sequence_ids).any()
 
 
@@ -399,7 +399,7 @@ def test_evaluation_takes_single_segments_and_pairs_of_the_heldout_documents() -
     assert sum(len(part.sequence_ids) for part in heldout(recipe(), CORPUS, FIXED, 7)) == 7
 
     pairs = heldout_pairs(recipe(), CORPUS, FIXED, 10_000)
-    share = np.concatenate([part.format["random_second"] for part in pairs]).mean()
+    share = np.concatenate([part.format["is_random_next"] for part in pairs]).mean()
     assert 0.3 < share < 0.7
     assert all(part.format["segments"].any(axis=1).all() for part in pairs)
 

@@ -34,7 +34,7 @@ def text(documents: list[list[int]]) -> Any:
 
 def own_end(layout: Layout) -> np.ndarray:
     """Where the part of each sequence that is its own, and not another document's, ends."""
-    return np.where(layout.random, layout.first + layout.first_length, layout.second + layout.second_length)
+    return np.where(layout.is_random_next, layout.first + layout.first_length, layout.second + layout.second_length)
 
 
 def document_of(source: Any, places: np.ndarray) -> np.ndarray:
@@ -84,8 +84,8 @@ def test_every_sequence_is_a_pair_and_no_token_comes_twice(
     away = document_of(source, layout.second)
     assert (document_of(source, layout.first + layout.first_length - 1) == home).all()
     assert (document_of(source, layout.second + layout.second_length - 1) == away).all()
-    assert ((home != away) == layout.random).all()
-    assert (layout.second >= layout.first + layout.first_length)[~layout.random].all()
+    assert ((home != away) == layout.is_random_next).all()
+    assert (layout.second >= layout.first + layout.first_length)[~layout.is_random_next].all()
 
     # Own parts follow each other, and every document is begun at its start.
     assert (layout.first[1:] >= own_end(layout)[:-1]).all()
@@ -102,24 +102,24 @@ def test_only_full_layout_and_backs_of_lone_sentences_lose_tokens(source: Any, l
     """Sentences that fit into half a sequence: what a sequence covers is shown, unless it overflows."""
     layout = segment_pairs(source, length=length, short=0.0, copy=copy, seed=1)
     covered = np.diff(np.append(layout.starts, source.sentences[-1]))  # up to where the next sequence starts
-    lost = covered - np.where(layout.random, layout.first_length, layout.first_length + layout.second_length)
+    lost = covered - np.where(layout.is_random_next, layout.first_length, layout.first_length + layout.second_length)
     full = layout.first_length + layout.second_length == length - 3
     # A random pair keeps the front of a document's last sentence if that is all it has.
-    tail = np.isin(layout.starts + covered, source.sentences[source.documents[1:]]) & layout.random
+    tail = np.isin(layout.starts + covered, source.sentences[source.documents[1:]]) & layout.is_random_next
     longest = np.diff(source.sentences).max()
     assert not lost[~full & ~tail].any()
     assert (lost[tail] < longest + 1).all()
     # The overflow is less than the one sentence that crosses, or a lone token that would be left over; of another
     # document's end it is what that is too long by, cut from the longer segment.
-    assert lost[~layout.random].max(initial=0) < longest + 1
-    cut = layout.random & ~tail & (lost > 0)
+    assert lost[~layout.is_random_next].max(initial=0) < longest + 1
+    cut = layout.is_random_next & ~tail & (lost > 0)
     assert (layout.first_length[cut] >= layout.second_length[cut] - 1).all()
 
 
 def test_long_sentences_are_not_thrown_away() -> None:
     source = text([[500, 700], [900], [3, 400, 5]] * 20)
     layout = segment_pairs(source, length=128, short=0.0, copy=0, seed=0)
-    shown = np.where(layout.random, layout.first_length, layout.first_length + layout.second_length).sum()
+    shown = np.where(layout.is_random_next, layout.first_length, layout.first_length + layout.second_length).sum()
     assert shown > 0.93 * len(source.tokens)
     single = single_segments(source, length=128)
     assert single.first_length.sum() > 0.93 * len(source.tokens)
@@ -143,18 +143,18 @@ def prose() -> Any:
 
 def test_half_of_the_pairs_are_random(prose: Any) -> None:
     layout = segment_pairs(prose, length=128, short=0.1, copy=0, seed=0)
-    assert stats.binomtest(int(layout.random.sum()), len(layout), 0.5).pvalue > UNLIKELY
+    assert stats.binomtest(int(layout.is_random_next.sum()), len(layout), 0.5).pvalue > UNLIKELY
 
 
 def test_a_lone_sentence_is_a_true_pair_as_often_as_not() -> None:
     source = text([[21]] * 8000)
     layout = segment_pairs(source, length=64, short=0.0, copy=0, seed=0)
     assert len(layout) == 8000
-    assert stats.binomtest(int(layout.random.sum()), 8000, 0.5).pvalue > UNLIKELY
-    assert (layout.second == layout.first + layout.first_length)[~layout.random].all()
+    assert stats.binomtest(int(layout.is_random_next.sum()), 8000, 0.5).pvalue > UNLIKELY
+    assert (layout.second == layout.first + layout.first_length)[~layout.is_random_next].all()
     assert (layout.first_length + layout.second_length == 21).all()
     assert ((layout.second + layout.second_length) % 21 == 0).all()
-    for kind in (layout.random, ~layout.random):
+    for kind in (layout.is_random_next, ~layout.is_random_next):
         cuts = np.bincount(layout.first_length[kind], minlength=21)[1:]
         assert len(cuts) == 20
         assert stats.chisquare(cuts).pvalue > UNLIKELY
@@ -166,7 +166,7 @@ def test_one_sequence_in_ten_is_short_and_of_any_length() -> None:
     for copy in range(20):
         layout = segment_pairs(source, length=64, short=0.1, copy=copy, seed=0)
         # A random second segment that starts near a document's end is short by itself.
-        whole = ~layout.random & (document_of(source, layout.first) == document_of(source, layout.first + 61))
+        whole = ~layout.is_random_next & (document_of(source, layout.first) == document_of(source, layout.first + 61))
         counts += np.bincount((layout.first_length + layout.second_length)[whole], minlength=62)[2:]
     assert stats.binomtest(int(counts[:-1].sum()), int(counts.sum()), 0.1 * 59 / 60).pvalue > UNLIKELY
     assert stats.chisquare(counts[:-1]).pvalue > UNLIKELY
@@ -175,7 +175,7 @@ def test_one_sequence_in_ten_is_short_and_of_any_length() -> None:
 def test_split_is_anywhere_between_sentences() -> None:
     source = text([[3] * 5000] * 8)
     layout = segment_pairs(source, length=33, short=0.0, copy=0, seed=0)  # chunks of ten sentences
-    counts = np.bincount(layout.first_length[layout.random] // 3, minlength=10)[1:]
+    counts = np.bincount(layout.first_length[layout.is_random_next] // 3, minlength=10)[1:]
     assert len(counts) == 9
     assert stats.chisquare(counts).pvalue > UNLIKELY
 
@@ -185,7 +185,7 @@ def test_what_overflows_is_cut_from_the_longer_segment_at_both_ends() -> None:
     source = text([[25, 25, 25]] * 12_000)
     layout = segment_pairs(source, length=63, short=0.0, copy=0, seed=0)  # 75 tokens into 60
     expected = stats.binom(15, 0.5).pmf(np.arange(16))
-    for kind in (layout.random, ~layout.random):
+    for kind in (layout.is_random_next, ~layout.is_random_next):
         whole = kind & (layout.starts % 75 == 0)
         for longer, other in (("first", "second"), ("second", "first")):
             chosen = whole & (getattr(layout, f"{other}_length") == 25)
@@ -212,7 +212,10 @@ def test_each_token_that_is_cut_is_at_the_front_or_the_back(tokens: int) -> None
 def test_random_segment_starts_at_any_sentence_of_another_document_that_leaves_enough() -> None:
     source = text([[5] * 100, [5] * 150, [5] * 6, [5] * 12, [5]])
     layouts_drawn = [segment_pairs(source, length=32, short=0.0, copy=copy, seed=0) for copy in range(400)]
-    chosen = [each.random & (document_of(source, each.first) == 0) & (each.second_length > 5) for each in layouts_drawn]
+    chosen = [
+        each.is_random_next & (document_of(source, each.first) == 0) & (each.second_length > 5)
+        for each in layouts_drawn
+    ]
     second = np.concatenate([each.second[those] for each, those in zip(layouts_drawn, chosen, strict=True)])
     # Any sequence needs 24 tokens at most: five sentences.
     places, counts = np.unique(second[second % 5 == 0] // 5 - 100, return_counts=True)
@@ -225,7 +228,9 @@ def test_random_segment_of_a_documents_end_is_another_documents_end() -> None:
     """Two sentences in sequences with room for four: nothing fills them, whatever the label."""
     source = text([[9, 7], [6, 8]] * 2000 + [[9, 7] * 100] * 20)
     layout = segment_pairs(source, length=40, short=0.0, copy=0, seed=0)
-    short = (np.diff(source.sentences[source.documents])[document_of(source, layout.first)] < 20) & layout.random
+    short = (
+        np.diff(source.sentences[source.documents])[document_of(source, layout.first)] < 20
+    ) & layout.is_random_next
     pair = short & np.isin(layout.starts, source.sentences[source.documents[:-1]])
     assert set(layout.second_length[pair]) == {7, 8}
     assert np.isin((layout.second + layout.second_length)[short], source.sentences[source.documents[1:]]).all()
@@ -235,7 +240,7 @@ def test_random_segment_fills_the_sequence() -> None:
     source = text([[7] * 300] * 50)
     layout = segment_pairs(source, length=64, short=0.0, copy=0, seed=0)
     rest = source.sentences[source.documents[document_of(source, layout.second) + 1]] - layout.second
-    assert (layout.second_length == np.minimum(61 - layout.first_length, rest))[layout.random].all()
+    assert (layout.second_length == np.minimum(61 - layout.first_length, rest))[layout.is_random_next].all()
 
 
 def test_copies_and_seeds_draw_other_pairs(prose: Any) -> None:

@@ -59,14 +59,14 @@ def test_sentence_pairs_are_two_sentences_and_show_every_token_once(
     source: Any, length: int, copy: int, seed: int
 ) -> None:
     layout = sentence_pairs(source, length=length, copy=copy, seed=seed)
-    own = np.where(layout.random, layout.first_length, layout.first_length + layout.second_length)
+    own = np.where(layout.is_random_next, layout.first_length, layout.first_length + layout.second_length)
     assert (layout.starts == layout.first).all()
     lost = np.diff(np.append(layout.starts, len(source.tokens))) - own
     # Of what is left alone at the end of a document a random pair may have the front.
     spans, documents = layouts.pieces(source, (length - 3) // 2, (length - 3) // 2)
     alone = np.isin(layout.first, spans[documents[1:] - 1])
-    assert (lost[alone & layout.random] >= 0).all()
-    assert not lost[~(alone & layout.random)].any()
+    assert (lost[alone & layout.is_random_next] >= 0).all()
+    assert not lost[~(alone & layout.is_random_next)].any()
     assert min(layout.first_length.min(), layout.second_length.min()) >= 1
     assert layout.lengths.max() <= length
     # Neither segment holds the end of a sentence but at its own end.
@@ -74,14 +74,14 @@ def test_sentence_pairs_are_two_sentences_and_show_every_token_once(
         same = np.searchsorted(source.sentences, begin, side="right")
         assert (same == np.searchsorted(source.sentences, begin + size - 1, side="right")).all()
     home, away = document_of(source, layout.first), document_of(source, layout.second)
-    assert ((home != away) == layout.random).all()
-    assert (layout.second == layout.first + layout.first_length)[~layout.random].all()
+    assert ((home != away) == layout.is_random_next).all()
+    assert (layout.second == layout.first + layout.first_length)[~layout.is_random_next].all()
 
 
 @pytest.mark.parametrize("sentences", [1, 2, 3, 4, 5, 9, 40])
 def test_half_of_the_sentence_pairs_are_true_whatever_the_documents(sentences: int) -> None:
     layout = sentence_pairs(text([[10] * sentences] * 6000), length=64, copy=0, seed=0)
-    true = int((~layout.random).sum())
+    true = int((~layout.is_random_next).sum())
     # The pairs of a document depend on each other: the variance is bounded by that of whole documents.
     assert abs(true - len(layout) / 2) < 5 * np.sqrt(6000) * max(1, np.sqrt(sentences) / 2)
 
@@ -91,9 +91,9 @@ def test_sentences_longer_than_half_a_sequence_are_cut_and_none_is_lost() -> Non
     layout = sentence_pairs(source, length=63, copy=0, seed=0)
     assert {30, 29} <= set(layout.first_length) | set(layout.second_length)
     assert max(layout.first_length.max(), layout.second_length.max()) == 30
-    assert np.where(layout.random, layout.first_length, layout.first_length + layout.second_length).sum() == len(
-        source.tokens
-    )
+    assert np.where(
+        layout.is_random_next, layout.first_length, layout.first_length + layout.second_length
+    ).sum() == len(source.tokens)
 
 
 @pytest.mark.parametrize(("documents", "splits"), [([[5, 9]], True), ([[5, 9, 6, 9, 7, 9, 8, 9]], False)])
@@ -105,14 +105,14 @@ def test_a_last_sentence_is_split_where_few_of_its_length_are_followed_by_one(
     alone = np.isin(layout.first, source.sentences[source.documents[1:] - 1])
     assert alone.sum() > 40
     assert (layout.first_length[alone] < 9).all() == (layout.first_length[alone] < 9).any() == splits
-    assert layout.random[alone].all() != splits
+    assert layout.is_random_next[alone].all() != splits
 
 
 def test_the_other_sentence_is_any_that_follows_one_of_the_form_of_the_first() -> None:
     source = text([[5, 9]] * 40 + [[5, 6, 5, 7, 8, 5, 3], [5, 4], [5], [8, 5]])
     drawn = [sentence_pairs(source, length=32, copy=copy, seed=0) for copy in range(200)]
     starts = source.sentences[:80:2]
-    wanted = [each.random & (each.first_length == 5) & np.isin(each.first, starts) for each in drawn]
+    wanted = [each.is_random_next & (each.first_length == 5) & np.isin(each.first, starts) for each in drawn]
     second = np.concatenate([each.second[those] for each, those in zip(drawn, wanted, strict=True)])
     places, counts = np.unique(np.searchsorted(source.sentences, second), return_counts=True)
     assert places.tolist() == [*range(1, 80, 2), 81, 83, 86, 88]

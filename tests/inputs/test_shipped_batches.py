@@ -19,6 +19,8 @@ from bertlab.recipe.identity import identity
 HASHES = Path(__file__).with_name("shipped_batches.json")
 TEXT = "microworld:200"
 STEPS = 200
+HASHED = {"is_random_next": "random_second", "swapped": "order"}
+"""The names under which the hashes have two arrays of pairs."""
 
 
 def hashes(directory: Path) -> dict[str, dict[str, str]]:
@@ -53,7 +55,7 @@ def hash_of(batches: Batches) -> str:
             add(f"{name}.tokens", stream.tokens)
             add(f"{name}.lengths", stream.lengths)
         for kind, arrays in sorted({"format": batch.format, **batch.arrays}.items()):
-            for name, array in sorted(arrays.items()):
+            for name, array in sorted((HASHED.get(name, name), array) for name, array in arrays.items()):
                 add(f"{kind}.{name}", array)
         add("sequence_ids", batch.sequence_ids)
         add("epochs", batch.epochs)

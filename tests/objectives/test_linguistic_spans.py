@@ -36,7 +36,7 @@ def with_marks(made: Sequences, seed: int = 7) -> Sequences:
 
 def spans_of(made: Sequences, number: int, selection: LinguisticSelection) -> tuple[dict[int, range], list[list[int]]]:
     """The words of a sequence by their first number, and its spans, lists of these numbers."""
-    first, total = int(made.before[number, 0]), int(made.ordinary[number])
+    first, total = int(made.separator_offsets[number, 0]), int(made.ordinary[number])
     columns = [column for column in range(1, total + 2) if column != first + 1]
     tokens, marks = made.tokens[number, columns], marks_of(selection.span, made.marks[number, columns])
     begins = [n for n in range(total) if STARTS[tokens[n]] or n in (0, first)]
@@ -89,7 +89,7 @@ def plainly(selection: LinguisticSelection, made: Sequences, number: int, key: A
 def choose(selection: Selection, made: Sequences, rate: float, seed: int = 9) -> list[set[int]]:
     length, keys = made.tokens.shape[1], keyed.bits(seed, made.sequence_ids)
     choice = selection.chooser(rate, VOCABULARY, length)(made, keys)
-    return [set(numbers[used > 0].tolist()) for numbers, used in zip(choice.numbers, choice.used, strict=True)]
+    return [set(numbers[used > 0].tolist()) for numbers, used in zip(choice.indices, choice.valid, strict=True)]
 
 
 @pytest.mark.parametrize("rate", [0.02, 0.15, 0.6, 0.99])

@@ -67,7 +67,7 @@ def apply(
     shown = tokens.copy()
     sequences = Sequences(
         {INPUTS: Stream(shown, ordinary + 3)},
-        before=first[:, None],
+        separator_offsets=first[:, None],
         ordinary=ordinary,
         sequence_ids=np.arange(len(tokens)) if names is None else names,
         epoch=epoch,

@@ -39,7 +39,7 @@ def sequences(segments: list[list[list[int]]], length: int) -> Sequences:
     first, second = (np.array([len(pair[number]) for pair in segments], dtype=np.int32) for number in range(2))
     return Sequences(
         {INPUTS: Stream(tokens, first + second + 3)},
-        before=first[:, None],
+        separator_offsets=first[:, None],
         ordinary=first + second,
         sequence_ids=np.arange(len(segments)),
         epoch=0,
@@ -48,7 +48,7 @@ def sequences(segments: list[list[list[int]]], length: int) -> Sequences:
 
 def between(made: Sequences, low: int, high: int) -> Sequences:
     """The sequences from `low` up to `high`."""
-    names = ("tokens", "lengths", "before", "ordinary", "sequence_ids", "marks")
+    names = ("tokens", "lengths", "separator_offsets", "ordinary", "sequence_ids", "marks")
     tokens, lengths, *rest, marks = (getattr(made, name)[low:high] for name in names)
     return Sequences({INPUTS: Stream(tokens, lengths)}, *rest, epoch=0, marks=marks)
 
@@ -64,7 +64,7 @@ def random_sequences(count: int, length: int) -> Sequences:
 
 def plainly(selection: Any, made: Sequences, number: int, key: Any, count: int) -> set[int]:
     """The definition, one word after the other, with the draws of the package."""
-    first, total = int(made.before[number, 0]), int(made.ordinary[number])
+    first, total = int(made.separator_offsets[number, 0]), int(made.ordinary[number])
     ordinary = np.delete(made.tokens[number, 1 : total + 2], first)
     begins = [n for n in range(total) if STARTS[ordinary[n]] or n in (0, first)]
     words = {begin: range(begin, end) for begin, end in zip(begins, [*begins[1:], total], strict=True)}
@@ -105,8 +105,8 @@ def test_the_same_tokens_as_by_the_definition(selection: Selection, rate: float)
     made = random_sequences(120, 48)
     keys = keyed.bits(9, np.arange(120))
     choice = selection.chooser(rate, VOCABULARY, 48)(made, keys)
-    assert choice.numbers.shape == choice.used.shape == choice.groups.shape == (120, slots(rate, 48))
-    for number, (numbers, used) in enumerate(zip(choice.numbers, choice.used, strict=True)):
+    assert choice.indices.shape == choice.valid.shape == choice.group.shape == (120, slots(rate, 48))
+    for number, (numbers, used) in enumerate(zip(choice.indices, choice.valid, strict=True)):
         count = chosen(rate, int(made.ordinary[number]))
         assert used.tolist() == [1] * count + [0] * (len(used) - count)
         assert len(set(numbers[:count])) == count
@@ -119,7 +119,7 @@ def test_a_word_is_cut_only_where_no_other_fits() -> None:
     def taken(one: list[int], two: list[int]) -> list[int]:
         made = sequences([[one, two]], 32)
         choice = WholeWords().chooser(0.15, VOCABULARY, 32)(made, keyed.bits(1, np.arange(1)))
-        return sorted(choice.numbers[choice.used > 0].tolist())
+        return sorted(choice.indices[choice.valid > 0].tolist())
 
     assert taken(long, long) in ([0], [4])  # 1 of 8 tokens
     low, high, last = taken(long * 2, long * 2 + short)  # 3 of 17: the short word, and two pieces of a long one
@@ -134,9 +134,9 @@ def test_lengths_of_spans_are_geometric_clipped_and_renormalised() -> None:
     # With b tokens to spend, the first span takes them all where it has b words of one piece, or more.
     made = sequences([[[7] * 240, [7]]] * 4000, 256)
     for budget in (2, 5, 10):
-        choice = spans.chooser(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
-        assert choice.used.sum(axis=1).tolist() == [budget] * 4000
-        single = (np.ptp(choice.numbers[:, :budget], axis=1) == budget - 1).mean()
+        choice = spans.prepare(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
+        assert choice.valid.sum(axis=1).tolist() == [budget] * 4000
+        single = (np.ptp(choice.indices[:, :budget], axis=1) == budget - 1).mean()
         assert single == pytest.approx(1 - spans.at_most(budget - 1), abs=0.035), budget
 
 
@@ -145,16 +145,16 @@ def test_lengths_of_ngrams_are_as_1_to_n() -> None:
     assert [ngrams.at_most(words) for words in (1, 2, 3)] == pytest.approx([6 / 11, 9 / 11, 1])  # 1, 1/2 and 1/3
     made = sequences([[[7] * 240, [7]]] * 4000, 256)
     for budget in (2, 3):  # the first n-gram takes all tokens where it has as many words, or more
-        choice = ngrams.chooser(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
-        single = (np.ptp(choice.numbers[:, :budget], axis=1) == budget - 1).mean()
+        choice = ngrams.prepare(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
+        single = (np.ptp(choice.indices[:, :budget], axis=1) == budget - 1).mean()
         assert single == pytest.approx(1 - ngrams.at_most(budget - 1), abs=0.035), budget
 
 
 def test_groups_are_runs_and_end_at_sep() -> None:
     made = random_sequences(50, 48)
     everything = GeometricSpans().chooser(0.99, VOCABULARY, 48)(made, keyed.bits(5, np.arange(50)))
-    for number, (groups, used) in enumerate(zip(everything.groups, everything.used, strict=True)):
-        first, total = int(made.before[number, 0]), int(made.ordinary[number])
+    for number, (groups, used) in enumerate(zip(everything.group, everything.valid, strict=True)):
+        first, total = int(made.separator_offsets[number, 0]), int(made.ordinary[number])
         assert groups[used > 0].tolist() == [0] * first + [first] * (total - first)  # of 48 tokens, 0.99 is all
 
 
@@ -164,17 +164,17 @@ def test_a_span_is_replaced_as_a_whole_and_a_word_piece_by_piece() -> None:
     shares = {}
     for selection in (WholeWords(), GeometricSpans(), NGrams()):
         choice = selection.chooser(0.15, VOCABULARY, 64)(made, keys)
-        there = np.zeros_like(choice.numbers)  # nothing random is a [PAD]
-        shown = Corruption().replacer(VOCABULARY)(there, keys, choice)
+        there = np.zeros_like(choice.indices)  # nothing random is a [PAD]
+        shown = Corruption().prepare(VOCABULARY)(there, keys, choice)
         what = np.where(shown == MASK, 0, np.where(shown == PAD, 1, 2))
-        pairs = (choice.used[:, 1:] > 0) & (choice.groups[:, 1:] == choice.groups[:, :-1])
+        pairs = (choice.valid[:, 1:] > 0) & (choice.group[:, 1:] == choice.group[:, :-1])
         if isinstance(selection, GeometricSpans):
             assert (what[:, 1:] == what[:, :-1])[pairs].all()
             assert pairs.sum() > 5000
             random = pairs & (what[:, 1:] == 2)
             assert (shown[:, 1:] != shown[:, :-1])[random].mean() > 0.98
-        used = choice.used > 0
-        leads = used & (choice.groups == choice.numbers)
+        used = choice.valid > 0
+        leads = used & (choice.group == choice.indices)
         shares[selection.kind] = np.bincount(what[leads], minlength=3)
     for counts in shares.values():
         assert stats.chisquare(counts, counts.sum() * np.array([0.8, 0.1, 0.1])).pvalue > UNLIKELY
@@ -187,14 +187,14 @@ def test_a_choice_does_not_depend_on_the_other_sequences(selection: Selection) -
     choose = selection.chooser(0.15, VOCABULARY, 48)
     whole = choose(made, keys)
     for one, other in zip(choose(between(made, 7, 9), keys[7:9]), whole, strict=True):
-        assert (one == other[7:9])[whole.used[7:9] > 0].all()
+        assert (one == other[7:9])[whole.valid[7:9] > 0].all()
 
 
 def test_no_sequences_and_no_words() -> None:
     for made in (sequences([], 16), sequences([[[], []]], 16)):
         for selection in SELECTIONS:
             choice = selection.chooser(0.15, VOCABULARY, 16)(made, keyed.bits(5, np.arange(len(made.sequence_ids))))
-            assert not choice.used.any()
+            assert not choice.valid.any()
 
 
 def test_word_starts_are_all_but_continuation_pieces() -> None:
@@ -270,7 +270,7 @@ def test_the_mean_run_beside_a_plain_count():
     batch = dataclasses.replace(batch, sequence_ids=np.arange(4000))
     choice = selection.chooser(0.15, tokenizer, ordinary + 3)(batch, keyed.bits(5, np.arange(4000)))
     runs = words = 0
-    for numbers, used in zip(choice.numbers, choice.used, strict=True):
+    for numbers, used in zip(choice.indices, choice.valid, strict=True):
         places = {int(number) for number, one in zip(numbers, used, strict=True) if one}
         words += len(places)
         runs += sum(place - 1 not in places for place in places)

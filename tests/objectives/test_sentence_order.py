@@ -96,7 +96,7 @@ def flipped(batch: Batch) -> None:
 
 
 def taken_for_in_order(batch: Batch) -> None:
-    batch.format["order"][batch.format["order"] == 1] = 0
+    batch.format["swapped"][batch.format["swapped"] == 1] = 0
 
 
 @pytest.mark.parametrize(
@@ -126,9 +126,9 @@ def pair_form() -> Any:
 def gain(pair_form: Any, source: Any, length: int, order: Any = None) -> float:
     """How far above the majority a classifier guesses whether segments are exchanged, by lengths and boundaries."""
     layout = segment_pairs(source, length=length, short=0.1, copy=0, seed=0, pairing=OWN)
-    evaluated = np.flatnonzero(layout.order >= 0)[:16_000]
+    evaluated = np.flatnonzero(layout.swapped >= 0)[:16_000]
     assert len(evaluated) > 4_000
-    label = layout.order == 1
+    label = layout.swapped == 1
     found: float = pair_form.classify(pair_form.form(source, layout)[evaluated], label[evaluated]).gain
     return found
 

@@ -111,7 +111,7 @@ def test_each_half_is_computed_under_its_own_mask(corpus: Any) -> None:
     for loss in (MaskedLM(), CausalLM()):
         alone = PretrainingModel.of(recipe(loss), corpus.tokenizer.size).eval()
         alone.load_state_dict(model.state_dict())
-        part = batch.map(lambda array, kind=loss.kind: array[batch.arrays[kind]["sequences"] > 0])
+        part = batch.rows(batch.arrays[loss.kind]["sequences"] > 0)
         assert sums[loss.kind].item() == pytest.approx(alone.losses(tensors(part))[loss.kind].item(), rel=1e-5)
     assert not model.encoder.causal
 

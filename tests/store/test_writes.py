@@ -97,7 +97,7 @@ OWN_NAMES = {
     "store/locks.py": "locks, whose paths a store checks",
     "store/runs.py": "locks and parts in a checked folder",
     "store/writes.py": "the functions themselves",
-    "text/spool.py": "a temporary file beside a corpus at work",
+    "text/document_file.py": "a temporary file beside a corpus at work",
     "text/tokenizers/base.py": "the files of a tokenizer in a new folder",
     "text/tokenizers/wordpiece.py": "the files of a tokenizer in a new folder",
     "text/tokens.py": "the files of a corpus at work",

@@ -121,7 +121,7 @@ def test_columns_and_answers_that_cannot_be_read(tmp_path, write, changes, says)
 
 def test_parts_of_speech_are_measured_by_accuracy(tmp_path):
     found = data.load(catalog.find("ud_gum"), machine=Machine(cache=tmp_path), world=True)
-    assert kinds.find(found.kind).known(found.labels) == ("accuracy",)
+    assert kinds.find(found.kind).metrics_for_labels(found.labels) == ("accuracy",)
     most = np.bincount(np.concatenate(found.train.labels)).argmax()
     assert (np.concatenate(found.evaluation.labels) == most).mean() < 0.35
 

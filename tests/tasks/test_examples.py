@@ -48,10 +48,10 @@ def test_widths_are_few():
     nothing = [np.array([0])] * 40
     found = examples.Examples(
         sequences=sequences,
-        second_starts=np.ones(40, int),
+        segment_b_start=np.ones(40, int),
         positions=nothing,
         targets=np.zeros(40, int),
-        owners=np.arange(40),
+        example_index=np.arange(40),
         pad=0,
         raw_count=40,
     )
@@ -62,10 +62,10 @@ def test_widths_are_few():
 def test_a_batch_is_cut_to_its_longest_row():
     found = examples.Examples(
         sequences=[np.array(each) for each in ([2, 5, 3], [2, 3], [2, 6, 7, 8, 3])],
-        second_starts=np.array([3, 2, 3]),
+        segment_b_start=np.array([3, 2, 3]),
         positions=[np.array([1]), np.array([], int), np.array([1, 3])],
         targets=np.array([4, 5, 6]),
-        owners=np.array([0, 2, 2]),
+        example_index=np.array([0, 2, 2]),
         pad=0,
         raw_count=3,
     )

@@ -16,7 +16,7 @@ from bertlab.progress import silent
 from bertlab.recipe import Corpus
 from bertlab.synthetic import phrases, stories
 from bertlab.synthetic.world import lexicon
-from bertlab.text import annotation, sources, spool, tokens
+from bertlab.text import annotation, document_file, sources, tokens
 from bertlab.text.annotation import ENTITIES, NOUN_PHRASES
 from bertlab.text.sentences import sentences
 from bertlab.text.tokenizers import ByteLevelBPE, WordPiece
@@ -175,17 +175,17 @@ def test_a_token_in_which_two_spans_begin_begins_one():
 
 
 def test_blocks_are_annotated_in_batches(monkeypatch):
-    monkeypatch.setattr(spool, "BATCH", 20)
+    monkeypatch.setattr(document_file, "BATCH", 20)
     tokenizer = ByteLevelBPE(vocabulary=300).train(["the cat of Anna"] * 5)
     texts = ["Anna slept. Bob saw the cat.", "x", "The cat slept. Anna too."]
-    made = spool.tokenise(texts, tokenizer, lambda given: [[(0, 0, 1)] for _ in given])
+    made = document_file.tokenise(texts, tokenizer, lambda given: [[(0, 0, 1)] for _ in given])
     marks = np.frombuffer(made.marks, dtype=np.uint8)
     begins = np.cumsum(made.sentences) - made.sentences
     assert len(marks) == made.sentences.sum()
     assert np.flatnonzero(marks == annotation.BEGINS).tolist() == begins.tolist()
     monkeypatch.setattr(tokenizer, "offsets", lambda texts: [([5], [(0, 1)]) for _ in texts])
     with pytest.raises(BadInput, match="pack and offsets"):
-        spool.tokenise(texts, tokenizer, lambda given: [[] for _ in given])
+        document_file.tokenise(texts, tokenizer, lambda given: [[] for _ in given])
 
 
 @pytest.mark.parametrize(

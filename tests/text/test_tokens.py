@@ -18,7 +18,7 @@ from bertlab import progress
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus
-from bertlab.text import sentences, sources, spool, tokens
+from bertlab.text import document_file, sentences, sources, tokens
 from bertlab.text.tokenizers import SPECIALS, WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
@@ -166,7 +166,7 @@ SHORT = ["\u200b", *WORDS]
 @pytest.mark.parametrize("workers", [1, 2])
 def test_the_documents_of_each_source_are_known(build, monkeypatch, tmp_path, workers):
     monkeypatch.setattr(tokens, "SMALL", 0)
-    monkeypatch.setattr(spool, "BLOCK", 4_000)  # blocks have documents of two sources
+    monkeypatch.setattr(document_file, "BLOCK", 4_000)  # blocks have documents of two sources
     path = tmp_path / "given.txt"
     TrainedWordPiece([*SPECIALS, *WORDS, "number", ".", *map(str, range(200))]).save(path)
     every = world(150)
@@ -237,7 +237,7 @@ def test_processes_change_nothing(build, monkeypatch):
     texts = world(300)
     alone = build(texts, name="alone")
     monkeypatch.setattr(tokens, "SMALL", 0)
-    monkeypatch.setattr(spool, "BLOCK", 2_000)
+    monkeypatch.setattr(document_file, "BLOCK", 2_000)
     together = build(texts, name="together", workers=2)
     facts = opened(together).facts
     assert facts == opened(alone).facts
@@ -266,11 +266,11 @@ def test_processes_are_a_few_blocks_ahead_of_the_disk(build, monkeypatch):
     texts, pools = world(300), []
     alone = build(texts, name="alone")
     monkeypatch.setattr(tokens, "SMALL", 0)
-    monkeypatch.setattr(spool, "BLOCK", 500)
+    monkeypatch.setattr(document_file, "BLOCK", 500)
     monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", lambda *_, **__: pools.append(Pool()) or pools[-1])
     assert opened(build(texts, workers=2)).facts == opened(alone).facts
     assert pools[0].submitted > 30
-    assert pools[0].most == 2 * spool.AHEAD + 1
+    assert pools[0].most == 2 * document_file.AHEAD + 1
 
 
 def test_a_worker_of_a_plan_starts_no_processes(build, monkeypatch):
@@ -292,7 +292,7 @@ def test_a_killed_worker_is_replaced_by_this_process(build, monkeypatch):
     texts = world(100)
     alone = build(texts, name="alone")
     monkeypatch.setattr(tokens, "SMALL", 0)
-    monkeypatch.setattr(spool, "BLOCK", 2_000)
+    monkeypatch.setattr(document_file, "BLOCK", 2_000)
     monkeypatch.setattr("concurrent.futures.ProcessPoolExecutor", Broken)
     assert opened(build(texts, workers=2)).facts == opened(alone).facts
 
@@ -300,20 +300,20 @@ def test_a_killed_worker_is_replaced_by_this_process(build, monkeypatch):
 def test_a_document_longer_than_a_batch_is_one_document(build, monkeypatch):
     texts = [*world(20), " ".join(world(200, seed=2))]
     whole = build(texts, name="whole")
-    monkeypatch.setattr(spool, "BATCH", 1_000)
+    monkeypatch.setattr(document_file, "BATCH", 1_000)
     monkeypatch.setattr(sentences, "PIECE", 1_000_000)
     assert opened(build(texts, name="parts")).facts == opened(whole).facts
 
 
 def test_documents_of_fewer_than_two_tokens_are_left_out():
     wordpiece = TrainedWordPiece([*SPECIALS, "cat", "dog"])
-    done = spool.tokenise(["cat", "\u200b", "cat dog", "cat\n\ndog", "\u200b\n\ndog", "dog cat"], wordpiece)
+    done = document_file.tokenise(["cat", "\u200b", "cat dog", "cat\n\ndog", "\u200b\n\ndog", "dog cat"], wordpiece)
     assert np.frombuffer(done.tokens, dtype=np.uint16).tolist() == [5, 6, 5, 6, 6, 5]
     assert done.sentences.tolist() == [2, 1, 1, 2]
     assert done.documents.tolist() == [1, 2, 1]
-    nothing = spool.tokenise(["cat", "\u200b"], wordpiece)
+    nothing = document_file.tokenise(["cat", "\u200b"], wordpiece)
     assert (nothing.tokens, len(nothing.sentences), len(nothing.documents)) == (b"", 0, 0)
-    assert len(spool.tokenise([], wordpiece).documents) == 0
+    assert len(document_file.tokenise([], wordpiece).documents) == 0
 
 
 def test_special_tokens_in_the_text_stay_text(build):
@@ -378,7 +378,7 @@ def test_a_request_to_stop_is_heard_and_leaves_no_copy_of_the_text(build, tmp_pa
 
     with pytest.raises(progress.Interrupted):
         build(world(60), reports=tell)
-    assert not (tmp_path / "corpus" / "text.spool").exists()
+    assert not (tmp_path / "corpus" / "documents.tmp").exists()
     assert not (tmp_path / "corpus" / "corpus.json").exists()
 
 
@@ -395,7 +395,7 @@ def test_corpora_that_are_too_small(build, tmp_path, texts, words):
     with pytest.raises(BadInput) as caught:
         build(texts)
     assert all(word in str(caught.value) for word in words)
-    assert not (tmp_path / "corpus" / "text.spool").exists()
+    assert not (tmp_path / "corpus" / "documents.tmp").exists()
 
 
 def damage(directory, name):
@@ -434,7 +434,7 @@ def test_the_sample_for_the_vocabulary_is_bounded_and_the_same_in_any_order(tmp_
         path = tmp_path / f"{name}.jsonl"
         path.write_text("".join(json.dumps({"text": text}) + "\n" for text in texts[::order]), encoding="utf-8")
         located = sources.resolve(str(path), machine=Machine(cache=tmp_path / "cache"))
-        written = spool.Spool.write(tmp_path / name, [located], progress.silent)
+        written = document_file.DocumentFile.write(tmp_path / name, [located], progress.silent)
         samples.append(list(written.sample(np.arange(100), 2_000)))
     assert samples[0] == samples[1]
     assert sum(len(text.encode()) for text in samples[0]) == 2_000
@@ -443,9 +443,9 @@ def test_the_sample_for_the_vocabulary_is_bounded_and_the_same_in_any_order(tmp_
 
 
 def test_one_hash_divides_the_documents_and_another_orders_the_sample(tmp_path):
-    (tmp_path / "spool").write_bytes(b"abc")
+    (tmp_path / "document_file").write_bytes(b"abc")
     hashes = [np.array(each, dtype=np.uint64) for each in ([3, 1, 2], [5, 9, 7])]
-    made = spool.Spool(tmp_path / "spool", np.ones(3, dtype=np.int64), *hashes)
+    made = document_file.DocumentFile(tmp_path / "document_file", np.ones(3, dtype=np.int64), *hashes)
     assert [*made.sample(np.arange(3), 10)] == ["a", "c", "b"]
     for share, heldout in ((0.5, [1, 2]), (2**-63, [1])):  # never all documents, and never none
         assert [each.tolist() for each in made.split(share)] == [sorted({0, 1, 2} - {*heldout}), heldout]

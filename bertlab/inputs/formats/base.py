@@ -11,7 +11,9 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 
 from bertlab.arrays import Array, Bool, Int32, Int64
+from bertlab.inputs.streams import Sequences, Stream
 from bertlab.inputs.windows import Windows
+from bertlab.recipe.objective import INPUTS
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
 
@@ -26,7 +28,7 @@ class Spans(NamedTuple):
 
     begins: Int64
     """(B, S) where each begins in the text."""
-    before: Int32
+    separator_offsets: Int32
     """(B, S - 1) ordinary tokens before each [SEP] between two spans; in a sequence of fewer spans all of them."""
     ordinary: Int32
     """(B,) ordinary tokens: all but specials and padding."""
@@ -34,28 +36,13 @@ class Spans(NamedTuple):
     @property
     def separators(self) -> Int32:
         """(B, S - 1) the position of each of these [SEP]; in a sequence of fewer spans its end."""
-        separators: Int32 = self.before + np.arange(1, self.before.shape[1] + 1, dtype=np.int32)
+        separators: Int32 = self.separator_offsets + np.arange(1, self.separator_offsets.shape[1] + 1, dtype=np.int32)
         return separators
-
-
-class Frame(NamedTuple):
-    """The text of B sequences between their special tokens."""
-
-    tokens: Int32
-    """(B, T) ids, contiguous; [PAD] beyond a sequence's length."""
-    lengths: Int32
-    """(B,) tokens that are not padding."""
-    ordinary: Int32
-    """(B,) ordinary tokens: all but specials and padding."""
-    before: Int32
-    """(B, N) ordinary tokens before each of the N inner [SEP]."""
-    arrays: Mapping[str, Int32]
-    """What the format adds to the batch."""
 
 
 @dataclass(frozen=True)
 class Layout:
-    """Where the tokens of N sequences of one segment lie: [CLS] text [SEP]."""
+    """The places of the tokens of N sequences of one segment: [CLS] text [SEP]."""
 
     starts: Int64
     """Offset of the first token that the sequence stands for, its name within an epoch; ascending."""
@@ -76,11 +63,13 @@ class Layout:
         length = self.first_length.take(chosen)
         return Spans(self.first.take(chosen)[:, None], length[:, None][:, 1:], length)
 
-    def frame(self, chosen: Int64, text: Windows, tokenizer: TrainedTokenizer) -> Frame:
-        """The sequences number `chosen` (B,), of tokens gathered from `text`, with their special tokens."""
-        begins, before, ordinary = spans = self.spans(chosen)
+    def sequences(
+        self, chosen: Int64, text: Windows, tokenizer: TrainedTokenizer, sequence_ids: Int64, epoch: int
+    ) -> Sequences:
+        """The sequences number `chosen` (B,) of an epoch, of tokens gathered from `text`, with special tokens."""
+        begins, separator_offsets, ordinary = spans = self.spans(chosen)
         lengths = ordinary + 2
-        for column in before.T:
+        for column in separator_offsets.T:
             lengths += column < ordinary
         separators = spans.separators
 
@@ -91,7 +80,8 @@ class Layout:
         tokens = ids.astype(np.int32)
         ends = np.minimum(np.append(separators, lengths[:, None], axis=1), lengths[:, None] - 1)
         tokens.reshape(-1)[ends + np.arange(0, tokens.size, tokens.shape[1])[:, None]] = tokenizer.sep
-        return Frame(tokens, lengths, ordinary, before, self.arrays(chosen, behind & ~beyond))
+        streams, arrays = {INPUTS: Stream(tokens, lengths)}, self.arrays(chosen, behind & ~beyond)
+        return Sequences(streams, separator_offsets, ordinary, sequence_ids, epoch, arrays)
 
     def arrays(self, chosen: Int64, last: Array) -> Mapping[str, Int32]:
         """What it adds to a batch of the sequences number `chosen` (B,); `last` (B, T) has all bits of the columns of
@@ -123,8 +113,8 @@ class PackedLayout(Layout):
         low, high = self._breaks_until(first, "right"), self._breaks_until(first + length, "left")
         number = low[:, None] + np.arange((high - low).max())
         begins = self.breaks.take(number, mode="clip")
-        before = np.where(number < high[:, None], begins - first[:, None], length[:, None])
-        return Spans(np.concatenate([first[:, None], begins], axis=1), before.astype(np.int32), length)
+        offsets = np.where(number < high[:, None], begins - first[:, None], length[:, None])
+        return Spans(np.concatenate([first[:, None], begins], axis=1), offsets.astype(np.int32), length)
 
     def _breaks_until(self, offsets: Int64, side: Any) -> Int64:
         return np.searchsorted(self.breaks, offsets, side=side)

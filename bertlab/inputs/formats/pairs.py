@@ -19,9 +19,10 @@ from bertlab.recipe import Format
 from bertlab.text.tokens import Part
 
 _WIDER = (0, 0, 0, 0, 1, 4, 16, 1 << 30)
-"""By how much each attempt to draw widens the range of forms on both sides."""
+"""The forms by which each attempt to draw widens the range on both sides."""
 _ALIKE = 0.03
-"""By how much the form of true and random pairs may differ: no classifier gains more than half of it from a figure."""
+"""The largest difference of form between true and random pairs: no classifier gains more than half of it from a
+figure."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +33,9 @@ class PairLayout(Layout):
     """Offset of the second segment's first token."""
     second_length: Int32
     """Tokens of the second segment; 0 in a sequence of one segment."""
-    random: Bool
+    is_random_next: Bool
     """Whether the second segment comes from another document."""
-    order: Int8
+    swapped: Int8
     """1 if the segments are exchanged, 0 if they are not but could be, -1 otherwise."""
 
     @property
@@ -48,9 +49,9 @@ class PairLayout(Layout):
         return Spans(begins, first[:, None], first + self.second_length.take(chosen))
 
     def arrays(self, chosen: Int64, last: Array) -> Mapping[str, Int32]:
-        """The `segments`, whether the second is `random_second`, and the `order` of both."""
-        random, order = (array.take(chosen).astype(np.int32) for array in (self.random, self.order))
-        return {"segments": (last & 1).astype(np.int32), "random_second": random, "order": order}
+        """The `segments`, whether the second is `is_random_next`, and the `swapped` of both."""
+        random, swapped = (array.take(chosen).astype(np.int32) for array in (self.is_random_next, self.swapped))
+        return {"segments": (last & 1).astype(np.int32), "is_random_next": random, "swapped": swapped}
 
 
 class PairFormat(Format):
@@ -60,7 +61,7 @@ class PairFormat(Format):
 
     def audit(self, sample: Sample) -> list[Check]:
         """Whether segments and labels describe the pairs, and whether those of both labels have the same form."""
-        random, name, trace = sample.random, sample.name, sample.traced
+        random, name, trace = sample.is_random_next, sample.name, sample.traced
         inside = np.arange(sample.tokens.shape[1]) < sample.text.lengths[:, None]
         segments = (np.cumsum(sample.inner, axis=1) > sample.inner) & inside
         mixed = (segments != sample.batch.format["segments"]).any(axis=1)
@@ -79,11 +80,11 @@ class PairFormat(Format):
 def _form(sample: Sample) -> list[Check]:
     """Whether pairs of both labels have the same form: the boundaries of their segments, and their lengths."""
     if sample.recipe.pairing.random:
-        label, names = sample.random, ("true pairs", "random ones")
+        label, names = sample.is_random_next, ("true pairs", "random ones")
         evaluated = np.ones_like(label)
     else:
-        label, names = sample.exchanged, ("pairs in order", "exchanged ones")
-        evaluated = sample.batch.format["order"] >= 0
+        label, names = sample.swapped, ("pairs in order", "exchanged ones")
+        evaluated = sample.batch.format["swapped"] >= 0
     # Text of a few tokens stands in many places: where it was taken from is not known.
     placed = sample.traced.agrees & evaluated & (sample.second.sum(axis=1) >= PREFIX)
 
@@ -130,9 +131,11 @@ class FormIndex:
         self._order = order.astype(np.min_scalar_type(len(order)))  # mostly half as large
 
     def draw(self, forms: tuple[Int64, Int64], bounds: tuple[Any, Any], document: Int64, key: KeyOf, i: Int64) -> Int64:
-        """For each sequence `i` of `document`, a sentence of another document, uniform over the range of forms. If that
-        (inclusive) has none, it grows within `bounds`; if these have none either, the sentence is uniform over another
-        document that is uniform over all others."""
+        """Draws a sentence of another document for each sequence `i` of `document`, uniform over the range of forms.
+
+        If that (inclusive) has none, it grows within `bounds`; if these have none either, the sentence is uniform over
+        another document that is uniform over all others.
+        """
         drawn, left = np.zeros_like(i), np.arange(len(i))
         least, most = (np.broadcast_to(bound, i.shape) for bound in bounds)
         last = len(self._ends) - 1

@@ -37,10 +37,10 @@ class SegmentPairs(PairFormat):
     def audit(self, sample: Sample) -> list[Check]:
         """The shares of pairs from another document, of exchanged pairs, and of pairs that are cut short."""
         batch, recipe, ends = sample.batch, sample.recipe, sample.traced.ends
-        random, pairing = batch.format["random_second"] == 1, recipe.pairing
+        random, pairing = batch.format["is_random_next"] == 1, recipe.pairing
         checks = [share("pairs from another document", int(random.sum()), len(random), pairing.random, "sequences")]
         if pairing.exchanged:
-            ordered, exchanged = int((batch.format["order"] >= 0).sum()), int((batch.format["order"] == 1).sum())
+            ordered, exchanged = int((batch.format["swapped"] >= 0).sum()), int((batch.format["swapped"] == 1).sum())
             checks.append(share("pairs exchanged", exchanged, ordered, pairing.exchanged, "pairs with an order"))
         # True pairs that are cut short on purpose, of those that the end of their document cannot cut.
         starts, room = batch.sequence_ids, sample.length - 3
@@ -132,7 +132,7 @@ class _Pairs:
         return _Chunk(target, document, stop, split - lone, within, random)
 
     def _order(self, i: Int64, chunk: _Chunk) -> tuple[Int8, Int64]:
-        """The `Layout.order` of the sequences that start at the spans `i`, and where their second segments start."""
+        """The `Layout.swapped` of the sequences that start at the spans `i`, and where their second segments start."""
         order, split = np.full(len(i), -1, dtype=np.int8), chunk.split.copy()
         if not self.pairing.exchanged:
             return order, split

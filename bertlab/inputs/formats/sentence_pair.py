@@ -41,7 +41,7 @@ class SentencePairs(PairFormat):
 
     def audit(self, sample: Sample) -> list[Check]:
         """Each segment is one sentence; half of the pairs are from another document."""
-        places, random = sample.traced.places, sample.batch.format["random_second"] == 1
+        places, random = sample.traced.places, sample.batch.format["is_random_next"] == 1
         adjoining = (sample.ordinary & (places >= 0))[:, 1:] & (sample.ordinary & (places >= 0))[:, :-1]
         crossing = (adjoining & sample.boundaries[places[:, 1:]]).any(axis=1)
         # The pairs of a document depend on each other: documents are the independent units.

@@ -40,7 +40,7 @@ class DocSentences(Format):
 
 
 def full_sentences(text: Part, *, length: int) -> Layout:
-    """As many sentences as fit into `length` tokens, of one or more documents, with one more [SEP] between these."""
+    """Packs sentences of one or more documents into `length` tokens, with one more [SEP] between documents."""
     sentences, documents = base.pieces(text, length - 2, length - 2)
     number = np.arange(-1, len(sentences) - 1)
     # Where each sentence ends if every document but the first has its separator in front.
@@ -55,7 +55,7 @@ def full_sentences(text: Part, *, length: int) -> Layout:
 
 
 def doc_sentences(text: Part, *, length: int) -> Layout:
-    """As many sentences of a document as fit into `length` tokens; its last sequence may be short."""
+    """Packs sentences of one document into `length` tokens; its last sequence may be short."""
     sentences, documents = base.pieces(text, length - 2, length - 2)
 
     def after(i: Int64) -> Int64:

@@ -19,11 +19,11 @@ from bertlab.text.tokens import Part
 class Choice(NamedTuple):
     """The chosen tokens of B sequences in K slots each."""
 
-    numbers: Int32
+    indices: Int32
     """(B, K) their numbers among the ordinary tokens of each sequence; any number in a slot that is not used."""
-    used: Int32
+    valid: Int32
     """(B, K) 1 for a slot that is used, 0 for others; the used slots of a sequence come first."""
-    groups: Int32
+    group: Int32
     """(B, K) the number of the first token of each group: a corruption decides once for all tokens of a group."""
 
 

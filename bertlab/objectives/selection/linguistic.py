@@ -66,7 +66,7 @@ class LinguisticSelection(RunSelection):
         """Where there are spans enough, half of the chosen tokens or more are of spans chosen whole."""
         # Spans are known where the place in the text is: not of another document's segments.
         traced, marks = sample.traced, sample.corpus.train.marks
-        traceable = traced.agrees & ~sample.random & ((traced.places >= 0) == sample.ordinary).all(axis=1)
+        traceable = traced.agrees & ~sample.is_random_next & ((traced.places >= 0) == sample.ordinary).all(axis=1)
         ordinary, starts = sample.ordinary[traceable], sample.word_starts[traceable]
         opens = ordinary & ~np.roll(ordinary, 1, axis=1)
         assert marks is not None  # the recipe has had its corpus annotated

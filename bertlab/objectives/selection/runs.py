@@ -18,7 +18,7 @@ class RunSelection(WordSelection):
         numbers[used == 0] = sequences.tokens.shape[1]
         numbers.sort(axis=1)
         begins = np.diff(numbers, axis=1, prepend=-2) != 1
-        for column in sequences.before.T:  # a [SEP] ends a run
+        for column in sequences.separator_offsets.T:  # a [SEP] ends a run
             begins |= numbers == column[:, None]
         return Choice(numbers, used, np.maximum.accumulate(numbers * begins, axis=1))
 

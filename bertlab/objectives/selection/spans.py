@@ -56,6 +56,6 @@ def _mean_run(selection: SpanSelection, mask_prob: float, length: int) -> float:
     streams = {INPUTS: Stream(tokens, nothing + length)}
     sequences = Sequences(streams, np.zeros((count, 0), np.int32), nothing + length - 2, numbers, 0)
     choice = selection.chooser(mask_prob, tokenizer, length)(sequences, keyed.bits(keyed.key("runs"), numbers))
-    ordered = np.sort(np.where(choice.used > 0, choice.numbers, 2 * length), axis=1)
+    ordered = np.sort(np.where(choice.valid > 0, choice.indices, 2 * length), axis=1)
     begins = (np.diff(ordered, axis=1, prepend=-2) != 1) & (ordered < length)
-    return float(choice.used.sum() / begins.sum())
+    return float(choice.valid.sum() / begins.sum())

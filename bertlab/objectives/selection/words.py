@@ -79,8 +79,8 @@ class TokenBudget:
         counts, flat = np.count_nonzero(begins, axis=1), np.flatnonzero(begins)
         first = np.arange(0, kinds.size, kinds.shape[1])
         places = flat - 1  # behind [CLS]
-        for inner, before in enumerate(sequences.before.T, start=1):
-            places -= flat > np.repeat(first + before + inner, counts)
+        for inner, offset in enumerate(sequences.separator_offsets.T, start=1):
+            places -= flat > np.repeat(first + offset + inner, counts)
         ends = np.append(places[1:], 0)[: len(places)]
         ends[np.cumsum(counts)[counts > 0] - 1] = (first + sequences.ordinary)[counts > 0]
         sizes = np.zeros(kinds.shape, dtype=np.int32)

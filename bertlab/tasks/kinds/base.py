@@ -36,21 +36,23 @@ Options = Collection[str]
 """The names in `TaskKind.options` that the adaptation switches on."""
 
 KINDS: dict[str, TaskKind] = {}
-"""Every kind by its name: those of the package, and those of the study files that this process has run."""
+"""The kinds of the package and of the study files that this process has run, by name."""
 _RETURNS: Mapping[str, Any] = {
-    **dict.fromkeys(("name", "hub_task", "setting"), str),
-    **dict.fromkeys(("labelled", "cased", "tokenwise"), bool),
-    **dict.fromkeys(("metrics", "of_questions", "options", "beside", "label_columns", "label_names"), tuple[str, ...]),
-    **dict.fromkeys(("known", "metrics_of"), tuple[str, ...]),
+    **dict.fromkeys(("name", "hub_task", "settings_group"), str),
+    **dict.fromkeys(("labelled", "cased", "per_token"), bool),
+    **dict.fromkeys(
+        ("metrics", "of_questions", "options", "extra_columns", "label_columns", "label_names"), tuple[str, ...]
+    ),
+    **dict.fromkeys(("metrics_for_labels", "metrics_of"), tuple[str, ...]),
     "columns": range,
-    "exchanged": Annotated[int, Range(0, 100)],
+    "shuffled_column": Annotated[int, Range(0, 100)],
     "text": tuple,
     "encode": "bertlab.tasks.examples.Examples",
     "head": "torch.nn.Module",
     **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
     "predict": "bertlab.tasks.kinds.base.Predicted",
     "score": "bertlab.tasks.metrics.Metric",
-    "majority": Mapping[str, Any],
+    **dict.fromkeys(("majority", "example_arrays"), Mapping[str, Any]),
     "lexical": "collections.abc.Callable",
     "extent": Annotated[tuple[float, float], Range(0, 1e12)],
     "lexical_floor": list,
@@ -76,8 +78,8 @@ class TaskKind(Scoring):
     columns: ClassVar[range] = range(1, 3)
     """Allowed numbers of text columns."""
     hub_task: ClassVar[str] = "text-classification"
-    """Its name among the tasks of the Hugging Face Hub, for model cards."""
-    setting: ClassVar[str] = "finetune"
+    """The name of such tasks on the Hugging Face Hub, for model cards."""
+    settings_group: ClassVar[str] = "finetune"
     """The one of `SETTINGS` that sets its fine-tuning."""
     options: ClassVar[tuple[str, ...]] = ()
     """Fields of an adaptation that apply to this kind only."""
@@ -85,14 +87,14 @@ class TaskKind(Scoring):
     """Whether its answers are named labels."""
     cased: ClassVar[bool] = False
     """Whether the papers use cased text for it."""
-    beside: ClassVar[tuple[str, ...]] = ()
+    extra_columns: ClassVar[tuple[str, ...]] = ()
     """Columns that it reads beside those of the task, where a source has them."""
-    exchanged: ClassVar[int] = 1
-    """The text column that the exchanged-text floor takes from another example."""
+    shuffled_column: ClassVar[int] = 1
+    """The text column that the floor of shuffled texts takes from another example."""
 
     def __init_subclass__(cls) -> None:
         """Adds a kind to `KINDS`, or the newer version of a study file's. Raises `BadInput` for a name that is not its
-        own, for a setting that no scale has, and for a metric that nothing in it can score."""
+        own and for a group of settings that no scale has."""
         super().__init_subclass__()
         cls.user_defined = not cls.__module__.startswith("bertlab.")
         if cls.user_defined:
@@ -102,22 +104,13 @@ class TaskKind(Scoring):
             raise BadInput(
                 f"the kind of task {cls.__name__} needs a name of its own, and {taken}: set name in the class"
             )
-        if cls.setting not in SETTINGS:
-            raise BadInput(
-                f"the kind of task {cls.__name__} has the setting {shown(cls.setting)}: give {', '.join(SETTINGS)}"
-            )
-        scorer: Any = next(
-            ancestor for ancestor in cls.__mro__ if {"metric", "score", "predict"} & vars(ancestor).keys()
-        )
-        if cls.user_defined and scorer.__module__.startswith("bertlab.") and scorer is not TaskKind:
-            for name in cls.metrics:
-                if name not in scorer.metrics:
-                    wrong = f"the kind of task {cls.__name__} declares the metric '{name}' and has no score for it"
-                    raise BadInput(f"{wrong}: define score in the class")
+        if cls.settings_group not in SETTINGS:
+            wrong = f"the kind of task {cls.__name__} has the settings_group {shown(cls.settings_group)}"
+            raise BadInput(f"{wrong}: give {', '.join(SETTINGS)}")
         KINDS[cls.name] = cls()
 
     @property
-    def like(self) -> str:
+    def base_kind(self) -> str:
         """The name of the package's kind that it is or extends; its own if it extends none."""
         extended = (
             ancestor for ancestor in type(self).__mro__ if issubclass(ancestor, TaskKind) and not ancestor.user_defined
@@ -147,19 +140,19 @@ class TaskKind(Scoring):
         [CLS] A [SEP] B [SEP] (BERT section 4.1) with the target at [CLS]."""
         first, *second = (tokenizer.encode(column) for column in raw.text)
         sequences: list[Integer] = []
-        second_starts = np.empty(len(raw), np.int32)
+        segment_b_start = np.empty(len(raw), np.int32)
         for number, one in enumerate(first):
             two = [*second[0][number], tokenizer.sep] if second else []
             keep, keep_second = truncated(len(one), max(0, len(two) - 1), length - (3 if second else 2))
-            second_starts[number] = keep + 2
+            segment_b_start[number] = keep + 2
             sequence = [tokenizer.cls, *one[:keep], tokenizer.sep, *two[:keep_second], *two[-1:]]
             sequences.append(np.array(sequence, np.int32))
         return Examples(
             sequences=sequences,
-            second_starts=second_starts,
+            segment_b_start=segment_b_start,
             positions=[np.zeros(1, np.int32)] * len(sequences),
             targets=np.array(raw.labels),
-            owners=np.arange(len(sequences)),
+            example_index=np.arange(len(sequences)),
             pad=tokenizer.pad,
             raw_count=len(sequences),
         )
@@ -216,7 +209,11 @@ class TaskKind(Scoring):
 
     def floor(self, arrays: Arrays, raw: RawExamples, labels: Sequence[str]) -> dict[str, float]:
         """The metrics of what `majority` or `lexical` predicts for `raw`."""
-        return self.values({**arrays, **raw.beside}, labels)
+        return self.values({**arrays, **self.example_arrays(raw)}, labels)
+
+    def example_arrays(self, raw: RawExamples) -> Arrays:
+        """What metrics read of the examples beside predictions: `question`, where the task names questions."""
+        return {} if raw.questions is None else {"question": raw.questions}
 
     def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
         """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split: fitted to as

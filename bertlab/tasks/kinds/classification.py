@@ -37,7 +37,7 @@ class Classification(TaskKind):
         read = answers.reader(task, table, names)
         return answers.places(table.columns[task.label], read, names, table.where(task.label), task.counted_from or 0)
 
-    def known(self, labels: Sequence[str]) -> tuple[str, ...]:
+    def metrics_for_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
         """F1 is that of the second of two classes; more classes have the mean of theirs, macro F1."""
         lacks = {0: "", 2: "macro_f1"}.get(len(labels), "f1")
         return tuple(metric for metric in self.metrics if metric != lacks)

@@ -6,21 +6,21 @@ names and for `neither`. The pronoun is marked in the context, `[ she ]`, as a t
 
 import dataclasses
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import ClassVar
 
 import numpy as np
 
-from bertlab.arrays import Array, Float
+from bertlab.arrays import Float
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import marks
 from bertlab.tasks.examples import Examples
-from bertlab.tasks.kinds.base import Options, Predicted
+from bertlab.tasks.kinds.base import Options
 from bertlab.tasks.kinds.multiple_choice import MultipleChoice
 from bertlab.tasks.kinds.scoring import Arrays
 from bertlab.tasks.metrics import Metric, MetricOfMeans, f1_points, percentage
-from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
+from bertlab.tasks.task import RawExamples, Table, Task, columns_of
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 FEMININE = {"she": True, "her": True, "hers": True, "he": False, "him": False, "his": False}
@@ -81,8 +81,11 @@ class Coreference(MultipleChoice):
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
-        """As multiple choice. Of a long context, the tokens around the pronoun are kept, half before and half after it,
-        or more on one side if the other has less."""
+        """Encodes examples as multiple choice does.
+
+        A long context keeps the tokens around the pronoun, half before and half after it, or more on one side if the
+        other has less.
+        """
         contexts, *endings = raw.text
         longest = np.max([[len(ids) for ids in tokenizer.encode(column)] for column in endings], axis=0)
         cut = []
@@ -94,21 +97,10 @@ class Coreference(MultipleChoice):
             cut.append(text[nearest[0][0] : nearest[-1][1]] if nearest else text)
         return super().encode(dataclasses.replace(raw, text=(cut, *endings)), tokenizer, length)
 
-    def predict(
-        self, data: TaskData, raw: RawExamples, examples: Examples, scores: Float, threshold: float | None = None
-    ) -> Predicted:
-        """The most probable answer, and the gender of the pronoun."""
-        predicted = super().predict(data, raw, examples, scores)
-        return dataclasses.replace(predicted, arrays=predicted.arrays | {"feminine": _feminine(raw)})
-
-    def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
-        """The most frequent answer."""
-        return {**super().majority(data, raw, train, examples), "feminine": _feminine(raw)}
-
-    def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
-        """As in multiple choice."""
-        predict = super().lexical(train)
-        return lambda raw: {**predict(raw), "feminine": _feminine(raw)}
+    def example_arrays(self, raw: RawExamples) -> Arrays:
+        """Whether each pronoun is feminine."""
+        feminine = np.array([FEMININE[text.partition(" ")[0].lower()] for text in raw.text[-1]], np.bool_)
+        return {**super().example_arrays(raw), "feminine": feminine}
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """F1 of the two decisions for each pronoun, one a name, as GAP's scorer counts them: of all pronouns, of the
@@ -129,8 +121,3 @@ class Coreference(MultipleChoice):
 def _bias(means: Float) -> Float:
     """Feminine over masculine F1 in points, from the means that `f1_points` takes, feminine first; 0 if either is 0."""
     return percentage(np.stack([f1_points(means[..., :3]), f1_points(means[..., 3:])], -1))
-
-
-def _feminine(raw: RawExamples) -> Array:
-    """(E,) whether the pronoun is feminine."""
-    return np.array([FEMININE[text.partition(" ")[0].lower()] for text in raw.text[-1]], np.bool_)

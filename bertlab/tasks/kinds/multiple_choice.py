@@ -29,7 +29,7 @@ class MultipleChoice(TaskKind):
     columns = range(2, 28)
     metrics: ClassVar[tuple[str, ...]] = ("accuracy",)
     hub_task = "multiple-choice"
-    exchanged = 0
+    shuffled_column = 0
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """The names of the task or of its source if there is one per ending, else numbers."""
@@ -98,7 +98,7 @@ class MultipleChoice(TaskKind):
             encoded,
             positions=encoded.positions[: len(raw)],
             targets=np.array(raw.labels),
-            owners=np.arange(len(raw)),
+            example_index=np.arange(len(raw)),
             raw_count=len(raw),
             choices=choices,
         )
@@ -127,7 +127,7 @@ class MultipleChoice(TaskKind):
         return classification.accuracy(arrays["prediction"], arrays["label"])
 
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
-        """Each ending follows its own copy of the context."""
+        """Estimates the examples and tokens of an example: each ending follows its own copy of the context."""
         context, *endings = (float(token_counts(column).mean()) for column in raw.text)
         return 1.0, sum(min(length, context + ending + 3) for ending in endings)
 

@@ -92,7 +92,7 @@ def pearson(prediction: Float, label: Float) -> MetricOfMeans:
 
 
 def _pearson(means: Float) -> Float:
-    """From the means of x, y, x^2, y^2 and xy."""
+    """The correlation, in points, from the means of x, y, x^2, y^2 and xy."""
     one, other, one_2, other_2, product = np.moveaxis(means, -1, 0)
     return 100 * quotient(product - one * other, root((one_2 - one * one) * (other_2 - other * other)))
 

@@ -30,21 +30,23 @@ class Scoring(ABC):
     metrics: ClassVar[tuple[str, ...]]
     """All metrics that tasks of this kind can have, the usual one first."""
     of_questions: ClassVar[tuple[str, ...]] = ()
-    """Those of `metrics` that judge all examples of a question together, by an array `question` of its number: a task
-    has them if it names `Task.question`."""
-    tokenwise: ClassVar[bool] = False
+    """The `metrics` that judge all examples of a question together, by an array `question` of its number. A task has
+    them if it names `Task.question`."""
+    per_token: ClassVar[bool] = False
     """Whether it predicts a label for each word, which the feature-based approach needs."""
     user_defined: ClassVar[bool] = False
     """Whether a study file defines it. Its results keep what each example contributes to each metric, since reports do
     not run study files."""
 
-    def known(self, labels: Sequence[str]) -> tuple[str, ...]:
+    def metrics_for_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
         """The metrics of tasks with these labels; without labels, all that they can have."""
         return self.metrics
 
     def metrics_of(self, task: Task, labels: Sequence[str]) -> tuple[str, ...]:
         """The metrics of a task, whose labels are these."""
-        return tuple(metric for metric in self.known(labels) if task.question or metric not in self.of_questions)
+        return tuple(
+            metric for metric in self.metrics_for_labels(labels) if task.question or metric not in self.of_questions
+        )
 
     def metric(self, name: str, arrays: Arrays, labels: Sequence[str] = ()) -> Metric:
         """One of `metrics`, or `LIKELIHOOD`, of the examples; of their groups, if an array `group` numbers these.
@@ -58,7 +60,7 @@ class Scoring(ABC):
         if "group" not in arrays:
             return metric
         group = arrays["group"]
-        if self.tokenwise:  # sentences without words are no examples
+        if self.per_token:  # sentences without words are no examples
             group = group[np.unique(arrays["sentence"])]
         if len(group) != metric.examples:
             raise ValueError(f"{len(group)} group numbers do not fit {metric.examples} examples")
@@ -104,4 +106,8 @@ class Scoring(ABC):
 
     def _scored(self, arrays: Arrays, labels: Sequence[str]) -> list[str]:
         """The metrics that predictions have."""
-        return [metric for metric in self.known(labels) if "question" in arrays or metric not in self.of_questions]
+        return [
+            metric
+            for metric in self.metrics_for_labels(labels)
+            if "question" in arrays or metric not in self.of_questions
+        ]

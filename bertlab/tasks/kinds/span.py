@@ -41,7 +41,7 @@ DETECTED = "detected_answers"
 LONGEST_ANSWER = 30
 """Predicted answers have at most this many word pieces, as in BERT's released code."""
 THRESHOLD_EXAMPLES = 4_000
-"""At most this many training questions choose the threshold of the lexical floor."""
+"""The largest number of training questions that choose the threshold of the lexical floor."""
 SPARE_WINDOWS = 2
 """Training uses at most this many windows without the answer per question. At 384 tokens few questions have more, so
 training is BERT's; most short windows lack the answer, and a model trained on all of them would answer nothing."""
@@ -56,10 +56,10 @@ class Span(TaskKind):
     columns = range(2, 3)
     metrics = ("exact", "f1")
     hub_task = "question-answering"
-    setting = "span"
+    settings_group = "span"
     options = (ANSWERABILITY,)
-    beside = (DETECTED,)
-    exchanged = 0
+    extra_columns = (DETECTED,)
+    shuffled_column = 0
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Answers]:
         """Parses SQuAD's `answers`, or MRQA's beside `DETECTED`; `BadInput` names the row of a malformed answer, or one
@@ -114,7 +114,7 @@ class Span(TaskKind):
             for context, (pieces, places) in zip(distinct, tokenizer.offsets(distinct), strict=True)
         }
         sequences: list[Integer] = []
-        spans, targets, owners = [], [], []
+        spans, targets, example_index = [], [], []
         for number, (query, context, answer) in enumerate(zip(queries, contexts, raw.labels, strict=True)):
             pieces, places = encoded[context]
             room = length - len(query) - 3
@@ -129,17 +129,17 @@ class Span(TaskKind):
                 sequences.append(np.array(sequence, np.int32))
                 spans.append(span)
                 targets.append((*target, int(target[0] > 0)) if answerability else target)
-                owners.append(number)
+                example_index.append(number)
         longest = max(len(sequence) for sequence in sequences)
         return Windows(
             sequences=sequences,
-            second_starts=np.array([len(queries[number]) + 2 for number in owners], np.int32),
+            segment_b_start=np.array([len(queries[number]) + 2 for number in example_index], np.int32),
             positions=[np.zeros(2 + answerability, np.int32)] * len(sequences),
             targets=np.array(targets, np.int64).ravel(),
-            owners=np.repeat(owners, 2 + answerability),
+            example_index=np.repeat(example_index, 2 + answerability),
             pad=tokenizer.pad,
             raw_count=len(questions),
-            spans=np.stack(spans)[:, :longest],
+            char_spans=np.stack(spans)[:, :longest],
         )
 
     def head(
@@ -268,18 +268,18 @@ class Windows(Examples):
     """R windows as examples. Each has two targets, the positions of the answer's first and last token; with
     answerability a third, 1 if the window contains the answer, else 0."""
 
-    spans: Integer
+    char_spans: Integer
     """(R, T, 2) the start and end of each token in its context, in characters; -1 for tokens outside of the context."""
 
     @property
     def targets_per_window(self) -> int:
         """The number of targets per window: 2, or 3 with answerability."""
-        return len(self.owners) // len(self)
+        return len(self.example_index) // len(self)
 
     @property
     def questions(self) -> Integer:
         """(R,) the index of the question of each window."""
-        return self.owners[:: self.targets_per_window]
+        return self.example_index[:: self.targets_per_window]
 
 
 def tokens_of(answer: Answers, span: Integer) -> list[tuple[int, int]]:
@@ -305,7 +305,7 @@ def best(windows: Windows, scores: Float) -> tuple[Integer, Float]:
     third are those of no and yes: windows classified as no give no span, and a margin is the highest log-odds (nats) of
     any window that it contains an answer.
     """
-    context, per_window = windows.spans[..., 0] >= 0, windows.targets_per_window
+    context, per_window = windows.char_spans[..., 0] >= 0, windows.targets_per_window
     width = context.shape[1]
     starts, ends = (np.where(context, scores[target::per_window, :width], -np.inf) for target in (0, 1))
     none = scores[0::per_window, 0] + scores[1::per_window, 0]
@@ -326,7 +326,9 @@ def best(windows: Windows, scores: Float) -> tuple[Integer, Float]:
         odds = scores[2::per_window, 1] - scores[2::per_window, 0]
         score = np.where(odds > 0, score, -np.inf)
     chosen = np.lexsort((score, windows.questions))[np.append(opens[1:], len(windows)) - 1]
-    places = np.stack([windows.spans[chosen, first[chosen], 0], windows.spans[chosen, last[chosen], 1]], axis=1)
+    places = np.stack(
+        [windows.char_spans[chosen, first[chosen], 0], windows.char_spans[chosen, last[chosen], 1]], axis=1
+    )
     margins = np.maximum.reduceat(odds, opens) if per_window == 3 else score[chosen] - lowest
     return np.where(nothing[chosen, None], 0, places), margins
 
@@ -349,7 +351,7 @@ def log_likelihoods(windows: Windows, right: Sequence[Answers], log_probabilitie
     are those of the N targets of each window; the answerability classifier has no influence."""
     held_log_sums, none = np.full(windows.raw_count, -np.inf), np.full(windows.raw_count, np.inf)
     starts, ends = (log_probabilities[target :: windows.targets_per_window] for target in (0, 1))
-    for question, span, start, end in zip(windows.questions, windows.spans, starts, ends, strict=True):
+    for question, span, start, end in zip(windows.questions, windows.char_spans, starts, ends, strict=True):
         none[question] = min(none[question], start[0] + end[0])
         places = tokens_of(right[question], span)
         held = [start[first] + end[last] for first, last in places if first]
@@ -395,8 +397,5 @@ def best_threshold(margins: Float, answered: Float, unanswered: Float) -> float:
     totals = np.concatenate([[0.0], np.cumsum(gains)])  # the gain if the first 0, 1, ... Q are answered
     apart = np.concatenate([[True], sorted_margins[:-1] > sorted_margins[1:], [True]])
     count = int(np.where(apart, totals, -np.inf).argmax())
-    if count == 0:
-        return float(sorted_margins[0])
-    if count == len(margins):
-        return float(sorted_margins[-1] - 1)
-    return float((sorted_margins[count - 1] + sorted_margins[count]) / 2)
+    between = (sorted_margins[:-1] + sorted_margins[1:]) / 2
+    return float(np.concatenate([sorted_margins[:1], between, sorted_margins[-1:] - 1])[count])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
@@ -42,9 +43,9 @@ class Tagging(TaskKind):
     columns = range(1, 2)
     metrics = ("accuracy", "precision", "recall", "f1")
     hub_task = "token-classification"
-    setting = "tagging"
+    settings_group = "tagging"
     options = (CONTEXT,)
-    labelled = cased = tokenwise = True
+    labelled = cased = per_token = True
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """The names of the task or of its source, else the tags in the data."""
@@ -59,7 +60,7 @@ class Tagging(TaskKind):
         number = {name: number for number, name in enumerate(names)}
         return [np.array([number[tag] for tag in tags], np.int64) for tags in named(task, table, names)]
 
-    def known(self, labels: Sequence[str]) -> tuple[str, ...]:
+    def metrics_for_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Precision, recall and F1 are those of entities; other tags have accuracy only."""
         of_entities = () if not labels or is_bio(labels) else ("f1", "precision", "recall")
         return tuple(metric for metric in self.metrics if metric not in of_entities)
@@ -86,7 +87,7 @@ class Tagging(TaskKind):
         budget = length - 2
         sequences: list[Integer] = []
         positions: list[Integer] = []
-        owners: list[int] = []
+        example_index: list[int] = []
         for number, index in enumerate(indices):
             at = bounds[index]
             starts = np.flatnonzero(np.diff(np.asarray(encoded[index][1], np.int64), prepend=-1))
@@ -98,13 +99,13 @@ class Tagging(TaskKind):
                 sequence = text[at + begin - left : at + end + right]
                 sequences.append(np.concatenate([[tokenizer.cls], sequence, [tokenizer.sep]]).astype(np.int32))
                 positions.append((starts[word:after] - begin + 1 + left).astype(np.int32))
-                owners += [number] * (after - word)
+                example_index += [number] * (after - word)
         return Examples(
             sequences=sequences,
-            second_starts=sizes(sequences),
+            segment_b_start=sizes(sequences),
             positions=positions,
             targets=np.concatenate([np.zeros(0, np.int64), *raw.labels]),
-            owners=np.array(owners, np.int64),
+            example_index=np.array(example_index, np.int64),
             pad=tokenizer.pad,
             raw_count=len(raw),
         )
@@ -127,13 +128,13 @@ class Tagging(TaskKind):
     ) -> Predicted:
         """The most probable tag of each word, and the log-likelihood of the tags of each sentence."""
         predicted = super().predict(data, raw, examples, scores)
-        (likelihood,) = _by_sentence(examples.owners, predicted.arrays[LOG_LIKELIHOOD]).T
-        arrays = predicted.arrays | {"sentence": examples.owners, LOG_LIKELIHOOD: likelihood}
-        return Predicted(arrays=arrays, collapsed=predicted.collapsed)
+        (likelihood,) = _by_sentence(examples.example_index, predicted.arrays[LOG_LIKELIHOOD]).T
+        return dataclasses.replace(predicted, arrays=predicted.arrays | {LOG_LIKELIHOOD: likelihood})
 
-    def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
-        """The most frequent tag of the training words."""
-        return {**super().majority(data, raw, train, examples), "sentence": examples.owners}
+    def example_arrays(self, raw: RawExamples) -> Arrays:
+        """The sentence of each word."""
+        sentence = np.repeat(np.arange(len(raw)), [len(tags) for tags in raw.labels])
+        return {**super().example_arrays(raw), "sentence": sentence}
 
     def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """A logistic regression on `lexical.windows`."""
@@ -146,7 +147,6 @@ class Tagging(TaskKind):
         return lambda raw: {
             "prediction": model.predict(lexical.windows(raw.text[0])),
             "label": np.concatenate(raw.labels),
-            "sentence": np.repeat(np.arange(len(raw)), [len(tags) for tags in raw.labels]),
         }
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:

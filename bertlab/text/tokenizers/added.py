@@ -42,7 +42,7 @@ def load_object(path: Path) -> dict[str, Any]:
 
 
 def optional_object(path: Path) -> dict[str, Any]:
-    """As `load_object`; empty if there is no such file."""
+    """The object in a JSON file of a checkpoint, as `load_object` reads it; empty if there is no such file."""
     return load_object(path) if path.exists() else {}
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
@@ -124,7 +124,7 @@ class TrainedTokenizer:
         return self.vocabulary[number]
 
     def encode_words(self, sentences: Sequence[Sequence[str]]) -> list[tuple[list[int], list[int]]]:
-        """For each sentence, a list of words, its ids, at least one a word, and for each id the index of its word."""
+        """The ids of each sentence, a list of words, at least one a word, and the index of the word of each id."""
         words = iter(self.encode([word for sentence in sentences for word in sentence]))
         encoded = []
         for sentence in sentences:
@@ -134,7 +134,7 @@ class TrainedTokenizer:
         return encoded
 
     def offsets(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """For each text its ids, and for each id where it begins and ends in the text, in characters."""
+        """The ids of each text, and the first character and the end of each id in the text."""
         encodings = self.backend.encode_batch([valid(text) for text in texts], add_special_tokens=False)
         return [(encoding.ids, encoding.offsets) for encoding in encodings]
 
@@ -212,6 +212,22 @@ def read(directory: Path) -> TrainedTokenizer:
         f"{directory} has neither tokenizer.json nor vocab.txt, nor spiece.model, nor vocab.json and merges.txt: add "
         "the tokenizer that the checkpoint was trained with"
     )
+
+
+_Trained = TypeVar("_Trained", bound=TrainedTokenizer)
+
+
+def adopted(tokenizer: _Trained | None, settings: Tokenizer, path: Path, what: str, fields: Sequence[str]) -> _Trained:
+    """The `tokenizer` that the file `path` has, with `settings`. Raises `BadInput` if it is None, since the file is not
+    the tokenizer.json of `what`, or if it differs from the settings in one of these `fields`."""
+    if tokenizer is None:
+        raise BadInput(f"vocabulary {path} is not the tokenizer.json of {what}: give one")
+    for name in fields:
+        if (theirs := getattr(tokenizer.settings, name)) != getattr(settings, name):
+            setting = f"tokenizer.{name}={str(theirs).lower()}"
+            raise BadInput(f"vocabulary {path} was made with {setting}: give --set {setting}")
+    tokenizer.adopt(settings)
+    return tokenizer
 
 
 def wrapped(text: str) -> str:

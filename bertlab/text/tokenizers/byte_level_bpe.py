@@ -23,7 +23,7 @@ from bertlab.recipe.ranges import Range
 from bertlab.store.files import content
 from bertlab.text.sentences import cut
 from bertlab.text.tokenizers.added import CONFIG, Token, load_object, optional_object, tokens
-from bertlab.text.tokenizers.base import TrainedTokenizer, valid, wrapped
+from bertlab.text.tokenizers.base import TrainedTokenizer, adopted, valid, wrapped
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
@@ -73,19 +73,11 @@ class ByteLevelBPE(Tokenizer):
     def load(self, path: Path) -> TrainedByteLevelBPE:
         """Reads a `tokenizer.json`. Raises `BadInput` if it is of another kind, or does not go with the settings."""
         tokenizer = self._from_json(load_object(path))
-        if tokenizer is None:
-            raise BadInput(
-                f"vocabulary {path} is not the tokenizer.json of a byte-level BPE as {self.model}'s: give one"
-            )
-        theirs = tokenizer.settings.add_prefix_space
-        if theirs != self.add_prefix_space:
-            raise BadInput(f"vocabulary {path} is of tokenizer.add_prefix_space={str(theirs).lower()}: set it")
-        tokenizer.adopt(self)
-        return tokenizer
+        return adopted(tokenizer, self, path, f"a byte-level BPE as {self.model}'s", ("add_prefix_space",))
 
     @classmethod
     def read(cls, directory: Path) -> TrainedByteLevelBPE | None:
-        """From tokenizer.json, or from vocab.json and merges.txt, which older checkpoints have."""
+        """Reads tokenizer.json, or vocab.json and merges.txt, which older checkpoints have; None if there are none."""
         whole, entries, merges = (directory / name for name in ("tokenizer.json", "vocab.json", "merges.txt"))
         if whole.is_file():
             tokenizer = cls._from_json(load_object(whole), directory)

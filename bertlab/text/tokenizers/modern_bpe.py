@@ -33,7 +33,7 @@ class ModernBPE(ByteLevelBPE):
 
     @classmethod
     def read(cls, directory: Path) -> TrainedByteLevelBPE | None:
-        """From tokenizer.json."""
+        """Reads tokenizer.json; None if there is none, or one of another kind."""
         path = directory / "tokenizer.json"
         return cls._from_json(load_object(path), directory) if path.is_file() else None
 

@@ -19,13 +19,13 @@ SPACE = "▁"
 _RESERVED = ("\0", "▅")
 """Characters that the library keeps for itself."""
 _DECIMALS = 4
-"""Of scores: the last bits of logarithms depend on the processor."""
+"""The decimals of scores that are kept: the last bits of logarithms depend on the processor."""
 _UNIGRAM, _CONTROL, _USER_DEFINED = 1, 3, 4
 """Values of `TrainerSpec.ModelType` and of `ModelProto.SentencePiece.Type`."""
 
 
 def trained(texts: Iterable[str], size: int) -> list[list[Any]]:
-    """At most `size` pieces of normalised texts with their log-probabilities, the most probable first.
+    """Trains at most `size` pieces on normalised texts; gives them with their log-probabilities, the best first.
 
     Characters beyond the `alphabet` are unknown. One thread adds numbers in one order, so that the pieces are the same
     in any process.

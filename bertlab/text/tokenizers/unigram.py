@@ -22,7 +22,7 @@ from bertlab.recipe import Tokenizer
 from bertlab.text.sentences import cut
 from bertlab.text.tokenizers import spiece
 from bertlab.text.tokenizers.added import CONFIG, Token, add, load_object, optional_object, tokens
-from bertlab.text.tokenizers.base import PIECES, TrainedTokenizer, valid, wrapped
+from bertlab.text.tokenizers.base import PIECES, TrainedTokenizer, adopted, valid, wrapped
 from bertlab.text.tokenizers.spiece import SPACE
 
 if TYPE_CHECKING:
@@ -67,18 +67,11 @@ class Unigram(Tokenizer):
     def load(self, path: Path) -> TrainedUnigram:
         """Reads a `tokenizer.json`. Raises `BadInput` if it is of another kind, or does not go with the settings."""
         tokenizer = self._from_json(load_object(path))
-        if tokenizer is None:
-            raise BadInput(f"vocabulary {path} is not the tokenizer.json of a Unigram tokenizer as ALBERT's: give one")
-        theirs = tokenizer.settings
-        for name in ("lowercase", "keep_accents"):
-            if (value := getattr(theirs, name)) != getattr(self, name):
-                raise BadInput(f"vocabulary {path} is of tokenizer.{name}={str(value).lower()}: set it")
-        tokenizer.adopt(self)
-        return tokenizer
+        return adopted(tokenizer, self, path, "a Unigram tokenizer as ALBERT's", ("lowercase", "keep_accents"))
 
     @classmethod
     def read(cls, directory: Path) -> TrainedUnigram | None:
-        """From tokenizer.json, or from spiece.model, which older checkpoints have."""
+        """Reads tokenizer.json, or spiece.model, which older checkpoints have; None if there are none."""
         path, pieces = directory / "tokenizer.json", directory / PIECES
         if not path.is_file():
             return cls._from_pieces(pieces) if pieces.is_file() else None
@@ -211,7 +204,7 @@ class TrainedUnigram(TrainedTokenizer):
         return self._file.to_str(pretty=True).encode()
 
     def published(self) -> RustTokenizer:
-        """Its tokenizer, in which special tokens have their own names."""
+        """A copy of the tokenizer, in which special tokens have their own names."""
         return type(self._file).from_str(self._file.to_str())
 
 

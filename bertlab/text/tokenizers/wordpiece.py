@@ -12,8 +12,7 @@ import json
 import re
 import string
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +21,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Literal
 import numpy as np
 
 from bertlab.arrays import Bool
-from bertlab.errors import BadInput, warn
+from bertlab.errors import BadInput, at, warn
 from bertlab.names import shown
 from bertlab.recipe import Tokenizer
 from bertlab.store.files import content
@@ -30,7 +29,7 @@ from bertlab.text.sentences import cut
 from bertlab.text.tokenizers import casing
 from bertlab.text.tokenizers.added import CONFIG, Token, load_object, optional_object, tokens
 from bertlab.text.tokenizers.alphabet import alphabet
-from bertlab.text.tokenizers.base import LONGEST_WORD, SPECIALS, TrainedTokenizer, valid, wrapped
+from bertlab.text.tokenizers.base import LONGEST_WORD, SPECIALS, TrainedTokenizer, adopted, valid, wrapped
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
@@ -104,34 +103,29 @@ class WordPiece(Tokenizer):
     def load(self, path: Path) -> TrainedWordPiece:
         """Reads a `vocab.txt`, or a `tokenizer.json` if it is `whole`. Raises `BadInput` if it is of another kind, if
         it lacks one of the special tokens, and if its vocabulary is of another case."""
-        tokenizer = self._whole(path) if self.whole else self._plain(path)
+        if self.whole:
+            tokenizer = self._from_json(load_object(path))
+            tokenizer = adopted(tokenizer, self, path, "a WordPiece as BERT's", ("lowercase", "accents"))
+        else:
+            tokenizer = self._plain(path)
         if self.given:  # one that was not trained on text of this case
             self._require_case(tokenizer, f"vocabulary {path}", "tokenizer.lowercase={}", "tokenizer.accents=keep")
         return tokenizer
 
-    def _plain(self, path: Path, added: Sequence[Token] = ()) -> TrainedWordPiece:
+    def _plain(self, path: Path) -> TrainedWordPiece:
         data = content(path, "vocabulary")
         if data[:1] == b"{" and path.suffix == ".json":
             raise BadInput(f"vocabulary {path} is a tokenizer.json: set tokenizer.whole=true")
-        with _about(path):
-            return TrainedWordPiece(_entries(path, data), self, added)
-
-    def _whole(self, path: Path) -> TrainedWordPiece:
-        tokenizer = self._from_json(load_object(path))
-        if tokenizer is None:
-            raise BadInput(f"vocabulary {path} is not the tokenizer.json of a WordPiece as BERT's: give one")
-        for name in ("lowercase", "accents"):
-            if (theirs := getattr(tokenizer.settings, name)) != getattr(self, name):
-                raise BadInput(f"vocabulary {path} is of tokenizer.{name}={str(theirs).lower()}: set it")
-        tokenizer.adopt(self)
-        return tokenizer
+        entries = _entries(path, data)
+        with at(str(path)):
+            return TrainedWordPiece(entries, self)
 
     @classmethod
     def read(cls, directory: Path) -> TrainedWordPiece | None:
-        """From tokenizer.json, which transformers 5 saves alone, or from vocab.txt, which older checkpoints have."""
+        """Reads tokenizer.json, which transformers 5 saves alone, or vocab.txt, which older checkpoints have."""
         whole, plain, config = (directory / n for n in ("tokenizer.json", "vocab.txt", CONFIG))
         if whole.is_file():
-            with _about(whole):
+            with at(str(whole)):
                 tokenizer = cls._from_json(load_object(whole), directory)
         else:
             tokenizer = cls._from_text(directory) if plain.is_file() else None
@@ -165,7 +159,7 @@ class WordPiece(Tokenizer):
 
     @classmethod
     def _from_text(cls, directory: Path) -> TrainedWordPiece:
-        """From vocab.txt. Without settings, the case and the accents are those of its entries."""
+        """Reads vocab.txt. Without settings, the case and the accents are those of its entries."""
         plain, config = directory / "vocab.txt", directory / CONFIG
         described = optional_object(config)
         _require_berts(described, config, alone=True)
@@ -175,10 +169,10 @@ class WordPiece(Tokenizer):
         lowercase = usual["lowercase"] if lowercase is None else lowercase
         if strip is None and lowercase is usual["lowercase"] and "strip_accents" not in described:
             strip = usual["strip_accents"]
-        with _about(config):
+        with at(str(config)):
             settings = cls._like(lowercase, strip)
         numbers = {piece: number for number, piece in enumerate(entries)}
-        with _about(plain):
+        with at(str(plain)):
             return TrainedWordPiece(entries, settings, tokens([], numbers, SPECIALS, directory) or [])
 
     def _require_case(self, tokenizer: TrainedWordPiece, source: str, case: str, accents: str) -> None:
@@ -235,15 +229,6 @@ class WordPiece(Tokenizer):
         backend.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
         backend.decoder = decoders.WordPiece()
         return backend
-
-
-@contextmanager
-def _about(path: Path) -> Iterator[None]:
-    """Names the file in errors about its content."""
-    try:
-        yield
-    except BadInput as error:
-        raise error if str(path) in str(error) else BadInput(f"{path}: {error}") from None
 
 
 def _entries(path: Path, data: bytes) -> list[str]:
@@ -337,14 +322,12 @@ class TrainedWordPiece(TrainedTokenizer):
 def _alphabet(backend: RustTokenizer, texts: Sequence[str], entries: int) -> tuple[list[str], list[str]]:
     """The characters after cleaning that have entries, and those of them that can stand inside a word, sorted."""
     assert backend.normalizer is not None
-    raw = np.zeros(0x110000, dtype=np.int64)
+    occurrences, frequency = Counter[str](), Counter[str]()
     for text in texts:
-        counts = np.bincount(np.frombuffer(text.encode("utf-32-le"), dtype="<u4"))
-        raw[: len(counts)] += counts
-    frequency: dict[str, int] = {}
-    for code in np.flatnonzero(raw):
-        for character in backend.normalizer.normalize_str(chr(code)).strip():
-            frequency[character] = frequency.get(character, 0) + int(raw[code])
+        occurrences.update(text)
+    for raw, times in occurrences.items():
+        for character in backend.normalizer.normalize_str(raw).strip():
+            frequency[character] += times
 
     @functools.cache
     def continues(character: str) -> bool:

@@ -73,7 +73,7 @@ def test_arrays_of_single_texts(tokenizer):
 
 @pytest.mark.parametrize(("labels", "of_f1"), [("", ("f1", "macro_f1")), ("ab", ("f1",)), ("abc", ("macro_f1",))])
 def test_f1_is_of_two_classes_and_macro_f1_of_more_and_either_of_labels_that_are_not_read_yet(labels, of_f1):
-    assert KIND.known(tuple(labels)) == ("accuracy", "matthews", *of_f1, "exact")
+    assert KIND.metrics_for_labels(tuple(labels)) == ("accuracy", "matthews", *of_f1, "exact")
 
 
 def test_a_task_has_exact_match_if_it_names_its_questions():

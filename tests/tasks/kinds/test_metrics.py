@@ -160,10 +160,10 @@ def test_entities_are_those_of_seqeval(words):
 
 
 def test_the_majority_floor():
-    train, label = (SimpleNamespace(targets=np.array(each), owners=np.zeros(len(each), int)) for each in
+    train, label = (SimpleNamespace(targets=np.array(each)) for each in
                     ([1, 1, 0], [0, 0, 1, 0]))  # fmt: skip
     guess = KINDS["classification"].majority(None, None, train, label)
     assert KINDS["classification"].values(guess, ("no", "yes"))["accuracy"] == 25
     train.targets = np.array([0, 0, 1])
-    floor = KINDS["tagging"].majority(None, None, train, label)
+    floor = {**KINDS["tagging"].majority(None, None, train, label), "sentence": np.zeros(4, int)}
     assert KINDS["tagging"].values(floor, NAMES) == {"accuracy": 75, "precision": 0, "recall": 0, "f1": 0}

@@ -39,9 +39,9 @@ def own(scores):
 def test_its_metrics_are_beside_those_of_the_kind_that_it_extends(known):
     kind = own(np.array([1.0, 2.0, 6.0]))
     assert type(known["own"]) is type(kind)
-    assert kind.like == "classification"
+    assert kind.base_kind == "classification"
     assert kind.values(ARRAYS, ("no", "yes"))["mine"] == 3.0
-    assert kind.known(("a", "b", "c")) == ("accuracy", "matthews", "macro_f1", "exact", "mine")
+    assert kind.metrics_for_labels(("a", "b", "c")) == ("accuracy", "matthews", "macro_f1", "exact", "mine")
     kept = kind.contributions(ARRAYS, ("no", "yes"))
     assert [*kept["metric_mine"]] == [1.0, 2.0, 6.0]
     assert "metric_exact" not in kept, "of a task without questions"
@@ -90,15 +90,14 @@ def test_a_declared_metric_without_a_score_is_refused(known, kind):
         Own().metric("missing", arrays, ("O", "B-A"))
 
 
-def test_a_metric_that_nothing_scores_is_refused_with_the_study_file(tmp_path):
-    file = tmp_path / "mine.py"
-    text = (
-        "from bertlab.tasks.kinds import {0}\n\nclass Mine({0}):\n    name = 'own'\n    metrics = ('accuracy', 'mine')"
-    )
-    file.write_text(text.format("Classification"))
-    wrong = "the kind of task Mine declares the metric 'mine' and has no score for it: define score in the class"
+def test_a_metric_that_nothing_scores_is_refused_when_the_kind_is_tried(known):
+    class Mine(type(known["classification"])):
+        name = "own"
+        metrics = ("accuracy", "mine")
+
+    wrong = "the kind of task 'own' declares the metric 'mine' and has no score for it: let its score return one"
     with pytest.raises(BadInput, match=wrong):
-        studies.find(str(file))
+        Mine().contributions(ARRAYS, ("no", "yes"))
 
 
 def test_a_metric_of_what_the_predictions_of_a_kind_hold_needs_no_score_of_its_own():
@@ -117,7 +116,7 @@ def test_a_metric_of_what_the_predictions_of_a_kind_hold_needs_no_score_of_its_o
     [
         ("name = 'span'", "needs a name of its own, and 'span' is bertlab's:"),
         ("pass", "needs a name of its own, and 'classification' is bertlab's:"),
-        ("name = 'own'; setting = 'mine'", "has the setting 'mine': give finetune, tagging, span"),
+        ("name = 'own'; settings_group = 'mine'", "has the settings_group 'mine': give finetune, tagging, span"),
     ],
 )
 def test_a_kind_without_a_name_of_its_own_or_with_a_setting_of_its_own_is_refused(tmp_path, line, wrong):

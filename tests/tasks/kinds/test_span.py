@@ -58,12 +58,12 @@ def test_windows_cover_every_token_and_overlap(tokenizer, contexts, question, le
     assert (windows.lengths <= length).all()
     assert windows.raw_count == len(contexts)
     query = min(length // 3, len(question.replace(" ", "")))
-    assert (windows.second_starts == query + 2).all()
+    assert (windows.segment_b_start == query + 2).all()
     for number, context in enumerate(contexts):
         covered = []
         for row in np.flatnonzero(windows.questions == number):
-            places = windows.spans[row, : windows.lengths[row], 0]
-            assert (windows.spans[row, windows.lengths[row] :] == -1).all()
+            places = windows.char_spans[row, : windows.lengths[row], 0]
+            assert (windows.char_spans[row, windows.lengths[row] :] == -1).all()
             inside = places >= 0
             assert inside.sum() == windows.lengths[row] - query - 3
             assert inside[query + 2 : -1].all(), "the context is one piece between [SEP] and [SEP]"
@@ -78,8 +78,8 @@ def test_windows_cover_every_token_and_overlap(tokenizer, contexts, question, le
 def test_windows_are_those_of_the_released_code(tokenizer):
     """max_query_length is 64 and doc_stride 128, at a length of 384."""
     windows = encode([["a " * 100], ["b " * 600]], [Answers()], tokenizer, 384)
-    assert set(windows.second_starts) == {64 + 2}
-    starts = [int(next(place for place in span[:, 0] if place >= 0)) // 2 for span in windows.spans]
+    assert set(windows.segment_b_start) == {64 + 2}
+    starts = [int(next(place for place in span[:, 0] if place >= 0)) // 2 for span in windows.char_spans]
     assert starts == [0, 128, 256, 384]  # the rest of the context, 600 - 384, fits into the 317 tokens left
 
 
@@ -91,8 +91,8 @@ def test_arrays_of_a_question(tokenizer):
     assert ids == ["[CLS]", "a", "##b", "[SEP]", "c", "d", "##e", "##f", "g", "[SEP]"]
     assert windows.batch(np.array([0])).segments.tolist() == [[0] * 4 + [1] * 6]
     assert windows.targets.tolist() == [5, 7]
-    assert windows.spans[0, :, 0].tolist() == [-1, -1, -1, -1, 0, 2, 3, 4, 6, -1]
-    assert windows.spans[0, :, 1].tolist() == [-1, -1, -1, -1, 1, 3, 4, 5, 7, -1]
+    assert windows.char_spans[0, :, 0].tolist() == [-1, -1, -1, -1, 0, 2, 3, 4, 6, -1]
+    assert windows.char_spans[0, :, 1].tolist() == [-1, -1, -1, -1, 1, 3, 4, 5, 7, -1]
 
 
 def test_an_answer_that_a_window_cuts_is_not_in_it(tokenizer):
@@ -110,7 +110,7 @@ def test_few_windows_without_the_answer_are_trained_on(tokenizer):
     assert np.bincount(some.questions).tolist() == [1 + span.SPARE_WINDOWS, span.SPARE_WINDOWS]
     assert (some.targets != 0).sum() == (every.targets != 0).sum() == 2
     several = encode([[*"abcdefgh"], [context] * 8], [Answers()] * 8, tokenizer, 12, training=True)
-    begins = several.spans[..., 0].max(1, initial=-1, where=several.spans[..., 0] >= 0)
+    begins = several.char_spans[..., 0].max(1, initial=-1, where=several.char_spans[..., 0] >= 0)
     assert len({*map(tuple, begins.reshape(8, -1).tolist())}) > 1, "each question has windows of its own"
     again = encode(text, right, tokenizer, 12, training=True)
     assert all((one == two).all() for one, two in zip(again.sequences, some.sequences, strict=True))

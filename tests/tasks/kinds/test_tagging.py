@@ -85,7 +85,7 @@ def test_windows_cover_every_word_once_and_in_order(tokenizer, words, length):
     found = encode(raw(words, tags), tokenizer, length)
     assert (found.lengths <= length).all()
     assert found.raw_count == len(words)
-    assert found.owners.tolist() == [number for number, row in enumerate(words) for _ in row]
+    assert found.example_index.tolist() == [number for number, row in enumerate(words) for _ in row]
     everything = [word for row in words for word in row]
     assert found.counts.sum() == len(everything) == len(found.targets)
     if not everything:
@@ -130,7 +130,7 @@ def test_neighbours_of_the_same_document_fill_a_row(tokenizer, length, groups, r
     found = encode(split.take(np.array([1, 2])), tokenizer, length, options=("context",))
     assert shown(found, tokenizer) == rows
     assert found.targets.tolist() == [1, 2, 3, 4]
-    assert found.owners.tolist() == [0, 0, 1, 1]
+    assert found.example_index.tolist() == [0, 0, 1, 1]
 
 
 def test_a_line_of_conll_begins_a_document(tokenizer):
@@ -146,7 +146,7 @@ def test_a_context_changes_no_target_and_reads_the_text_as_it_stands(tokenizer, 
     tags = [np.arange(len(row)) for row in words]
     alone, found = (encode(raw(words, tags), tokenizer, length, options=each) for each in ((), ("context",)))
     assert (found.lengths <= length).all()
-    for name in ("targets", "owners", "counts"):
+    for name in ("targets", "example_index", "counts"):
         assert getattr(found, name).tolist() == getattr(alone, name).tolist()
     text = "".join(word for row in words for word in row)
     rows = [row.lower() for row in shown(found, tokenizer)]

@@ -241,7 +241,7 @@ def test_a_given_tokenizer_json_of_bert_has_its_added_tokens(tmp_path):
     assert loaded.encode(["the [URL]"]) == [[PIECES.index("the"), len(PIECES)]]
     with pytest.raises(BadInput, match=r"is a tokenizer.json: set tokenizer.whole=true"):
         WordPiece().load(path)
-    with pytest.raises(BadInput, match=r"is of tokenizer.lowercase=true: set it"):
+    with pytest.raises(BadInput, match=r"was made with tokenizer.lowercase=true: give --set"):
         WordPiece(whole=True, lowercase=False).load(path)
     change(path, pre_tokenizer={"type": "Whitespace"})
     with pytest.raises(BadInput, match=r"is not the tokenizer.json of a WordPiece as BERT's: give one"):

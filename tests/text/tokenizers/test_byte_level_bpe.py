@@ -150,7 +150,7 @@ def test_saved_and_loaded_is_the_same(trained, tmp_path):
     assert loaded.data == trained.data
     assert loaded.encode(TEXTS) == trained.encode(TEXTS)
     assert np.array_equal(loaded.word_starts, trained.word_starts)
-    with pytest.raises(BadInput, match=r"tokenizer.json is of tokenizer.add_prefix_space=true: set it"):
+    with pytest.raises(BadInput, match=r"tokenizer.json was made with tokenizer.add_prefix_space=true: give --set"):
         ByteLevelBPE(add_prefix_space=False).load(path)
 
 

@@ -13,7 +13,7 @@ from bertlab.arrays import Integer
 from bertlab.tasks.examples import ExampleBatch, Examples, padded, rounded, sizes
 
 STRIDE = 2**20
-"""More than the tokens of any segment."""
+"""A number that no segment has as many tokens as: the distance between segments in counted positions."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -24,9 +24,9 @@ class Documents(Examples):
 
     lasts: list[Integer]
     sentences: list[Integer]
-    """For each document the sentence of each word."""
+    """The sentence of each word of each document."""
     mentions: list[Integer]
-    """For each document the gold mentions, (G, 3): first word, last word, cluster."""
+    """The gold mentions of each document, (G, 3): first word, last word, cluster."""
     num_spans: Integer
     """(E,) the number of spans to keep."""
     starts: Integer
@@ -99,7 +99,7 @@ class DocumentPart:
 
     document: int
     start: int
-    """Its first word in the document."""
+    """The number of the first word in the document."""
     segments: list[list[int]] = field(default_factory=lambda: [[]])
     firsts: list[int] = field(default_factory=list)
     lasts: list[int] = field(default_factory=list)

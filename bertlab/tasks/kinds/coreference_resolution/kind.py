@@ -71,7 +71,7 @@ class CoreferenceResolution(TaskKind):
     metrics: ClassVar[tuple[str, ...]] = ("f1", *METRICS)
     hub_task = "token-classification"
     cased = True
-    beside = (CLUSTERS,)
+    extra_columns = (CLUSTERS,)
 
     def text(self, task: Task, table: Table) -> tuple[list[list[str]], ...]:
         """The words of each document."""
@@ -122,10 +122,10 @@ class CoreferenceResolution(TaskKind):
         ]
         return Documents(
             sequences=sequences,
-            second_starts=sizes(sequences),
+            segment_b_start=sizes(sequences),
             positions=[np.array(part.firsts) for part in parts],
             targets=np.zeros(counts.sum(), np.int64),
-            owners=np.repeat([part.document for part in parts], counts),
+            example_index=np.repeat([part.document for part in parts], counts),
             pad=tokenizer.pad,
             raw_count=len(raw),
             lasts=[np.array(part.lasts) for part in parts],
@@ -170,7 +170,7 @@ class CoreferenceResolution(TaskKind):
         likelihood = np.zeros(len(raw))
         links: list[list[tuple[Mention, Mention]]] = [[] for _ in range(len(raw))]
         for at, (first, num_spans) in enumerate(zip(parts.first_targets, parts.num_spans, strict=True)):
-            document, rows = parts.owners[first], scores[first : first + parts.counts[at]]
+            document, rows = parts.example_index[first], scores[first : first + parts.counts[at]]
             spans = rows[:num_spans, 1:3].astype(np.int64) + parts.starts[at]
             antecedents = rows[:num_spans, 3:].reshape(num_spans, -1, 3)
             best = antecedents[np.arange(num_spans), antecedents[..., 0].argmax(1)]

@@ -23,13 +23,14 @@ from bertlab.model.streams import TensorBatch
 LONGEST_SPAN = 30
 """Words of the longest spans, as in the paper (there: word pieces)."""
 ANTECEDENTS = 50
-"""Each span chooses among at most this many: those with the best coarse scores (Lee et al. 2018, section 4)."""
+"""The largest number of antecedents that a span chooses among: those with the best coarse scores (Lee et al. 2018,
+section 4)."""
 FEATURE_SIZE = 20
 """Units of the embeddings of widths and distances."""
 FFNN_FACTOR = 3
 """Units of the feed-forward networks as a multiple of the encoder's width: the paper's 3,000 for 1,024."""
 DISTANCES = (1, 2, 3, 4, 5, 8, 16, 32, 64)
-"""Where buckets of distances begin, counted in kept spans."""
+"""The distances, counted in kept spans, at which buckets begin."""
 NONE, KEPT, GOLD = 0, 1, 2
 """What a row of the output is: empty, a kept span, a gold mention."""
 

@@ -134,7 +134,9 @@ def test_segments_have_whole_sentences_and_examples_are_parts(tokenizer):
         [[0, 0, 0]],
         [[0, 0, 1], [1, 2, 0]],
     ]
-    assert found.owners.tolist() == [0] * (4 + 3) + [1] * (1 + 1) + [1] * (1 + 2), "0.4 of 11 words, and the mentions"
+    assert found.example_index.tolist() == [0] * (4 + 3) + [1] * (1 + 1) + [1] * (1 + 2), (
+        "0.4 of 11 words, and the mentions"
+    )
     batch = found.batch(np.array([2, 0]))
     width = batch.tokens.shape[1]
     flat = [tokenizer.vocabulary[each] for each in batch.tokens.ravel()]

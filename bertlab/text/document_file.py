@@ -34,12 +34,12 @@ AHEAD = 4
 """Blocks for each process that are begun before the first is written: a slow disk must not fill the memory."""
 
 Block = Int64
-"""D documents, for each its first byte in the spool and its length in bytes; shape (D, 2)."""
+"""D documents, for each its first byte in the file and its length in bytes; shape (D, 2)."""
 
 
 @dataclass(frozen=True)
-class Spool:
-    """Where each of D documents lies, and two hashes of its text. Arrays have shape (D,)."""
+class DocumentFile:
+    """D documents in one file: the place of each, and two hashes of its text. Arrays have shape (D,)."""
 
     path: Path
     lengths: Int64
@@ -123,7 +123,7 @@ class Spool:
 
 
 def read(path: Path, block: Block) -> Iterator[str]:
-    """The documents of a block of the spool at `path`."""
+    """The documents of a block of the file at `path`."""
     with path.open("rb") as stream:
         for start, length in block:
             stream.seek(start)
@@ -193,18 +193,23 @@ def tokenise(documents: Iterable[str], tokenizer: TrainedTokenizer, annotate: An
 
 
 def tokenise_all(
-    spool: Path, blocks: Sequence[Block], settings: Tokenizer, vocabulary: Path, workers: int, annotator: str = ""
+    document_file: Path,
+    blocks: Sequence[Block],
+    settings: Tokenizer,
+    vocabulary: Path,
+    workers: int,
+    annotator: str = "",
 ) -> Generator[Tokenised]:
-    """The blocks of a spool, tokenised, in their order, by `workers` processes with the tokenizer in `vocabulary`.
+    """The tokenised blocks of a document file, in their order, made by `workers` processes.
 
-    An `annotator` marks their linguistic spans. If a process is killed, perhaps for want of memory, this one does the
-    rest.
+    Each process reads the tokenizer from `vocabulary`. An `annotator` marks linguistic spans. If a process is killed,
+    perhaps for want of memory, this one does the rest.
     """
     from concurrent.futures import Future, ProcessPoolExecutor
     from concurrent.futures.process import BrokenProcessPool
     from multiprocessing import current_process, get_context
 
-    work = functools.partial(_tokenise_block, spool, settings, vocabulary, annotator)
+    work = functools.partial(_tokenise_block, document_file, settings, vocabulary, annotator)
     done = 0
     if workers > 1 and not current_process().daemon:  # a worker of a plan may start no processes
         # Processes are started afresh: a copy of this one could hold locks of its threads for ever.
@@ -232,9 +237,11 @@ def _start() -> None:
     os.environ["TOKENIZERS_PARALLELISM"] = "false"  # one thread per process
 
 
-def _tokenise_block(spool: Path, settings: Tokenizer, vocabulary: Path, annotator: str, block: Block) -> Tokenised:
+def _tokenise_block(
+    document_file: Path, settings: Tokenizer, vocabulary: Path, annotator: str, block: Block
+) -> Tokenised:
     annotate = annotation.load(annotator) if annotator else None
-    return tokenise(read(spool, block), _loaded(settings, vocabulary), annotate)
+    return tokenise(read(document_file, block), _loaded(settings, vocabulary), annotate)
 
 
 @functools.lru_cache(maxsize=1)
