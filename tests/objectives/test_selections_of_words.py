@@ -134,7 +134,7 @@ def test_lengths_of_spans_are_geometric_clipped_and_renormalised() -> None:
     # With b tokens to spend, the first span takes them all where it has b words of one piece, or more.
     made = sequences([[[7] * 240, [7]]] * 4000, 256)
     for budget in (2, 5, 10):
-        choice = spans.prepare(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
+        choice = spans.chooser(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
         assert choice.valid.sum(axis=1).tolist() == [budget] * 4000
         single = (np.ptp(choice.indices[:, :budget], axis=1) == budget - 1).mean()
         assert single == pytest.approx(1 - spans.at_most(budget - 1), abs=0.035), budget
@@ -145,7 +145,7 @@ def test_lengths_of_ngrams_are_as_1_to_n() -> None:
     assert [ngrams.at_most(words) for words in (1, 2, 3)] == pytest.approx([6 / 11, 9 / 11, 1])  # 1, 1/2 and 1/3
     made = sequences([[[7] * 240, [7]]] * 4000, 256)
     for budget in (2, 3):  # the first n-gram takes all tokens where it has as many words, or more
-        choice = ngrams.prepare(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
+        choice = ngrams.chooser(budget / 241, VOCABULARY, 256)(made, keyed.bits(5, np.arange(4000)))
         single = (np.ptp(choice.indices[:, :budget], axis=1) == budget - 1).mean()
         assert single == pytest.approx(1 - ngrams.at_most(budget - 1), abs=0.035), budget
 
@@ -165,7 +165,7 @@ def test_a_span_is_replaced_as_a_whole_and_a_word_piece_by_piece() -> None:
     for selection in (WholeWords(), GeometricSpans(), NGrams()):
         choice = selection.chooser(0.15, VOCABULARY, 64)(made, keys)
         there = np.zeros_like(choice.indices)  # nothing random is a [PAD]
-        shown = Corruption().prepare(VOCABULARY)(there, keys, choice)
+        shown = Corruption().replacer(VOCABULARY)(there, keys, choice)
         what = np.where(shown == MASK, 0, np.where(shown == PAD, 1, 2))
         pairs = (choice.valid[:, 1:] > 0) & (choice.group[:, 1:] == choice.group[:, :-1])
         if isinstance(selection, GeometricSpans):
