@@ -123,7 +123,8 @@ class Block(nn.Module):
         self.pre_norm = pre_norm
         self.attention, self.attention_norm = attention, attention_norm
         self.attention_output: nn.Module = nn.Identity()
-        self.cross_attention, self.cross_norm = cross or (None, None)
+        self.cross_attention: Attention | None = cross[0] if cross else None
+        self.cross_norm: Norm | None = cross[1] if cross else None
         self.mlp, self.mlp_norm = mlp, mlp_norm
         self.mlp_output: nn.Module = nn.Identity()
 
