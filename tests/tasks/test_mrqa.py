@@ -181,6 +181,7 @@ def test_a_substitute_has_all_its_rows(machine, write):
         ({"detected_answers": detected(([-2], [1]))}, "row 2: no answer is at -2 to 1 of the context"),
         ({"detected_answers": detected(([5], [5]))}, "row 2: no answer is at 5 to 5 of the context"),
         ({"detected_answers": detected((["0"], [1]))}, "row 2: no answer is at '0' to 1 of the context"),
+        ({"detected_answers": detected(([False], [True]))}, "row 2: no answer is at False to True of the context"),
         ({"context": None}, "column context row 2 is None: give a text"),
     ],
 )

@@ -77,7 +77,7 @@ class Span(TaskKind):
             for text, start in zip(texts, starts, strict=True):
                 if not isinstance(text, str) or not text.strip():
                     raise BadInput(f"{where} has the answer {shown(text)}: give a text, or no answers at all")
-                if not isinstance(start, int) or start < 0 or context[start : start + len(text)] != text:
+                if type(start) is not int or start < 0 or context[start : start + len(text)] != text:
                     false = f"answer {shown(text)} does not start at {shown(start)} of the context"
                     raise BadInput(f"{where}: {false}: give its position in characters")
             answers.append(Answers(tuple(texts), tuple(starts)))
@@ -248,7 +248,7 @@ def _detected(task: Task, table: Table) -> list[Answers]:
             form = '{"char_spans": [{"start": [...], "end": [...]}, ...]}'
             raise BadInput(f"{where} is {shown(value)}: give {form}, one place or more")
         for first, last in places:
-            inside = isinstance(first, int) and isinstance(last, int) and 0 <= first <= last < len(context)
+            inside = type(first) is type(last) is int and 0 <= first <= last < len(context)
             if not inside or not context[first : last + 1].strip():
                 false = f"no answer is at {shown(first)} to {shown(last)} of the context"
                 raise BadInput(f"{where}: {false}: give the positions of its first and last character")

@@ -228,6 +228,7 @@ def test_a_context_without_tokens_is_answered_by_nothing(tokenizer):
         ({"text": ["b"], "answer_start": [-1]}, "at -1"),
         ({"text": ["b"], "answer_start": ["0"]}, "at '0'"),
         ({"text": ["b"], "answer_start": [99]}, "at 99"),
+        ({"text": ["b"], "answer_start": [False]}, "at False"),
     ],
 )
 def test_wrong_answers_are_named(value, says):

@@ -261,7 +261,8 @@ def _of_sentences(sentences: list[dict[str, Any]], counts: list[int], where: str
                 clusters.setdefault((sentence.get("part_id", 0), number), []).append([start + first, start + last])
         except (KeyError, TypeError, ValueError):
             spans = shown(sentence.get("coref_spans"))
-            raise BadInput(f"{where} has coref_spans {spans}: give [[cluster, first, last], ...]") from None
+            form = "[[cluster, first, last], ...], and a number as part_id"
+            raise BadInput(f"{where} has coref_spans {spans}: give {form}") from None
     return list(clusters.values())
 
 
@@ -272,7 +273,7 @@ def _checked(clusters: Any, words: int, where: str) -> list[list[Mention]]:
     except (TypeError, ValueError):
         raise BadInput(f"{where} is {shown(clusters)}: give a list of clusters, each [[first, last], ...]") from None
     for first, last in itertools.chain.from_iterable(checked):
-        if not (isinstance(first, int) and isinstance(last, int) and 0 <= first <= last < words):
+        if not (type(first) is type(last) is int and 0 <= first <= last < words):
             has = f"{where} has the mention [{shown(first)}, {shown(last)}]"
             raise BadInput(f"{has}: give the positions of its first and last word, of 0 to {words - 1}")
     return checked

@@ -90,12 +90,14 @@ def test_clusters_that_share_a_mention_are_one(load):
             "clusters row 2 has the mention [0, 7]: give the positions of its first",
         ),
         ({"clusters": [[[2, 1]]]}, "clusters", "and last word, of 0 to 6"),
+        ({"clusters": [[[False, True]]]}, "clusters", "clusters row 2 has the mention [False, True]: give"),
         ({"sentences": [["Ann"]]}, "sentences", 'each {"words": [...], "coref_spans": [...]}'),
         (
             {"sentences": [{"words": ["a"], "coref_spans": [3]}]},
             "sentences",
             "has coref_spans [3]: give [[cluster, first",
         ),
+        ({"sentences": [{**CONLL["sentences"][0], "part_id": [1]}]}, "sentences", "and a number as part_id"),
     ],
 )
 def test_a_wrong_document_is_named(load, row, label, says):
