@@ -103,7 +103,7 @@ def _print_total(cost: Cost, machine: Machine, times: list[str], peak_tflops: fl
     work = f"train on {format_count(cost.tokens)} tokens and write {megabytes(cost.disk_bytes)}"
     say(f"In all, {pluralise(cost.jobs, 'job')} take about {duration(cost.seconds or 0)} on {here}, {work}.")
     if peak_tflops is None:
-        say(f"The time is estimated from {join_words(times)}.")
+        say(f"The time is estimated from {join_words(times)} on this machine.")
     else:
         floor = f"at least {1000 * LAYER_SECONDS:g} ms per layer and step, without preparing text"
         say(f"The time is not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")

@@ -1,11 +1,13 @@
 """`bertlab plan`: what it tells, that it changes nothing, what it refuses."""
 
 import json
+import re
 
 import pytest
 
 from bertlab import errors
 from bertlab.report import noise
+from bertlab.wording import format_count, megabytes
 
 AMOUNT = {"pretrainings", "measurements", "corpora", "tokens", "flops", "seconds", "disk_bytes"}
 
@@ -70,7 +72,11 @@ def test_gpus_elsewhere_take_what_their_peak_says(planned, call, capsys, tmp_pat
     assert call("plan", *chosen, "--device-memory-gb", "0.001") == 0
     printed = capsys.readouterr().out
     jobs = sum(found["to_do"][name] for name in ("pretrainings", "measurements", "corpora"))
-    for part in (f"In all, {jobs} jobs take about", "312 TFLOP/s", "not measured", "The largest model does not fit"):
+    tokens, disk = format_count(found["to_do"]["tokens"]), megabytes(found["to_do"]["disk_bytes"])
+    assert re.search(
+        rf"In all, {jobs} jobs take about .* on 2 such GPUs, train on {tokens} tokens and write {disk}\.\n", printed
+    )
+    for part in ("312 TFLOP/s", "not measured", "The largest model does not fit"):
         assert part in printed
     assert not (tmp_path / "runs").exists()
 
