@@ -19,9 +19,9 @@ Seconds = Callable[[Job, int], float | None]
 """The time of a job on a number of devices; `None` if unknown."""
 
 JOB_SECONDS = 3.0
-"""Outside of a job's steps: reading and tokenising, building the model, saving."""
+"""The seconds of a job outside of its steps: reading and tokenising, building the model, saving."""
 RAY_START_SECONDS = 8.0
-"""Starting Ray, and importing torch in each worker."""
+"""The seconds to start Ray, and to import torch in each worker."""
 LAYER_SECONDS = 1.5e-3
 """A step on a GPU takes at least this per layer: some hundred kernel launches of about 10 microseconds each."""
 
@@ -33,10 +33,10 @@ class Cost:
     counts: Mapping[str, int]
     """How many of them are `pretrainings` (imported checkpoints included), `measurements`, `corpora` and so on."""
     tokens: int
-    """Trained on, counted again in every epoch."""
+    """The tokens on which they train, counted again in every epoch."""
     flops: float
     seconds: float | None
-    """From the start of the first job to the end of the last; `None` if unknown."""
+    """The time from the start of the first job to the end of the last; `None` if unknown."""
     disk_bytes: int
 
     @property

@@ -12,9 +12,9 @@ from bertlab.lab.jobs.lists import per_group
 from bertlab.machine import Machine
 
 LEAST_SECONDS = 3.0
-"""Of training before its speed counts: the first steps are slow."""
+"""The seconds of training before its speed counts: the first steps are slow."""
 TEXT_SPEED = 1e6
-"""Bytes of text that one process prepares in a second, about, until a corpus shows its own speed."""
+"""About the bytes of text that one process prepares in a second, until a corpus shows its own speed."""
 LARGE = 24_000_000
 """Bytes of text that take so long that the speed of training is guessed before, which takes some seconds."""
 
@@ -44,7 +44,7 @@ class Eta:
     """
 
     jobs: dict[str, Job]
-    """Those that have not ended, by id."""
+    """The jobs that have not ended, by id."""
     machine: Machine
     seconds_by_run: dict[str, float]
     """The time of jobs on one device by id, where there are similar finished runs."""

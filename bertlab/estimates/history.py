@@ -38,7 +38,7 @@ class RuntimeHistory:
 
     def __init__(self, store: Store, machine: Machine) -> None:
         self._times: dict[str, float] = {}
-        """Of finished runs by id, on one device."""
+        """The seconds of finished runs on one device, by id."""
         runs = {run.id: run for run in store.runs()}
         similar: dict[str, list[tuple[float, float]]] = {}
         for run in runs.values():
@@ -52,7 +52,7 @@ class RuntimeHistory:
         self._similar: dict[str, list[float]] = {
             key: [statistics.median(part) for part in zip(*times, strict=True)] for key, times in similar.items()
         }
-        """Seconds of a step and of all else, by what jobs are similar to."""
+        """The seconds of a step and of all else, by what jobs are similar to."""
 
     def seconds(self, job: Job, devices: int = 1) -> float | None:
         """The time of a job on `devices` devices: its own if finished, else the median of similar runs, or `None`."""

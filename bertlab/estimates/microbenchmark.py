@@ -130,11 +130,11 @@ class Throughput:
     """Special tokens included, padding excluded."""
     flops_per_second: float
     peak_flops_per_second: float
-    """Of matrix products in the same precision."""
+    """The peak of matrix products in the same precision."""
     share_of_peak: float
     """Model FLOPs utilisation."""
     peak_memory_bytes: int
-    """Of the process; on a GPU, of its memory."""
+    """The memory of the process; on a GPU, of the GPU."""
 
 
 def throughput(recipe: Recipe, corpus: TokenisedCorpus, work: Path, machine: Machine) -> Throughput:

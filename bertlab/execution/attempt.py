@@ -23,7 +23,7 @@ from bertlab.wording import join_words
 SECONDS_TO_STOP = 9.0
 """The time that workers have to save before they are killed."""
 SECONDS_BETWEEN_LOOKS = 0.3
-"""At running jobs."""
+"""The pause between two looks at running jobs."""
 
 MISTAKES = (NameError, TypeError, AttributeError, LookupError, ImportError)
 """Errors in the code of a study file that another attempt would repeat."""
@@ -39,7 +39,7 @@ class Ended:
     """The traceback of a failure."""
     seconds: float = 0.0
     final: bool = False
-    """Another attempt would end in the same way."""
+    """Whether another attempt would end in the same way."""
 
 
 def one_line(status: str, reason: str) -> str:

@@ -35,7 +35,7 @@ PRIVATE = "bertlab-ray-"
 OWNER = "BERTLAB_RAY_FOLDER"
 """The environment variable by which processes of Ray are matched to their folder."""
 OBJECT_STORE_BYTES = 100 * 2**20
-"""Enough for jobs and their outcomes; all data go through the store."""
+"""The memory of Ray's object store, enough for jobs and their outcomes: all data go through the store."""
 
 
 class Worker:

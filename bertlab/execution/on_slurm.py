@@ -39,7 +39,7 @@ class Nodes:
     """CPUs of each node; 0 for the whole node."""
     minutes: int = 24 * 60
     options: Mapping[str, str] = field(default_factory=dict)
-    """More options of sbatch, by their long names."""
+    """Further options of sbatch, by their long names."""
     setup: Sequence[str] = ()
     """Lines of shell before the command."""
 

@@ -26,7 +26,7 @@ from bertlab.store.runs import Store
 VISIBLE = "CUDA_VISIBLE_DEVICES"
 """The environment variable that says which GPUs a process sees."""
 COMPILE_THREADS = "TORCHINDUCTOR_COMPILE_THREADS"
-"""The one that says how many processes compile for it."""
+"""The environment variable that says how many processes compile for a worker."""
 TRIES = 3
 """Workers that may be killed, one after the other, while they start."""
 

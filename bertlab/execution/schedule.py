@@ -20,7 +20,7 @@ from bertlab.store.runs import Store
 TRIES = 2
 """A job that fails is tried once more."""
 SECONDS_BETWEEN_LOOKS = 0.2
-"""At a run that another command works on."""
+"""The pause between two looks at a run that another command works on."""
 
 
 class Observer(Protocol):

@@ -1,6 +1,7 @@
 """Absolute sizes that a claim may hang on: those of a recipe, and the least that a claim needs."""
 
 import dataclasses
+import operator
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Annotated
@@ -38,28 +39,21 @@ class Needs(Checked, group="needs"):
             held = [(sizes[variant][name], variant) for variant in compared if name in sizes.get(variant, ())]
             if held and min(held)[0] < least:
                 size, smallest = min(held)
-                unmet.append(f"{_WORDS[name].format(f'{least:,}')} or more ({smallest} has {size:,})")
+                unmet.append(f"{_SIZES[name][0].format(f'{least:,}')} or more ({smallest} has {size:,})")
         return " and ".join(unmet)
 
 
-_WORDS = {
-    "layers": "{} layers",
-    "width": "a width of {}",
-    "embeddings": "embeddings of {}",
-    "length": "sequences of {} tokens",
-    "batch_size": "batches of {}",
-    "steps": "{} steps",
+_SIZES: dict[str, tuple[str, str]] = {
+    "layers": ("{} layers", "model.layers"),
+    "width": ("a width of {}", "model.hidden"),
+    "embeddings": ("embeddings of {}", "model.embedding_width"),
+    "length": ("sequences of {} tokens", "inputs.longest"),
+    "batch_size": ("batches of {}", "schedule.batch_size"),
+    "steps": ("{} steps", "schedule.steps"),
 }
+"""Each size in words, and where a recipe has it."""
 
 
 def sizes(recipe: Recipe) -> dict[str, int]:
     """The sizes of a recipe."""
-    model, schedule = recipe.model, recipe.schedule
-    return {
-        "layers": model.layers,
-        "width": model.hidden,
-        "embeddings": model.embedding_width,
-        "length": recipe.inputs.longest,
-        "batch_size": schedule.batch_size,
-        "steps": schedule.steps,
-    }
+    return {name: operator.attrgetter(path)(recipe) for name, (_, path) in _SIZES.items()}

@@ -5,6 +5,12 @@
 
 from bertlab.lab.study import Average, Measurement
 
+
+def group(path: str, **fields: str) -> dict[str, str]:
+    """Settings of one group of fields, or of one task: `group("tasks.mnli", epochs="4")`."""
+    return {f"{path}.{name}": text for name, text in fields.items()}
+
+
 ONE_LENGTH = {"inputs.length": "512", "inputs.phase2_length": "0", "inputs.phase2_share": "0"}
 """Sequences of 512 tokens from the first step on, where BERT begins with 128."""
 
@@ -25,7 +31,7 @@ ROBERTA = ONE_LENGTH | {
     "model.layer_norm_eps": "1e-5",
     "inputs.short_seq_prob": "0",
     "optimizer.bias_correction": "true",
-    **{f"finetune.{name}": text for name, text in ROBERTA_FINE_TUNING.items()},
+    **group("finetune", **ROBERTA_FINE_TUNING),
 }
 """RoBERTa (Liu et al. 2019), sections 3.1 and 3.3, and the LayerNorm and Adam of its code, fairseq."""
 GPT2_VOCABULARY = "The paper's vocabulary is GPT-2's; here one of the same size is trained on the text."
@@ -36,39 +42,23 @@ ONE_TEXT = {"model.segments": "1"}
 ONE_SEPARATOR = "Pairs of texts have one separator between them, where RoBERTa has two."
 """What fine-tuning here has of its own, for `notes`."""
 
-ROBERTA_SPANS = {
-    **{f"span.{name}": text for name, text in ROBERTA_FINE_TUNING.items()},
-    "tasks.squad_v2.answerability": "true",
-}
+ROBERTA_SPANS = group("span", **ROBERTA_FINE_TUNING) | {"tasks.squad_v2.answerability": "true"}
 """RoBERTa's SQuAD, section 3.3: Adam as above, and a classifier of whether a question has an answer."""
 
 SPANBERT = ONE_LENGTH | {
-    "model.layers": "24",
-    "model.hidden": "1024",
-    "model.heads": "16",
+    **group("model", layers="24", hidden="1024", heads="16"),
     **CASED,
     "inputs.short_seq_prob": "0",
-    "schedule.steps": "1200000",
-    "schedule.warmup": "0.00833333",
-    "optimizer.bias_correction": "true",
-    "optimizer.epsilon": "1e-8",
-    "optimizer.weight_decay": "0.1",
+    **group("schedule", steps="1200000", warmup="0.00833333"),
+    **group("optimizer", bias_correction="true", epsilon="1e-8", weight_decay="0.1"),
     # appendix B; learning rates and the batch size of the released code's commands, as the paper chose among several
-    "finetune.epochs": "10",
-    "tasks.cola.epochs": "4",
-    "finetune.peak_lr": "2e-5",
-    "span.epochs": "4",
-    "span.peak_lr": "2e-5",
-    "span.length": "512",
-    "tasks.squad_v2.epochs": "4",
-    "tasks.squad_v2.batch_size": "32",
+    **group("finetune", epochs="10", peak_lr="2e-5"),
+    **group("tasks.cola", epochs="4"),
+    **group("span", epochs="4", peak_lr="2e-5", length="512"),
+    **group("tasks.squad_v2", epochs="4", batch_size="32"),
     # the released code's setting of SpanBERT large; one learning rate of the encoder, one of the head
-    "tasks.ontonotes.epochs": "20",
-    "tasks.ontonotes.batch_size": "1",
-    "tasks.ontonotes.peak_lr": "1e-5",
-    "tasks.ontonotes.head_lr": "30",
-    "tasks.ontonotes.head_dropout": "0.3",
-    "tasks.ontonotes.length": "512",
+    **group("tasks.ontonotes", epochs="20", batch_size="1", peak_lr="1e-5", head_lr="30", length="512"),
+    **group("tasks.ontonotes", head_dropout="0.3"),
 }
 """SpanBERT (Joshi et al. 2020), sections 4.2 and 6: the model of BERT large, and the Adam of fairseq. (The released
 code's command has a weight decay of 0.01.)"""
@@ -125,54 +115,31 @@ GLUE_NOTE = (
     "not say how two metrics of one task count. On synthetic text, QQP has the runs of MRPC, and RTE those of MNLI."
 )
 
+HEAD_DROPOUT = {"dropout": "0", "head_dropout": "0.1"}
+"""Dropout on the classifier alone, in four of ALBERT's tasks."""
+
 ALBERT = ONE_LENGTH | {
     "masked_lm.selection": "ngrams",
     "tokenizer": "unigram",
     "tokenizer.vocabulary": "30000",
-    "schedule.batch_size": "4096",
-    "schedule.steps": "125000",
-    "schedule.peak_lr": "1.76e-3",
-    "schedule.warmup": "0.025",
+    **group("schedule", batch_size="4096", steps="125000", peak_lr="1.76e-3", warmup="0.025"),
     "optimizer": "lamb",
     "model.activation": "gelu_new",  # of the released code
     # appendix A.4: epochs are those that the steps take
-    "tasks.mnli.peak_lr": "3e-5",
-    "tasks.mnli.batch_size": "128",
-    "tasks.mnli.epochs": "4",
-    "tasks.mnli.max_steps": "10000",
-    "tasks.mnli.length": "512",
-    "tasks.mnli.dropout": "0",
-    "tasks.mnli.head_dropout": "0.1",
-    "tasks.sst2.peak_lr": "1e-5",
-    "tasks.sst2.epochs": "10",
-    "tasks.sst2.max_steps": "20935",
-    "tasks.sst2.warmup": "0.06",
-    "tasks.sst2.length": "512",
-    "tasks.sst2.dropout": "0",
-    "tasks.sst2.head_dropout": "0.1",
-    "tasks.squad.batch_size": "48",
-    "tasks.squad.epochs": "2",
-    "tasks.squad.max_steps": "3649",
-    "tasks.squad.dropout": "0",
-    "tasks.squad.head_dropout": "0.1",
-    "tasks.squad_v2.peak_lr": "3e-5",
-    "tasks.squad_v2.epochs": "3",
-    "tasks.squad_v2.max_steps": "8144",
-    "tasks.squad_v2.length": "512",
-    "tasks.squad_v2.dropout": "0",
-    "tasks.squad_v2.head_dropout": "0.1",
+    **group(
+        "tasks.mnli", peak_lr="3e-5", batch_size="128", epochs="4", max_steps="10000", length="512", **HEAD_DROPOUT
+    ),
+    **group("tasks.sst2", peak_lr="1e-5", epochs="10", max_steps="20935", warmup="0.06", length="512", **HEAD_DROPOUT),
+    **group("tasks.squad", batch_size="48", epochs="2", max_steps="3649", **HEAD_DROPOUT),
+    **group("tasks.squad_v2", peak_lr="3e-5", epochs="3", max_steps="8144", length="512", **HEAD_DROPOUT),
     "tasks.squad_v2.answerability": "true",
-    "tasks.race.peak_lr": "2e-5",
-    "tasks.race.batch_size": "32",
-    "tasks.race.epochs": "5",
-    "tasks.race.max_steps": "12000",
-    "tasks.race.warmup": "0.0833333",
+    **group("tasks.race", peak_lr="2e-5", batch_size="32", epochs="5", max_steps="12000", warmup="0.0833333"),
 }
 """ALBERT (Lan et al. 2020), sections 4.1 and 4.2, appendices A.3 and A.4. LAMB has no bias correction, as in the
 released code."""
 
 ALBERT_LOSSES = {"objective": "masked_lm,sentence_order"}
-"""Its objective, section 3.1."""
+"""ALBERT's objective, section 3.1."""
 
 ALBERT_MODEL = {"model.embedding_size": "128", "model.sharing": "all"}
 """What makes a model of BERT's shape one of ALBERT's, section 3.1."""
@@ -197,10 +164,10 @@ ALBERT_TASKS = [
     Measurement("SST-2", task="sst2"),
     Measurement("RACE", task="race"),
 ]
-"""The tasks of its tables."""
+"""The tasks of ALBERT's tables."""
 ALBERT_AVERAGE = Average(
     "Avg", of=(("SQuAD 1.1", "f1", "exact"), ("SQuAD 2.0", "f1", "exact"), "MNLI", "SST-2", "RACE")
 )
-"""Their average, to which SQuAD's tasks contribute the mean of F1 and exact match."""
+"""The average of ALBERT's tables, to which SQuAD's tasks contribute the mean of F1 and exact match."""
 ALBERT_COLUMNS = (*(task.name for task in ALBERT_TASKS), ALBERT_AVERAGE.name)
-"""The columns of its tables."""
+"""The columns of ALBERT's tables."""

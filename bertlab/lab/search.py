@@ -30,7 +30,7 @@ class Search:
     plan: Plan
     """The trials and the jobs that they need."""
     tries: Mapping[str, list[tuple[Setting, Job, str]]]
-    """By task: a setting, the job of its trial, and the metric that decides."""
+    """The trials of each task: a setting, the job of its trial, and the metric that decides."""
 
     def chosen(self, store: Store) -> Request:
         """The request with the best finished setting of each task; the first one of equal ones."""

@@ -29,7 +29,7 @@ Split = Literal["evaluation", "test"]
 RANDOM_INIT = "no pre-training"
 """The name of the variant that `--random-init` adds."""
 DEFAULT_METRIC = "accuracy"
-"""Of a measurement of a task."""
+"""The metric of a measurement of a task, unless it names another."""
 Place = tuple[str, str] | tuple[str, str, int]
 """The variant and the measurement of a published value, and the milestone (per cent) if it is not the end."""
 
@@ -203,8 +203,13 @@ class Study(Checked, group="study "):
         if self.name == ALL:
             raise BadInput(f"a study is named '{ALL}', which stands for all studies: give it another name")
         with at(f"study '{self.name}'"):
-            for check in _CHECKS:
-                check(self)
+            _check_names(self)
+            _check_measurements(self)
+            _check_averages(self)
+            _check_speeds(self)
+            _check_published(self)
+            _check_claims(self)
+            _check_paper(self)
 
     @property
     def of_paper(self) -> bool:
@@ -442,17 +447,6 @@ def _check_paper(study: Study) -> None:
                 _named("measurement", name, study.measurements)
     with at("at_paper"):
         scales.find("paper").set([f"{path}={text}" for path, text in study.at_paper.items()])
-
-
-_CHECKS = (
-    _check_names,
-    _check_measurements,
-    _check_averages,
-    _check_speeds,
-    _check_published,
-    _check_claims,
-    _check_paper,
-)
 
 
 def table(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> dict[Place, float]:

@@ -51,7 +51,7 @@ class Code:
     """A study file that contains code."""
 
     path: Path = field(compare=False)
-    """Absolute, because worker processes read it too."""
+    """The path is absolute, because worker processes read it too."""
     sha256: str
 
     def require(self) -> None:
@@ -72,7 +72,7 @@ class StudyFile:
     """A user's study file."""
 
     argument: str
-    """Its path on the command line."""
+    """The path of the file on the command line."""
     sources: Mapping[str, str]
     """The source of the file and of the modules that it imports from its folder, by their path there."""
     code: Code | None

@@ -61,7 +61,7 @@ def identity(kind: str, **parts: Any) -> str:
 
 
 MARK = "2f1a9f5c6de84b0c: a value put in later"
-"""What `template` cuts out."""
+"""The text that stands in a `template` for a value that is put in later."""
 
 
 def template(kind: str, **parts: Any) -> tuple[str, ...]:

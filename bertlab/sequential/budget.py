@@ -11,7 +11,7 @@ from bertlab.machine import Machine
 from bertlab.wording import duration, pluralise
 
 UNITS = {"m": 60.0, "h": 3600.0, "d": 86400.0}
-"""Seconds."""
+"""The seconds of each unit of time."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Budget:
 
     seconds: float | None = None
     runs: int | None = None
-    """Pre-trainings and measurements."""
+    """The most pre-trainings and measurements."""
 
     @classmethod
     def parse(cls, text: str) -> "Budget":

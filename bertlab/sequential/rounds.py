@@ -54,12 +54,12 @@ class Candidate:
     claim: Claim
 
     def places(self, seed: int) -> set[Place]:
-        """What it needs at a seed."""
+        """The places that the claim needs at a seed."""
         study, on = self.study, self.claim.on
         return {(study.name, variant, on, milestone, seed) for variant, milestone in compared(study, self.claim)}
 
     def seeds(self, recorded: Collection[Place]) -> set[int]:
-        """The seeds that it has."""
+        """The seeds at which the claim has all its places."""
         return {seed for seed in {seed for *_, seed in recorded} if self.places(seed) <= {*recorded}}
 
 
@@ -68,7 +68,7 @@ class State:
     """A study as it is in the store."""
 
     results: StudyResults | None
-    """None if the store has no record of it."""
+    """The results of the study; None if the store has no record of it."""
     record: Record
     """The record with the texts of this command, and the cells of the store's."""
 
@@ -162,7 +162,7 @@ class Costs:
         self.__dict__.pop("seconds", None)
 
     def needed(self, recorded: Iterable[Place]) -> set[Place]:
-        """Of the recorded places, those that claims need."""
+        """The recorded places that claims need."""
         ours = {cell[:4] for candidate in self.candidates for cell in candidate.places(0)}
         ours |= {cell[:4] for cell in self.controls(self.candidates)}
         return {cell for cell in recorded if cell[:4] in ours}

@@ -28,7 +28,7 @@ class Remark:
     section: Annotated[str, OPTIONAL] = ""
     """The key of a section of the study, eight hexadecimal digits."""
     on: Annotated[str, OPTIONAL] = ""
-    """A measurement."""
+    """The measurement beside whose verdicts it stands."""
     claim: Annotated[str, OPTIONAL] = ""
     """The text of a claim."""
 
@@ -47,11 +47,11 @@ class Addenda:
     """The addenda of a store."""
 
     floors: Mapping[str, Floor] = field(default_factory=dict)
-    """By `floor_key`."""
+    """The floors by their `floor_key`."""
     remarks: tuple[Remark, ...] = ()
 
     def of(self, keys: Collection[str], studies: Collection[str]) -> "Addenda":
-        """Those of some floors and studies."""
+        """The addenda of the floors with these keys and of these studies."""
         floors = {key: floor for key, floor in self.floors.items() if key in keys}
         return Addenda(floors, tuple(remark for remark in self.remarks if remark.study in studies))
 

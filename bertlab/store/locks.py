@@ -25,7 +25,7 @@ from bertlab.store.writes import below, folder
 SECONDS_BETWEEN_LOOKS = 0.5
 SECONDS_BETWEEN_RECORDS = 0.4
 WIDTH = 1024
-"""Of a record in characters, padded with spaces; long names make it longer."""
+"""The characters of a record, padded with spaces; long names make it longer."""
 SECONDS_OF_SILENCE = 5.0
 """A command that waits for another one reports it after this time."""
 
@@ -135,7 +135,7 @@ class StoreLocks:
 
     @contextmanager
     def exclusive(self) -> Iterator[None]:
-        """Within it no other command joins records, removes runs or reserves them; waits for such commands to end."""
+        """Keeps other commands from saving records, removing runs or reserving them; waits for such commands to end."""
         path, began = self._file("store"), time.monotonic()
         while True:
             with locked(path) as lock:
@@ -149,7 +149,7 @@ class StoreLocks:
 
     @contextmanager
     def reserved(self, run_ids: Iterable[str]) -> Iterator[None]:
-        """Within it no other command removes these runs, finished or not yet begun."""
+        """Keeps other commands from removing these runs, finished or not yet begun."""
         with ExitStack() as stack:
             with self.exclusive():
                 path = self._file(self.new_name("asks"))

@@ -11,7 +11,7 @@ from bertlab.store.schema import OPTIONAL, CorpusId, Count, Figure, Id, Percent,
 
 
 def mark(value: Any) -> str:
-    """Eight digits that stand for a value: of its SHA-256."""
+    """Eight hexadecimal digits that stand for a value: the first of its SHA-256."""
     return sha256(canonical(value).encode(errors="surrogatepass")).hexdigest()[:8]
 
 
@@ -43,7 +43,7 @@ class AblateRequest:
     only: Texts
     random_init: bool
     claim_seeds: Annotated[tuple[Count, ...] | None, OPTIONAL] = None
-    """None where the setting has no seeds for claims alone."""
+    """The seeds of claims alone; None where the setting has no such seeds."""
     file: Annotated[str, OPTIONAL] = ""
     """The `mark` of the study file, which may change and keep its name."""
     measure: Annotated[Texts, OPTIONAL] = ()
@@ -102,12 +102,12 @@ class ClaimLook:
     """What one look found at one claim, see `report.looks.Look`."""
 
     claim: str
-    """Its text."""
+    """The text of the claim."""
     hypothesis: str
     """What it tests, see `report.looks.hypothesis`."""
     on: str
     metric: str
-    """Empty for the paper's."""
+    """The metric of the look; empty for the paper's metric."""
     n: SeedCount
     p: Share
     as_claimed: bool
@@ -139,7 +139,7 @@ class Row:
     pretrain_seed: Count
     pretrain_id: Id
     corpus_id: CorpusId
-    """Empty for an imported checkpoint."""
+    """The corpus of the pre-training; empty for an imported checkpoint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -152,7 +152,7 @@ class Value:
     pretrain_seed: Count
     pretrain_id: Id
     run_id: Id
-    """That of the pre-training for a metric of the pre-training itself."""
+    """The run of the value: the pre-training, where the value is a metric of the pre-training itself."""
     content: str
     """The version of the examples of its task; empty for held-out text."""
     published: Figure | None
@@ -167,7 +167,7 @@ class Value:
 
     @property
     def column(self) -> Column:
-        """Equal for values that differ in their seeds alone."""
+        """The column of the value, which values that differ in their seeds alone share."""
         return self.variant, self.measurement, self.milestone
 
     @property
@@ -195,7 +195,7 @@ class Record:
     claims: tuple[StatedClaim, ...]
     averages: tuple[StatedAverage, ...] = ()
     sizes: Annotated[Mapping[str, Mapping[str, Count]] | None, OPTIONAL] = None
-    """By variant, what claims may need of its recipe."""
+    """The sizes of each variant's recipe that claims may need."""
     scale: str
     differences: tuple[Difference, ...]
     name: Annotated[str, OPTIONAL] = ""
@@ -211,7 +211,7 @@ class Record:
     tries: tuple[Id, ...]
     """The runs of a search for settings."""
     timed: Annotated[Mapping[str, Count] | None, OPTIONAL] = None
-    """By variant, the steps that take as long as the baseline's."""
+    """The steps of each variant that take as long as the baseline's."""
     speeds: Annotated[Speeds | None, OPTIONAL] = None
     searched: Mapping[str, Mapping[str, Figure]]
     """The settings that a search chose, by task."""
@@ -221,5 +221,5 @@ class Record:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Equal for records of one study at one scale and setting."""
+        """What records of one study at one scale and setting share."""
         return self.study, self.scale, self.setting

@@ -31,7 +31,7 @@ class Rows:
     train: Count = 0
     evaluation: Count = 0
     unlabelled: Count = 0
-    """Those without a label, which the task leaves out of all its splits."""
+    """The examples without a label, which the task leaves out of all its splits."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +99,9 @@ class Result(Evaluated):
     checkpoint: str = ""
     """The published checkpoint that was imported."""
     content: str = ""
-    """The hash of its files."""
+    """The hash of the files of the checkpoint."""
     commit: str = ""
-    """Its commit on the Hub, or that of the data set of a task."""
+    """The commit of the checkpoint on the Hub, or of the data set of a task."""
     fresh: bool = False
     """Whether its weights were replaced by new ones."""
     predicts: bool = True

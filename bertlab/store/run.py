@@ -49,7 +49,7 @@ class Run:
         return self.read("recipe.json", RunFile).science
 
     def result(self) -> Result:
-        """The result."""
+        """The result of the run."""
         return self.read("result.json", Result)
 
     def environment(self) -> Environment:
@@ -73,7 +73,7 @@ class Run:
 
     @property
     def root(self) -> Path:
-        """The store."""
+        """The directory of the store."""
         return self.path.parents[1]
 
     def manifest(self) -> dict[str, FileFacts]:
@@ -117,7 +117,7 @@ class Run:
         return self._lines("metrics.jsonl", MetricsLine)
 
     def timing(self) -> list[Timing]:
-        """Seconds by stage."""
+        """The seconds of each stage."""
         return self._lines("timing.jsonl", Timing)
 
     def seconds(self) -> float:

@@ -27,7 +27,7 @@ OPTIONAL = "left out at its default"
 DEEPEST = 64
 """Levels of a file; those of bertlab have ten."""
 LARGEST = 1e9
-"""Of a published or measured figure, and of seconds."""
+"""The largest published or measured figure, and the most seconds."""
 IMMENSE = 1e300
 """A number whose sums and products are not finite."""
 MOST_SEEDS = 10_000
@@ -65,7 +65,7 @@ Figure = Annotated[float, Range(-LARGEST, LARGEST)]
 Positive = Annotated[float, Range(0, LARGEST, above=True)]
 """A factor or a margin."""
 Duration = Annotated[float, Range(0, LARGEST)]
-"""Seconds."""
+"""A time in seconds."""
 Share = Annotated[float, Range(0, 1)]
 Texts = tuple[str, ...]
 

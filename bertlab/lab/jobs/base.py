@@ -36,7 +36,7 @@ class Text:
     """The text that a job prepares."""
 
     bytes: int
-    """0 for text on the Hub, whose size is unknown."""
+    """The size of the text; 0 if it is on the Hub, where it is unknown."""
     tokenizer: Tokenizer
     vocabulary: Path | None
     """The vocabulary file, if one is given."""
@@ -53,7 +53,7 @@ class TextNotes:
     files: str
     """The names of the files that are read, where others are not."""
     doubts: list[str]
-    """About how it is laid out."""
+    """Doubts about the layout of the text."""
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ class Work:
     """What a job computes."""
 
     tokens: float = 0.0
-    """Trained on, counted again in every epoch."""
+    """The tokens on which it trains, counted again in every epoch."""
     flops: float = 0.0
     steps: int = 0
-    """Updates."""
+    """The number of updates."""
     layers: int = 0
-    """Layers of the model, which a step computes one after the other."""
+    """The layers of the model, which a step computes one after the other."""
     text: Text | None = None
 
 
@@ -75,11 +75,11 @@ class Storage:
     """The bytes that a job takes."""
 
     kept: float = 0.0
-    """On the disk, by its finished run."""
+    """The bytes of its finished run on the disk."""
     working: float = 0.0
-    """On the disk beside, while it runs."""
+    """The further bytes on the disk while it runs."""
     memory: int = 0
-    """On a device: weights, gradients and moments in fp32."""
+    """The bytes on a device: weights, gradients and moments in fp32."""
 
 
 class Job(ABC):
@@ -102,7 +102,7 @@ class Job(ABC):
     imports: tuple[str, ...] = ()
     """Modules that take seconds to import."""
     name: str = ""
-    """Its label without seeds."""
+    """The label without seeds."""
     study: str = ""
     """The first study that needs it."""
     code: Code | None = None
@@ -263,7 +263,7 @@ class Pretrained(Job):
 
     @property
     def pretraining(self) -> Pretrained:
-        """Itself."""
+        """The model is its own pre-training."""
         return self
 
     @property
@@ -277,7 +277,7 @@ class Pretrained(Job):
         return self.read_recipe().tokenizer.cased
 
     def saved(self, milestones: Sequence[int]) -> list[int]:
-        """Those of some milestones (per cent of the steps) at which it has weights, and the end; ascending."""
+        """The milestones (per cent of the steps) at which it has weights, of the given ones, and the end; ascending."""
         return [100]
 
     def opened(self, store: Store) -> LoadedModel:
@@ -299,11 +299,11 @@ class Pretrained(Job):
         return self
 
     def on(self, pretrained: Pretrained) -> Pretrained:
-        """That model: its own value is measured on itself."""
+        """The other model, whose value is measured on itself."""
         return pretrained
 
     def value(self, split: str) -> dict[str, Any]:
-        """That of a held-out text."""
+        """What a record says of its value on held-out text."""
         text = "held-out text"
         return {"content": "", "task": text, "dataset": text, "split": "held-out", "method": "pretraining"}
 

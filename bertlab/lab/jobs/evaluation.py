@@ -134,7 +134,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
         }
 
     def components(self) -> tuple[object, ...]:
-        """Those of its settings, and the kind of its task."""
+        """The components of study files in its settings, and the kind of its task if a study file defines it."""
         kind = kinds.find(self.data.task.kind)
         return *user_defined(self.settings), *([kind] if kind.user_defined else [])
 
@@ -191,7 +191,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
         return {"settings": to_canonical(self.settings, whole=True), "description": str(self.settings.description)}
 
     def value(self, split: str) -> dict[str, Any]:
-        """That of the evaluated or the test split."""
+        """What a record says of its value, on the evaluation split or the test split."""
         task = self.data.task
         return {
             "content": " after ".join(located.content for located in self.tasks),

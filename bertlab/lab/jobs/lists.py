@@ -35,7 +35,7 @@ def per_group(function: Callable[[Job], T]) -> Callable[[Job], T]:
 
 
 def to_run(jobs: Sequence[Job], done: Collection[str]) -> list[Job]:
-    """Those of `jobs` that are not done, by their ids, without a preparation for jobs that are all done.
+    """The `jobs` that are not done, by their ids, without a preparation for jobs that are all done.
 
     Exported results have no corpora.
     """

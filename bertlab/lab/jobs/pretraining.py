@@ -147,7 +147,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         return result | without_none(text=text, defined=defined)
 
     def saved(self, milestones: Sequence[int]) -> list[int]:
-        """Those of some milestones (per cent of the steps) at which it saves weights, and the end."""
+        """The milestones (per cent of the steps) at which it saves weights, of the given ones, and the end."""
         schedule = self.recipe.schedule
         saved = {*milestones} & {*self.milestones}
         return sorted({100} | {percent for percent in saved if 0 < schedule.milestone(percent) < self.steps})
@@ -181,7 +181,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
             tokens.first_documents(run.result().documents_by_source.get("train", ()), corpora)
 
     def components(self) -> tuple[object, ...]:
-        """Those of its recipe, if it is trained."""
+        """The components of study files in its recipe; none if it is not trained."""
         return tuple(user_defined(self.recipe)) if self.steps else ()
 
     def check_components(self, store: Store, machine: Machine) -> None:

@@ -1,0 +1,82 @@
+"""What a command asks for: the options that define a plan."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from bertlab.errors import BadInput, unknown
+from bertlab.lab.jobs import Pretrained
+from bertlab.lab.scales import Scale
+from bertlab.lab.study import RANDOM_INIT, Measurement, Study
+from bertlab.names import plain
+
+LONGEST_NAME = 60
+"""The most characters of the name of a setting."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Request:
+    """The options of a command that define a plan."""
+
+    studies: tuple[Study, ...]
+    scale: Scale
+    corpora: tuple[str, ...] = ()
+    """Names or paths; empty for the corpora of the scale."""
+    vocabulary: Path | None = None
+    """A `vocab.txt` to use instead of training one."""
+    substitutes: Mapping[str, str] = field(default_factory=dict)
+    """Data sets that replace those of tasks."""
+    intermediate_task: Mapping[str, str] = field(default_factory=dict)
+    """Data sets on which all weights are trained before a task."""
+    seeds: Sequence[int] = (0,)
+    """Pre-training seeds, ascending."""
+    claim_seeds: Sequence[int] = ()
+    """Pre-training seeds, ascending, of what claims compare; `claim_plan.make` plans them."""
+    finetune_seeds: int = 0
+    """Fine-tuning seeds per pre-training; 0 for the number of the scale."""
+    only: tuple[str, ...] = ()
+    """Variants to run; empty for all."""
+    measure: tuple[str, ...] = ()
+    """Measurements to make; empty for all."""
+    random_init: bool = False
+    measured: bool = True
+    """Whether variants are compared; if not, they may be the same runs."""
+    held_back: bool = False
+    """Evaluate fine-tunings on held-back training examples."""
+    pretrained: Pretrained | None = None
+    """The model that all variants measure instead of pre-training their own."""
+    searched: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """The settings that a search chose, by task; the scale contains them too."""
+    tries: tuple[str, ...] = ()
+    """Ids of the runs of that search."""
+    timed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
+    """The steps that take as long as the baseline's, by study and variant."""
+    speeds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
+    """Measured training speeds by study and variant; see `Study.speeds`."""
+    name: str = ""
+    """What reports call the setting; it changes no run and no id."""
+    keep: bool = False
+    """Whether runs keep the fine-tuned models."""
+
+    def __post_init__(self) -> None:
+        if self.name != plain(self.name) or len(self.name) > LONGEST_NAME:
+            example = f"at most {LONGEST_NAME} characters on one line, such as more-examples"
+            raise BadInput(f"--name is {self.name[:LONGEST_NAME]!r}: give {example}")
+        if not 1 <= len(self.seeds) <= 1000:
+            raise BadInput(f"--seeds names {len(self.seeds)} seeds: give 1 to 1,000")
+        if not 0 <= self.finetune_seeds <= 1000:
+            raise BadInput(f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000, or 0 for the scale's")
+        if self.pretrained is not None and (self.corpora or self.vocabulary or tuple(self.seeds) != (0,)):
+            raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
+        variants = [*(variant.name for study in self.studies for variant in study.variants), RANDOM_INIT]
+        measurements = [measurement.name for study in self.studies for measurement in study.measurements]
+        for what, requested, names in (("variant", self.only, variants), ("measurement", self.measure, measurements)):
+            for name in requested:
+                if name not in names:
+                    raise unknown(what, name, names)
+
+    def measurements(self, study: Study) -> list[Measurement]:
+        """The measurements of a study that are asked for."""
+        return [
+            measurement for measurement in study.measurements if not self.measure or measurement.name in self.measure
+        ]

@@ -1,0 +1,76 @@
+"""What the studies of a request share: texts, tasks, code, and jobs."""
+
+import dataclasses
+from collections.abc import Callable, Iterable, Sequence
+from typing import TypeVar, cast
+
+from bertlab.errors import BadInput
+from bertlab.lab.jobs import CorpusPreparation, Job
+from bertlab.lab.request import Request
+from bertlab.lab.scales import Scale
+from bertlab.machine import Machine
+from bertlab.recipe import Corpus, Recipe, Tokenizer
+from bertlab.store.files import digest, kind
+from bertlab.tasks.locate import Tasks
+from bertlab.text import sources
+
+J = TypeVar("J", bound=Job)
+
+
+class SharedInputs:
+    """What the studies of a request share: texts, tasks, code, and jobs."""
+
+    def __init__(self, request: Request, machine: Machine) -> None:
+        self.request = request
+        self.located: tuple[sources.Located, ...] = ()
+        if request.pretrained is None:
+            names = request.corpora or request.scale.corpus
+            self.located = tuple(sources.resolve(name, machine=machine) for name in names)
+            contents = [located.source.content for located in self.located]
+            if twice := next((one for one in self.located if contents.count(one.source.content) > 1), None):
+                raise BadInput(f"--corpus '{twice.source.name}' is given twice: give each corpus once")
+            self.world = all(located.origin == "microworld" for located in self.located)  # whether tasks are synthetic
+        else:
+            read = request.pretrained.recipe.corpus.sources if request.pretrained.recipe else ()
+            self.world = bool(read) and all(source.content.startswith("microworld:") for source in read)
+        self.tasks = Tasks(
+            request.substitutes, request.intermediate_task, machine, self.world, request.scale.counterparts
+        )
+        files = [study.file for study in request.studies if study.file is not None and study.file.code is not None]
+        if files and len(request.studies) > 1:
+            raise BadInput(f"study file '{files[0].argument}' defines code, which may change any run: run it alone")
+        self.code = files[0].code if files else None
+        self._jobs: dict[tuple[object, ...], list[Job]] = {}
+        vocabulary = request.vocabulary
+        if vocabulary is not None and kind(vocabulary, "--vocab") != "file":
+            raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
+        self._digest = "" if vocabulary is None else f"sha256:{digest(vocabulary)}"
+        self._loaded = set[Tokenizer]()
+        """The tokenizers that have read the file of `--vocab`."""
+
+    def base(self, scale: Scale) -> Recipe:
+        """The recipe of a scale on the text of the request."""
+        recipe, text = scale.recipe, self.request.scale.recipe.corpus
+        read = tuple(located.source for located in self.located)
+        corpus = Corpus(sources=read, heldout=text.heldout, documents=text.documents)
+        tokenizer = dataclasses.replace(recipe.tokenizer, given=self._digest)
+        return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
+
+    def corpus_job(self, recipe: Recipe) -> CorpusPreparation:
+        """The job of the corpus of a recipe. Raises `BadInput` where --vocab is not the vocabulary of its tokenizer."""
+        if self.request.vocabulary is not None and recipe.tokenizer not in self._loaded:
+            recipe.tokenizer.load(self.request.vocabulary)
+            self._loaded.add(recipe.tokenizer)
+        return CorpusPreparation(recipe.corpus, recipe.tokenizer, self.located, self.request.vocabulary, self.code)
+
+    def over(self, first: J, others: Callable[[], Iterable[J]]) -> Sequence[J]:
+        """A job at all seeds: at the first and at the others; studies with the same one share it."""
+        key = (first.group, first)
+        if key not in self._jobs:
+            self._jobs[key] = [first, *others()]
+        return cast(Sequence[J], self._jobs[key])
+
+    @property
+    def distinct(self) -> list[Job]:
+        """The jobs of all studies at their first seed."""
+        return [first for first, *_ in self._jobs.values()]

@@ -1,0 +1,222 @@
+"""The plan of one study: its values, each with the job that computes it."""
+
+import dataclasses
+from collections.abc import Iterator
+from functools import partial
+from typing import NamedTuple
+
+from bertlab.errors import BadInput, at, warn
+from bertlab.lab.jobs import Evaluation, Job, Pretrained, Pretraining
+from bertlab.lab.shared_inputs import SharedInputs
+from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant
+from bertlab.recipe import Recipe
+from bertlab.recipe.identity import canonical, with_fields
+from bertlab.tasks import catalog, kinds
+from bertlab.tasks.locate import LocatedTask
+from bertlab.text import annotation
+
+MOST = 100_000
+"""The largest number of values of one study in a plan."""
+
+
+class Cell(NamedTuple):
+    """One value of a study: a variant, a measurement, and the job that computes it."""
+
+    study: Study
+    variant: str
+    measurement: Measurement
+    job: Job
+    pretraining: Pretrained
+    """The pre-training of the value, the job itself or the one on which it stands."""
+
+    @property
+    def milestone(self) -> int:
+        """The percentage of the pre-training's steps after which it is measured."""
+        return self.job.milestone
+
+
+class StudyPlanner:
+    """Plans one study."""
+
+    def __init__(self, shared: SharedInputs, study: Study) -> None:
+        self.shared, self.request, self.study = shared, shared.request, study
+        self.scale = self.request.scale.following(study.at_paper)
+        self.base = shared.base(self.scale)
+        self.measurements = self.request.measurements(study)
+        self.finetune_seeds = self.request.finetune_seeds or self.scale.finetune_seeds
+
+    def cells(self) -> Iterator[Cell]:
+        """The values of the study. Raises `BadInput` for a study that cannot run."""
+        self.study.check_set(self.request.scale.assigned)
+        with at(f"study '{self.study.name}'"):
+            recipes = self.recipes()
+            values = len(recipes) * len(self.measurements) * len(self.request.seeds) * self.finetune_seeds
+            if values > MOST:
+                raise BadInput(f"--seeds and --finetune-seeds give it {values:,} values, over {MOST:,}: use less")
+            if self.request.measured:  # last: it looks tasks up, perhaps on the Hub
+                self.check_different()
+            for variant, recipe in recipes:
+                yield from self.of_variant(variant, recipe)
+
+    def recipes(self) -> list[tuple[Variant, Recipe]]:
+        """The chosen variants. Raises `BadInput` for options that do not go with them."""
+        request, study = self.request, self.study
+        chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
+        recipes = self.annotated([(variant, self.recipe(variant)) for variant in chosen])
+        baseline = study.variant(study.baseline)
+        usual = study.recipe(baseline, self.base)
+        if request.pretrained:  # all variants measure it, so they must not differ before
+            self.check_pretrained([variant.name for variant, recipe in recipes if recipe != usual])
+        else:
+            for variant, recipe in recipes:
+                with at(f"variant '{variant.name}'"):
+                    self.check_recipe(recipe)
+        if request.random_init or RANDOM_INIT in request.only:
+            untrained = dataclasses.replace(usual, schedule=dataclasses.replace(usual.schedule, steps=0))
+            recipes.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
+        return recipes
+
+    def recipe(self, variant: Variant) -> Recipe:
+        """The recipe of a variant, with its steps as timed if they were."""
+        recipe = self.study.recipe(variant, self.base)
+        steps = self.request.timed.get(self.study.name, {}).get(variant.name)
+        return recipe if steps is None else with_fields(recipe, {"schedule.steps": steps})
+
+    def annotated(self, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
+        """The recipes, with the linguistic spans in the corpora of those that read them.
+
+        If nothing is named that finds them in this text, these are left out with a warning, unless `--only` names them.
+        """
+        request, study = self.request, self.study
+        reading = [variant.name for variant, recipe in recipes if recipe.annotated]
+        if not reading or request.pretrained is not None:
+            return recipes
+        try:
+            annotator = annotation.resolve(request.scale.recipe.corpus.annotator, self.shared.located)
+        except BadInput as error:
+            if request.scale.recipe.corpus.annotator or request.only or study.baseline in reading:
+                raise BadInput(f"variant '{reading[0]}': {error}") from None
+            warn(f"study {study.name} leaves out {' and '.join(map(repr, reading))}: {error}")
+            return [(variant, recipe) for variant, recipe in recipes if not recipe.annotated]
+        changes = {"corpus.annotator": annotator}
+        return [(variant, with_fields(recipe, changes) if recipe.annotated else recipe) for variant, recipe in recipes]
+
+    def check_pretrained(self, different: list[str]) -> None:
+        """Raises `BadInput` for variants and measurements that need a pre-training of their own."""
+        if different:
+            others = ", ".join(map(repr, different))
+            raise BadInput(f"--from: it pre-trains {others} differently: choose other variants with --only")
+        for measurement in self.measurements:
+            if not measurement.task:
+                raise BadInput(
+                    f"--from: measurement '{measurement.name}' needs a pre-training: name others with --measure"
+                )
+
+    def check_recipe(self, recipe: Recipe) -> None:
+        """Raises `BadInput` for sequences longer than the model's positions, and for too few corpora."""
+        if (positions := recipe.model.max_length(recipe.inputs.longest)) < recipe.inputs.longest:
+            raise BadInput(
+                f"model.max_positions is {positions} and sequences have {recipe.inputs.longest} tokens: give as many "
+                "positions, or 0"
+            )
+        needed, there = max(2, recipe.inputs.corpora), len(self.shared.located)  # the first of one is all of them
+        if recipe.inputs.corpora and there < needed:
+            raise BadInput(
+                f"inputs.corpora is {recipe.inputs.corpora}, and the number of corpora is {there}: name {needed} or "
+                "more, each with --corpus"
+            )
+
+    def check_different(self) -> None:
+        """Raises `BadInput` if all variants are the same runs."""
+        study, runs = self.study, set()
+        for variant in study.variants:
+            adaptations = []
+            for measurement in filter(lambda measurement: measurement.task, self.measurements):
+                task = self.data(measurement)
+                adaptations.append(study.adaptation(variant, measurement, self.scale, task.task.kind, task.name))
+            runs.add(canonical([study.recipe(variant, self.base), adaptations]))
+        if len(runs) < min(2, len(study.variants)):
+            if not self.base.schedule.steps:
+                raise BadInput("schedule.steps is 0: without pre-training, variants do not differ; set 1 or more")
+            raise BadInput(
+                f"all its variants are the same runs at scale {self.scale.name}: let them differ in fields of the "
+                "recipe, or in their adaptation"
+            )
+
+    def of_variant(self, variant: Variant, recipe: Recipe) -> Iterator[Cell]:
+        """The values of a variant."""
+        request = self.request
+        # of the held-out values, those that the losses of the recipe evaluate
+        evaluated = {name for loss in recipe.declared.objective for name in loss.all_metric_labels}
+        measurable = [one for one in self.measurements if one.task or one.metric in evaluated]
+        first = self.pretraining(variant, recipe)
+        pretrainings = self.shared.over(first, lambda: map(first.with_seed, request.seeds[1:]))
+        series = [
+            (measurement, self.shared.over(job, partial(map, job.on, pretrainings[1:])))
+            for measurement in measurable or self.measurements
+            for job in self.jobs(first, variant, measurement)
+        ]
+        for number, pretraining in enumerate(pretrainings):
+            for measurement, jobs in series:
+                yield Cell(self.study, variant.name, measurement, jobs[number], pretraining)
+
+    def pretraining(self, variant: Variant, recipe: Recipe) -> Pretrained:
+        """The pre-training of a variant at the first seed: the model of `--from`, or one with this recipe."""
+        request, study = self.request, self.study
+        if request.pretrained is not None:
+            return request.pretrained.untrained() if variant.name == RANDOM_INIT else request.pretrained
+        return Pretraining(
+            dataclasses.replace(recipe, seed=request.seeds[0]),
+            self.shared.corpus_job(recipe),
+            f"{study.name}-{variant.name}",
+            request.scale.milestones,
+            study=study.name,
+            code=self.shared.code,
+        )
+
+    def jobs(self, pretraining: Pretrained, variant: Variant, measurement: Measurement) -> Iterator[Job]:
+        """The jobs of one measurement on one pre-training, for each milestone and fine-tuning seed."""
+        if not measurement.task:
+            yield pretraining
+            return
+        request, study, data = self.request, self.study, self.data(measurement)
+        kind = kinds.find(data.task.kind)
+        with at(f"measurement '{measurement.name}'"):
+            check_metrics(data, study, measurement, data.task.labels)
+            if measurement.split == "test" and not data.task.test:
+                where = data.folder or f"{data.task.dataset} ({data.origin})"
+                raise BadInput(
+                    f"it reports a test split, which task '{data.name}' does not have with public labels in {where}: "
+                    "report the evaluation split, or use data that have one"
+                )
+            adaptation = study.adaptation(variant, measurement, self.scale, kind.name, data.name)
+            if problem := adaptation.unsupported_reason(kind):
+                raise BadInput(f"variant '{variant.name}': {problem}" if variant.adaptation is not None else problem)
+            adaptation = pretraining.fitted(adaptation)
+        before = self.shared.tasks.intermediate(measurement.task) if adaptation.intermediate else None
+        for milestone in pretraining.saved(measurement.milestones):
+            parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
+            fields = (pretraining, data, adaptation, 0, "-".join(parts), milestone, before)
+            first = Evaluation(*fields, request.held_back, self.shared.code, study.name, request.keep)
+            for seed in range(self.finetune_seeds):
+                yield first.with_seed(seed) if seed else first
+
+    def data(self, measurement: Measurement) -> LocatedTask:
+        """The data of a measurement. Raises `BadInput` if there are none, which names `--measure` where that helps."""
+        try:
+            return self.shared.tasks.find(measurement.task)
+        except BadInput as error:
+            if len(self.study.measurements) == 1 or catalog.find(measurement.task).name in self.request.substitutes:
+                raise
+            others = "name other measurements with --measure"
+            raise BadInput(f"{error}; or leave out '{measurement.name}': {others}") from None
+
+
+def check_metrics(data: LocatedTask, study: Study, measurement: Measurement, labels: tuple[str, ...]) -> None:
+    """Raises `BadInput` for a metric that does not fit a task with these labels; without labels, its kind."""
+    metrics = kinds.find(data.task.kind).metrics_of(data.task, labels)
+    for metric in study.metrics(measurement):
+        if metric not in metrics:
+            task = f"a {data.task.kind} task{' with these labels' if labels else ''}"
+            named = f"'{metric}'{', which is the default' if metric == DEFAULT_METRIC else ''}"
+            raise BadInput(f"{task} has no metric {named}: choose metric= from {', '.join(metrics)}")
