@@ -9,7 +9,7 @@ from typing import Any
 
 from bertlab.estimates.microbenchmark import TYPICAL_MFU
 from bertlab.lab.jobs import Job
-from bertlab.lab.jobs.base import KINDS
+from bertlab.lab.jobs.base import KINDS, Work
 from bertlab.lab.jobs.lists import devices_per_run, grouped, per_group
 from bertlab.lab.plan import Plan
 from bertlab.machine import Machine
@@ -73,15 +73,8 @@ def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds, *, re
     left: dict[str, list[Job]] = {kind: [] for kind in dict.fromkeys(job.kind for job in plan.jobs)}
     for job in pending:
         left[job.kind].append(job)
-    times: dict[tuple[tuple[str, ...], int], float | None] = {}
-
-    def of_group(job: Job, devices: int) -> float | None:
-        """The time of a job that is not finished, which does not depend on its seeds."""
-        if (key := (job.group, devices)) not in times:
-            times[key] = seconds(job, devices)
-        return times[key]
-
-    cost_of = partial(cost, machine=machine, seconds=of_group, read_tasks=read_tasks)
+    # the time of a job that is not finished does not depend on its seeds
+    cost_of = partial(cost, machine=machine, seconds=per_group(seconds), read_tasks=read_tasks)
     by_kind = {kind: cost_of(jobs) for kind, jobs in left.items() if jobs or done[kind]}
     return Estimate(done={kind: done[kind] for kind in by_kind}, jobs=by_kind, to_do=cost_of(pending))
 
@@ -136,7 +129,7 @@ def gpu_seconds(peak_flops: float, runs_per_gpu: int = 1) -> Seconds:
 
     Runs that share a GPU share its FLOP/s; the times in which they launch kernels overlap.
     """
-    work_of = per_group(lambda job: job.work())
+    work_of: Callable[[Job], Work] = per_group(lambda job: job.work())
 
     def seconds(job: Job, devices: int) -> float:
         if job.preparation:

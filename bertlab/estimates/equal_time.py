@@ -41,10 +41,10 @@ def timed(
     plan = planning.make(dataclasses.replace(request, only=(), seeds=request.seeds[:1]), machine)
     asked = {record.key for record in records(plan).values()}
     stored = store.records(needed=[study.name for study in studies]).values()
-    alike_records = [record for record in stored if record.key in asked]
-    steps = {record.study: record.timed for record in alike_records if record.timed is not None}
-    speeds = {record.study: record.speeds.measured for record in alike_records if record.speeds}
-    speeds = {study: measured for study, measured in speeds.items() if measured}
+    same_setting = [record for record in stored if record.key in asked]
+    steps = {record.study: record.timed for record in same_setting if record.timed is not None}
+    timed_speeds = [(record.study, record.speeds.measured) for record in same_setting if record.speeds]
+    speeds = {study: measured for study, measured in timed_speeds if measured}
     for study in studies if trials else ():
         varied = [] if study.name in steps or not _timed(study, request.only) else _timed(study)
         compared = [] if study.name in speeds else [*study.speeds]

@@ -50,11 +50,10 @@ def make(request: Request, machine: Machine) -> Plan:
         for claim in decidable(whole, study)
         for value in (*compared(study, claim), (RANDOM_INIT, 100))  # which shows whether pre-training helps there
     }
-    cells = [
+    plan = whole.with_cells(
         cell
         for cell in whole.cells
         if cell.pretraining.seed in requested
         or (cell.study.name, cell.variant, cell.milestone, cell.measurement.name) in needed
-    ]
-    jobs = planning.jobs_of(cell.job for cell in cells)
-    return dataclasses.replace(whole, request=request, cells=tuple(cells), jobs=jobs)
+    )
+    return dataclasses.replace(plan, request=request)

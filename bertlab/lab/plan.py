@@ -4,6 +4,7 @@ Planning trains nothing and does not import torch. It hashes texts and tasks, so
 has already finished.
 """
 
+import dataclasses
 import gc
 import os
 from collections import defaultdict
@@ -68,6 +69,11 @@ class Plan:
                 first.setdefault((cell.variant, cell.measurement.name, cell.milestone), cell)
             first_cells[name] = [*first.values()]
         return first_cells
+
+    def with_cells(self, cells: Iterable[Cell]) -> "Plan":
+        """This plan with these cells, and the jobs that they need."""
+        chosen = tuple(cells)
+        return dataclasses.replace(self, cells=chosen, jobs=jobs_of(cell.job for cell in chosen))
 
     def pending(self, store: Store) -> list[Job]:
         """The jobs of this plan that are left to run."""

@@ -17,7 +17,7 @@ from bertlab.lab.statement import definition, statement, unlike
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.recipe.identity import by_kind, flatten, identity
 from bertlab.store import commands, union
-from bertlab.store.record import AblateRequest, Difference, Record, Row, Speeds, Value, mark
+from bertlab.store.record import AblateRequest, Column, Difference, Record, Row, Speeds, Value, mark
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.kinds.base import SETTINGS
@@ -146,28 +146,23 @@ def sizes_of(plan: Plan, study: Study) -> dict[str, dict[str, int]]:
 
 def _values(study: Study, cells: Iterable[Cell]) -> Iterator[Value]:
     """Each value; those that differ in their seeds alone share the rest."""
-    shared: dict[tuple[str, str, int], dict[str, Any]] = {}
+    shared: dict[Column, dict[str, Any]] = {}
     for cell in cells:
-        job, column = cell.job, (cell.variant, cell.measurement.name, cell.milestone)
+        column = variant, measurement, milestone = cell.variant, cell.measurement.name, cell.milestone
+        if column not in shared:
+            shared[column] = {
+                **{"variant": variant, "measurement": measurement, "milestone": milestone},
+                "metric": cell.measurement.metric,
+                "published": study.figure(*column),
+                **cell.job.value(cell.measurement.split),
+            }
         yield Value(
-            **shared.get(column) or shared.setdefault(column, _without_seeds(study, cell)),
+            **shared[column],
             pretrain_seed=cell.pretraining.seed,
             pretrain_id=cell.pretraining.id,
-            run_id=job.id,
-            finetune_seed=job.finetune_seed,
+            run_id=cell.job.id,
+            finetune_seed=cell.job.finetune_seed,
         )
-
-
-def _without_seeds(study: Study, cell: Cell) -> dict[str, Any]:
-    """The fields of a value that do not depend on seeds."""
-    return {
-        "variant": cell.variant,
-        "measurement": cell.measurement.name,
-        "metric": cell.measurement.metric,
-        "published": study.figure(cell.variant, cell.measurement.name, cell.milestone),
-        "milestone": cell.milestone,
-        **cell.job.value(cell.measurement.split),
-    }
 
 
 def differences(plan: Plan, study: Study) -> list[Difference]:

@@ -108,8 +108,7 @@ class Costs:
     def part(self, places: Collection[Place]) -> Plan:
         """The plan of these places."""
         whole = self.plan({seed for *_, seed in places})
-        cells = [cell for cell in whole.cells if _place(cell) in places]
-        return dataclasses.replace(whole, cells=tuple(cells), jobs=planning.jobs_of(cell.job for cell in cells))
+        return whole.with_cells(cell for cell in whole.cells if _place(cell) in places)
 
     @cached_property
     def candidates(self) -> list[Candidate]:
@@ -199,17 +198,15 @@ class Rounds(Costs):
         """The studies as they are in the store, by name. Writes nothing."""
         plan = self.plan(())
         before = self.store.records(needed=[study.name for study in self.request.studies])
-        joined, names = union.merged(self.store, records(plan, self.options).values())
+        merged, names = union.merged(self.store, records(plan, self.options).values())
         states = {}
         for name in names:
-            record, old = joined[name], before.get(name)
-            if old is None:
-                states[record.study] = State(None, _reduced(record, set()))
-                continue
-            record = _reduced(record, {_place_of(old.study, value) for value in old.cells})
-            record = dataclasses.replace(record, requests=old.requests, command=old.command)
-            (study,) = gather(self.store, [record])
-            states[record.study] = State(study, record)
+            old, results = before.get(name), None
+            record = _reduced(merged[name], {_place_of(old.study, value) for value in old.cells} if old else ())
+            if old is not None:
+                record = dataclasses.replace(record, requests=old.requests, command=old.command)
+                (results,) = gather(self.store, [record])
+            states[record.study] = State(results, record)
         return states
 
     def records(self, places: Collection[Place]) -> list[Record]:
@@ -311,15 +308,10 @@ class Rounds(Costs):
 
     def trials(self, states: Mapping[str, State]) -> Iterator[tuple[Candidate, list[ClaimTest]]]:
         """Each claim with its verdicts so far, by the paper's metric first; none if its study is not in the store."""
-        for study in self.request.studies:
-            judged, likely = states[study.name].endpoints
-            for candidate in self.candidates:
-                if candidate.study is study:
-                    judged_trials = [judged[study.claims.index(candidate.claim)]] if judged else []
-                    yield (
-                        candidate,
-                        [*judged_trials, *(likely[trial.claim] for trial in judged_trials if trial.claim in likely)],
-                    )
+        for candidate in self.candidates:
+            judged, likely = states[candidate.study.name].endpoints
+            trials = [judged[candidate.study.claims.index(candidate.claim)]] if judged else []
+            yield candidate, [*trials, *(likely[trial.claim] for trial in trials if trial.claim in likely)]
 
 
 def still_open(judged: Sequence[ClaimTest]) -> bool:

@@ -143,11 +143,10 @@ def fits(form: Any) -> Callable[[Any], bool]:
 def to_json(value: Any) -> Any:
     """The inverse of `load`."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = [(name, getattr(value, name), form, default) for name, form, default in _fields(type(value))]
         return {
             name: to_json(item)
-            for name, item, form, default in fields
-            if item != default or OPTIONAL not in typing.get_args(form)
+            for name, form, default in _fields(type(value))
+            if (item := getattr(value, name)) != default or OPTIONAL not in typing.get_args(form)
         }
     if isinstance(value, Mapping):
         return {name: to_json(item) for name, item in value.items()}

@@ -86,7 +86,5 @@ def _bytes(located: Sequence[Located]) -> int:
     return files + sum(source.count for source in located) * microworld.BYTES // microworld.DOCUMENTS
 
 
-@lru_cache(maxsize=64)
-def _facts_before(located: Sequence[Located], unit: str) -> dict[str, Any]:
-    """The facts of sources before they are prepared; corpora that differ in their vocabularies share them."""
-    return facts.before(located, unit)
+_facts_before = lru_cache(maxsize=64)(facts.before)
+"""The facts of sources before they are prepared; corpora that differ in their vocabularies share them."""

@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar, TypeVarTuple
 
 from bertlab.errors import BadInput
 from bertlab.lab.jobs.base import Job
@@ -11,6 +11,7 @@ from bertlab.store.runs import Store
 from bertlab.wording import pluralise
 
 T = TypeVar("T")
+Ts = TypeVarTuple("Ts")
 _checked: list[object] = []
 """Components of study files that this process has run."""
 
@@ -22,14 +23,14 @@ def grouped(jobs: Sequence[Job]) -> list[tuple[Job, int]]:
     return [(job, numbers[group]) for group, job in dict(zip(groups, jobs, strict=True)).items()]
 
 
-def per_group(function: Callable[[Job], T]) -> Callable[[Job], T]:
+def per_group(function: Callable[[Job, *Ts], T]) -> Callable[[Job, *Ts], T]:
     """A function of a job that does not depend on the seeds, computed once for all jobs of a group."""
-    values: dict[tuple[str, ...], T] = {}
+    values: dict[Any, T] = {}
 
-    def of_group(job: Job) -> T:
-        if (group := job.group) not in values:
-            values[group] = function(job)
-        return values[group]
+    def of_group(job: Job, *others: *Ts) -> T:
+        if (key := (job.group, *others)) not in values:
+            values[key] = function(job, *others)
+        return values[key]
 
     return of_group
 
