@@ -17,7 +17,7 @@ from pathlib import Path
 import script
 from blocks import Block, Found, Settings, compare, duration, known
 
-from bertlab.lab.plan import RANDOM_INIT
+from bertlab.lab.study import RANDOM_INIT
 from bertlab.store.runs import Store
 
 BARE = "import typer\napp = typer.Typer()\n@app.command()\ndef main(name: str = ''):\n    '''Nothing.'''\napp()\n"

@@ -6,6 +6,7 @@ import statistics
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from bertlab import synthetic as microworld
@@ -110,8 +111,6 @@ class Trials:
         self._speeds: dict[str, float] = {}
         self.sources: set[str] = set()
         """Where the times come from: `finished runs`, `trials`, `the speed of matrix products`."""
-        self.peak = 0.0
-        """FLOP/s of matrix products, measured before the first trial."""
 
     def seconds(self, job: Job, devices: int = 1) -> float:
         """The time of a job on some devices."""
@@ -125,15 +124,15 @@ class Trials:
 
         None if one of them is too large for a trial.
         """
-        self._measure_peak()
-        if not all(microbenchmark.can_be_tried(model.read_recipe(), self.peak) for model in models):
+        if not all(microbenchmark.can_be_tried(model.read_recipe(), self._peak) for model in models):
             return None
         turns = [[model.work().flops / self._speed(model) for model in models] for _ in range(TURNS)]
         return [min(times) for times in zip(*turns, strict=True)]
 
-    def _measure_peak(self) -> None:
-        if not self.peak:
-            self.peak = microbenchmark.peak(self._machine)
+    @cached_property
+    def _peak(self) -> float:
+        """FLOP/s of matrix products."""
+        return microbenchmark.peak(self._machine)
 
     def _speed(self, model: Pretrained) -> float:
         """FLOP/s of a pre-training, from a trial."""
@@ -141,24 +140,23 @@ class Trials:
         vocabulary = next((text.vocabulary for need in model.needs if (text := need.work().text)), None)
         corpus, _ = self._text(recipe.tokenizer, vocabulary, "")
         folder = Path(tempfile.mkdtemp(dir=self._directory))
-        return microbenchmark.flops_per_second(recipe, corpus, folder, self._machine, self.peak)
+        return microbenchmark.flops_per_second(recipe, corpus, folder, self._machine, self._peak)
 
     def _try(self, job: Job) -> float:
         """The time of a job from trials. Preparing text of the Hub counts as nothing."""
-        self._measure_peak()
         work, model = job.work(), job.pretraining
         if text := work.text:
             self.sources.add("trials")
             return self._text(text.tokenizer, text.vocabulary, text.annotator)[1] * text.bytes
-        if not (model and model.steps and microbenchmark.can_be_tried(model.read_recipe(), self.peak)):
+        if not (model and model.steps and microbenchmark.can_be_tried(model.read_recipe(), self._peak)):
             self.sources.add("the speed of matrix products")
-            return JOB_SECONDS + work.flops / (microbenchmark.TYPICAL_MFU * self.peak)
+            return JOB_SECONDS + work.flops / (microbenchmark.TYPICAL_MFU * self._peak)
         self.sources.add("trials")
         key = model.similar_to(self._machine)
         if key not in self._speeds:
             self._speeds[key] = self._speed(model)
         # A GPU computes no faster for runs that share it; only what they do between its kernels overlaps.
-        together = self._runs_per_gpu / (microbenchmark.TYPICAL_MFU * self.peak)
+        together = self._runs_per_gpu / (microbenchmark.TYPICAL_MFU * self._peak)
         return JOB_SECONDS + work.flops * max(1 / self._speeds[key], together if self._machine.gpus else 0.0)
 
     def _text(self, tokenizer: Tokenizer, vocabulary: Path | None, annotator: str) -> tuple[TokenisedCorpus, float]:

@@ -10,6 +10,7 @@ from bertlab.cli.options import StudyOptions
 from bertlab.lab import claim_plan, plan, scales, studies
 from bertlab.lab.jobs import Pretraining
 from bertlab.lab.record import records
+from bertlab.lab.study import RANDOM_INIT
 from bertlab.store import commands
 
 MASKING = studies.find("masking")
@@ -47,8 +48,8 @@ def test_more_seeds_go_to_the_claims_that_this_setting_can_decide(machine):
 
 def test_an_untrained_variant_has_the_seeds_of_the_claims(machine):
     made = claim_plan.make(request(claim_seeds=(0, 1, 2, 3), random_init=True), machine)
-    untrained = {each for each in beyond(made, 0) if each[0] == plan.RANDOM_INIT}
-    assert untrained == {(plan.RANDOM_INIT, on, seed) for on in (MNLI, FEATURES) for seed in (1, 2, 3)}
+    untrained = {each for each in beyond(made, 0) if each[0] == RANDOM_INIT}
+    assert untrained == {(RANDOM_INIT, on, seed) for on in (MNLI, FEATURES) for seed in (1, 2, 3)}
 
 
 def test_claims_over_pretraining_need_seeds_only_at_the_milestones_that_they_compare(machine):

@@ -14,7 +14,7 @@ from bertlab.lab import claim_plan, plan, scales, studies
 from bertlab.lab.jobs import CheckpointImport, CorpusPreparation, Evaluation, Pretraining
 from bertlab.lab.jobs.evaluation import read_task
 from bertlab.lab.record import records
-from bertlab.lab.study import Measurement, Study, Task, Variant
+from bertlab.lab.study import RANDOM_INIT, Measurement, Study, Task, Variant
 from bertlab.lab.study_file import Code
 from bertlab.model.interop.checkpoint import Checkpoint
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
@@ -69,7 +69,7 @@ def test_what_two_studies_share_is_trained_once(machine):
 
 def test_all_studies_share_one_model_that_is_not_trained(machine):
     every = tuple(studies.find(name) for name in studies.names())
-    made = plan.make(request(studies=every, random_init=True, only=(plan.RANDOM_INIT,)), machine)
+    made = plan.make(request(studies=every, random_init=True, only=(RANDOM_INIT,)), machine)
     assert kinds(made).count("pretrain") == 1, "whatever the studies' baselines would be trained on"
 
 
@@ -87,7 +87,7 @@ def test_the_variant_without_pretraining_is_the_baseline_of_no_steps(machine):
     assert untrained.recipe == dataclasses.replace(
         trained.recipe, schedule=dataclasses.replace(trained.recipe.schedule, steps=0)
     )
-    assert {cell.variant for cell in made.cells} == {"80/10/10", plan.RANDOM_INIT}
+    assert {cell.variant for cell in made.cells} == {"80/10/10", RANDOM_INIT}
 
 
 def test_a_finished_job_is_not_pending(machine, tmp_path):
@@ -393,7 +393,7 @@ def test_variants_that_differ_only_in_their_adaptation_share_a_pre_training(mach
     assert [kinds(made).count(kind) for kind in ("pretrain", "finetune", "features")] == [2, 2 * 2, 6 * 2]
     read = {cell.variant: cell.job.settings for cell in made.cells}
     assert read["last"].layers == "last"
-    assert read[plan.RANDOM_INIT] == read["fine-tuning"]
+    assert read[RANDOM_INIT] == read["fine-tuning"]
     (record,) = records(made, "").values()
     assert len(record.rows) == 8
     assert {cell.method for cell in record.cells} == {"finetune", "features"}
@@ -449,7 +449,7 @@ def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
     late = dataclasses.replace(few, milestones=(99, 100))  # 99 % of 20 steps are all of them
     cells = plan.make(request(studies=(short,), scale=late, only=("80/10/10",)), machine).cells
     assert [cell.job.milestone for cell in cells] == [100]
-    assert found == [("80/10/10", 50), ("80/10/10", 100), (plan.RANDOM_INIT, 100)]
+    assert found == [("80/10/10", 50), ("80/10/10", 100), (RANDOM_INIT, 100)]
     assert len({cell.job.id for cell in made.cells}) == 3
     assert all(("milestone" in cell.job.definition()) is (cell.job.milestone < 100) for cell in made.cells)
 
@@ -707,7 +707,7 @@ def test_only_variants_that_read_linguistic_spans_have_an_annotated_corpus(machi
     assert plain.text == made.text
     assert pretrainings(plain)["80/10/10"].id == found["subword tokens"].id
     untrained = pretrainings(plan.make(request(studies=(SPANS,), random_init=True, only=("noun phrases",)), machine))
-    assert untrained[plan.RANDOM_INIT].corpus.id == made.text
+    assert untrained[RANDOM_INIT].corpus.id == made.text
 
 
 def test_other_text_needs_a_pipeline_for_its_spans(machine, text_file, capsys):

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from bertlab.errors import BadInput
 from bertlab.recipe.identity import canonical, identity
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bertlab.tasks.locate import LocatedTask
     from bertlab.training.finetuning import Pretrained as LoadedModel
 
+J = TypeVar("J", bound="Job")
 KINDS: dict[str, type[Job]] = {}
 """The class of each kind of job, in the order of their definitions."""
 
@@ -308,7 +309,7 @@ class Pretrained(Job):
         return {"content": "", "task": text, "dataset": text, "split": "held-out", "method": "pretraining"}
 
 
-def copied(job: Any, **changes: Any) -> Any:
+def copied(job: J, **changes: Any) -> J:
     """A copy of a job with other seeds, which has all else that is cached and checks nothing again."""
     copy = object.__new__(type(job))
     fields = vars(copy)

@@ -84,13 +84,11 @@ class Evaluation(Job, kinds=("finetune", "features")):
 
     def on(self, pretrained: Pretrained) -> Evaluation:
         """The same measurement of another pre-training, which differs in its seed alone."""
-        copy: Evaluation = copied(self, pretrained=pretrained, group=self.group)
-        return copy
+        return copied(self, pretrained=pretrained, group=self.group)
 
     def with_seed(self, finetune_seed: int) -> Evaluation:
         """The same measurement with another fine-tuning seed."""
-        copy: Evaluation = copied(self, finetune_seed=finetune_seed, group=self.group)
-        return copy
+        return copied(self, finetune_seed=finetune_seed, group=self.group)
 
     def labelled(self, label: str) -> Evaluation:
         """The same measurement with another label before its seeds."""

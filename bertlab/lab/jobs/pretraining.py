@@ -75,8 +75,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
     def with_seed(self, seed: int) -> Pretraining:
         """The same pre-training with another seed."""
-        copy: Pretraining = copied(self, recipe=self.recipe.with_seed(seed), template=self.template)
-        return copy
+        return copied(self, recipe=self.recipe.with_seed(seed), template=self.template)
 
     @property
     def needs(self) -> tuple[CorpusPreparation]:
