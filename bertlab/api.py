@@ -101,12 +101,12 @@ def open_run(store: str | Path, name: str, *, study: str | Path = "") -> Pretrai
     file that defines parts of it, such as a loss; its code is run. Raises `BadInput` if no run matches, or several do,
     and for a run with such parts if the file is not given and was not run before.
     """
-    from bertlab.lab import own_parts
+    from bertlab.lab import user_code
     from bertlab.training.finetuning import open_pretrained
 
     run = lookup.find(Store(Path(store)), name, lambda candidate: candidate.holds_model)
     run.verify()
-    own_parts.load_user_code(run, str(study), "study=")
+    user_code.load_user_code(run, str(study), "study=")
     return open_pretrained(run.path)
 
 

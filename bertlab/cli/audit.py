@@ -50,7 +50,7 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
             print_json(unfinished(corpora, store))
         return 1
     check_components(plan.jobs, store, machine)
-    print_texts(*texts.planned(corpora, store))
+    print_texts(*texts.describe_planned(corpora, store))
     records: list[dict[str, Any]] = []
     checks: list[tuple[str, Check]] = []
     for recipe, corpus, variants in _same_batches(plan, store):

@@ -54,14 +54,14 @@ def fill_mask(
 
 def _masked_lm(name: str, source: Run | Checkpoint, study: str) -> tuple[PretrainingModel, TrainedTokenizer]:
     """The model of a run or a checkpoint, and its tokenizer. Raises `BadInput` if it predicts no masked words."""
-    from bertlab.lab import own_parts
+    from bertlab.lab import user_code
     from bertlab.model.interop import huggingface
     from bertlab.store.run import Run
     from bertlab.training.finetuning import open_pretrained
 
     if isinstance(source, Run):
         source.verify()
-        own_parts.load_user_code(source, study, own_parts.OPTION)
+        user_code.load_user_code(source, study, user_code.OPTION)
         opened = open_pretrained(source.path)
         model, tokenizer, predicts = opened.model, opened.tokenizer, source.result().predicts
     else:

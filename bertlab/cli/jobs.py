@@ -56,7 +56,7 @@ def print_plan(plan: Plan, store: Store, machine: Machine, what: str = "", cost:
     filled = [any(column) for column in zip(*lines, strict=True)]
     rows = [list(compress(line, filled)) for line in lines]
     print_table(list(compress(columns, filled)), rows, f"{names}: scale {plan.request.scale.name} {text}")
-    print_texts(*texts.planned(plan.jobs, store))
+    print_texts(*texts.describe_planned(plan.jobs, store))
     pending = plan.pending(store)
     for line in models(pending):
         say(line)
@@ -184,7 +184,7 @@ def run_jobs(
 
             def begin_training() -> None:
                 check_components(pending, store, machine)
-                print_texts(*texts.prepared(pending, store))
+                print_texts(*texts.describe_prepared(pending, store))
                 on_training()  # keeps records, from which the addresses follow
                 live.addresses = addresses_of(store)
 

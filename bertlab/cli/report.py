@@ -34,11 +34,11 @@ def report(
     """
     from bertlab.report import page
     from bertlab.report.pages import notes
-    from bertlab.store.merge import Joined, opened
+    from bertlab.store.merge import MergedStores, opened
 
     check_fail_on(fail_on)
     store = opened(runs or [Path("runs")])
-    if isinstance(store, Joined):
+    if isinstance(store, MergedStores):
         for note in store.notes():
             say(note)
     written = page.write(study or [], store, out, format_ or page.DEFAULT, compare, data)

@@ -17,7 +17,7 @@ from bertlab.lab.statement import definition, statement, unlike
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.recipe.identity import by_kind, flatten, identity
 from bertlab.store import commands, union
-from bertlab.store.record import AblateRequest, Column, Difference, Record, Row, Speeds, Value, mark
+from bertlab.store.record import AblateRequest, Column, Difference, Record, Row, Speeds, Value, short_hash
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.kinds.base import SETTINGS
@@ -126,7 +126,7 @@ def _asked(plan: Plan, study: Study, options: str) -> AblateRequest:
         only=tuple(request.only),
         random_init=request.random_init,
         claim_seeds=tuple(request.claim_seeds) if of_claims else None,
-        file=mark(file.sources) if file else "",
+        file=short_hash(file.sources) if file else "",
         measure=tuple(request.measure),
     )
 

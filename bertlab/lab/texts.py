@@ -16,14 +16,14 @@ def corpus_facts(jobs: Iterable[Job], store: Store) -> list[dict[str, Any]]:
     return [notes.facts for job in jobs if (notes := job.describe_source(store))]
 
 
-def planned(jobs: Iterable[Job], store: Store) -> tuple[list[str], list[str]]:
+def describe_planned(jobs: Iterable[Job], store: Store) -> tuple[list[str], list[str]]:
     """The lines that a plan says of its texts, and doubts about how they are read."""
     texts = [notes for job in jobs if (notes := job.describe_source(store))]
     lines = [f"text: {facts.sentence(text.facts, text.files)}" for text in texts]
     return [*dict.fromkeys(lines)], [*dict.fromkeys(doubt for text in texts for doubt in text.doubts)]
 
 
-def prepared(jobs: Sequence[Job], store: Store) -> tuple[list[str], list[str]]:
+def describe_prepared(jobs: Sequence[Job], store: Store) -> tuple[list[str], list[str]]:
     """The lines and the doubts about the prepared texts of pre-trainings, with the targets of their losses.
 
     Of several variants, a line has the lowest share. Raises `BadInput`, which names the variant, if a loss has none.

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, unknown
-from bertlab.lab import own_parts
+from bertlab.lab import user_code
 from bertlab.names import ALL, filename
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 def checkpoint(store: Store, name: str, directory: Path, study: str = "", licence: str = "") -> str:
     """Writes the pre-training that `name` names into `directory`; says what it wrote. Raises `BadInput` for no run.
 
-    `study` is the file that defines parts of it, see `own_parts`; `licence` is for the card.
+    `study` is the file that defines parts of it, see `user_code`; `licence` is for the card.
     """
     run = lookup.find(store, name, lambda run: run.holds_model)
     run.verify()
-    own_parts.load_user_code(run, study, own_parts.OPTION)
+    user_code.load_user_code(run, study, user_code.OPTION)
     from bertlab.model.interop import huggingface
     from bertlab.model.interop.architectures import architecture_of
     from bertlab.training.finetuning import open_pretrained

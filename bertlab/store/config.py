@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.store.commands import options
-from bertlab.store.record import Record, mark
+from bertlab.store.record import Record, short_hash
 from bertlab.store.schema import is_name
 from bertlab.store.writes import below, folder, remove, write
 
@@ -23,7 +23,7 @@ def write_configs(root: Path, stem: str, record: Record) -> None:
     its study file, as it was then, in a directory of its name (see `saved_copy`). A command that is none, as a record
     from elsewhere may have, and one with bytes that are no text, as a file name may have, have no file.
     """
-    by_mark = {mark(files): files for files in record.sources}
+    by_hash = {short_hash(files): files for files in record.sources}
     newest = {path: text for files in record.sources for path, text in files.items()}  # older requests name no file
     studies, written = root / "studies", set()
     for number, request in enumerate(record.requests, start=1):
@@ -35,7 +35,7 @@ def write_configs(root: Path, stem: str, record: Record) -> None:
         written.add(path)
         if not path.is_file() or path.read_bytes() != content:
             write(root, f"studies/{path.name}", content)
-        _write_sources(root, f"studies/{path.stem}", by_mark.get(request.file, newest))
+        _write_sources(root, f"studies/{path.stem}", by_hash.get(request.file, newest))
     for path in {*studies.glob(f"{glob.escape(stem)}.toml"), *studies.glob(f"{glob.escape(stem)}-*.toml")} - written:
         remove(root, f"studies/{path.name}")
         remove(root, f"studies/{path.stem}")

@@ -24,7 +24,7 @@ from bertlab.store.writes import below, move, remove
 from bertlab.wording import pluralise
 
 
-class Joined(Store):
+class MergedStores(Store):
     """Several stores, read as one."""
 
     def __init__(self, stores: Sequence[Store]) -> None:
@@ -135,9 +135,9 @@ def _nearly_equal(one: Any, other: Any) -> bool:
 
 
 def opened(roots: Sequence[Path]) -> Store:
-    """A store, or several that are read as one. Raises `BadInput` as `Joined` does."""
+    """A store, or several that are read as one. Raises `BadInput` as `MergedStores` does."""
     stores = [Store(root, lenient=True) for root in roots]
-    return stores[0] if len(stores) == 1 else Joined(stores)
+    return stores[0] if len(stores) == 1 else MergedStores(stores)
 
 
 def merge(
@@ -156,7 +156,7 @@ def merge(
             run.verify()
     if into.is_dir() and not target.begun and any(into.iterdir()):
         raise BadInput(f"'{into}' is not a store: give a store, or a new directory, with --into")
-    joined = Joined([*([target] if target.begun else []), *others])
+    joined = MergedStores([*([target] if target.begun else []), *others])
     paths = {run.path for run in target.runs()}
     new = [run for run in joined.runs() if run.path not in paths]
     for run in new:

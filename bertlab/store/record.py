@@ -10,7 +10,7 @@ from bertlab.recipe.identity import canonical
 from bertlab.store.schema import OPTIONAL, CorpusId, Count, Figure, Id, Percent, Positive, SeedCount, Share, Texts
 
 
-def mark(value: Any) -> str:
+def short_hash(value: Any) -> str:
     """Eight hexadecimal digits that stand for a value: the first of its SHA-256."""
     return sha256(canonical(value).encode(errors="surrogatepass")).hexdigest()[:8]
 
@@ -45,7 +45,7 @@ class AblateRequest:
     claim_seeds: Annotated[tuple[Count, ...] | None, OPTIONAL] = None
     """The seeds of claims alone; None where the setting has no such seeds."""
     file: Annotated[str, OPTIONAL] = ""
-    """The `mark` of the study file, which may change and keep its name."""
+    """The `short_hash` of the study file, which may change and keep its name."""
     measure: Annotated[Texts, OPTIONAL] = ()
     rounds: Annotated[str, OPTIONAL] = ""
     """The options that ask for rounds of seeds."""

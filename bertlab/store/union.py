@@ -15,7 +15,7 @@ from bertlab.names import filename
 from bertlab.recipe.identity import canonical
 from bertlab.store.commands import line
 from bertlab.store.config import write_configs
-from bertlab.store.record import AblateRequest, Definition, Record, Row, Value, mark
+from bertlab.store.record import AblateRequest, Definition, Record, Row, Value, short_hash
 from bertlab.store.records import write as write_record
 from bertlab.store.runs import Store
 from bertlab.store.schema import to_json
@@ -67,7 +67,7 @@ def merge_into(stored: dict[str, Record], record: Record, where: str) -> str:
 def name_of(record: Record) -> str:
     """The file name of a new record: study, scale, and eight digits of its setting."""
     setting: list[Any] = [record.setting, _contents(record)]
-    digits = mark(setting if record.timed is None else [*setting, record.timed])
+    digits = short_hash(setting if record.timed is None else [*setting, record.timed])
     return filename(f"{record.study}--{record.scale}--{digits}")
 
 

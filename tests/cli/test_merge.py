@@ -13,7 +13,7 @@ from bertlab.errors import RunFailed
 from bertlab.store import archive, records
 from bertlab.store.config import write_configs
 from bertlab.store.files import digest, read_json
-from bertlab.store.merge import Joined
+from bertlab.store.merge import MergedStores
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
 from small_record import record, request
@@ -117,7 +117,7 @@ def test_the_texts_of_the_first_store_count(halves):
         newer = dataclasses.replace(record, question="newer?")
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(first, "records", lambda name=name, newer=newer: {name: newer})
-            (joined,) = Joined([first, second]).records().values()
+            (joined,) = MergedStores([first, second]).records().values()
         assert joined.question == "newer?"
 
 

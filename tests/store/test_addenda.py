@@ -7,7 +7,7 @@ import pytest
 
 from bertlab.store import addenda
 from bertlab.store.addenda import Addenda, Floor, Remark, floor_key
-from bertlab.store.merge import Joined
+from bertlab.store.merge import MergedStores
 from bertlab.store.runs import Store
 
 FLOOR = Floor(10_000, {"accuracy": 45.6}, {"accuracy": 45.0})
@@ -47,7 +47,7 @@ def test_of_two_stores_the_first_floor_counts(tmp_path):
         (tmp_path / name / "studies").mkdir(parents=True)
         floors = {"0a": replace(FLOOR, evaluation={"accuracy": points}), name: FLOOR}
         Addenda(floors, (Remark("The same.", "nsp"), Remark(name, "nsp"))).write(tmp_path / name)
-    joined = Joined([Store(tmp_path / "one"), Store(tmp_path / "two")]).addenda()
+    joined = MergedStores([Store(tmp_path / "one"), Store(tmp_path / "two")]).addenda()
     assert (joined.floors["0a"].evaluation, len(joined.floors)) == ({"accuracy": 45.0}, 3)
     assert [each.sentence for each in joined.remarks] == ["The same.", "one", "two"]
     assert joined.of({"one"}, {"other"}) == Addenda({"one": FLOOR})

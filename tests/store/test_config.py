@@ -7,7 +7,7 @@ import tomllib
 from bertlab.cli.config import COMMANDS
 from bertlab.store import commands
 from bertlab.store.config import saved_copy, write_configs
-from bertlab.store.record import mark
+from bertlab.store.record import short_hash
 from small_record import record, request
 
 
@@ -62,7 +62,7 @@ def test_each_command_has_a_file_and_no_other_stays(tmp_path):
     one = request("own.py", seeds=(0, 1, 2))
     save("other", request("other", seeds=tuple(range(9))))
     sources = [{"own.py": "3"}, {"own.py": "5-6"}]
-    first, second = (mark(files) for files in sources)
+    first, second = (short_hash(files) for files in sources)
     asked = dataclasses.replace(one, file=first), dataclasses.replace(one, seeds=(5, 6), file=second)
     save("own", *asked, sources=tuple(sources))
     other = {"other--smoke--12345678.toml": "9"}
