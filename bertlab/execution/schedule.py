@@ -157,8 +157,8 @@ class Scheduler:
             self._wait(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=True)
         else:
-            science, why = job.definition(), {"status": how.status, "reason": how.reason, "log": how.log}
-            self.store.fail(Failure(id=job.id, kind=job.kind, label=label(job.label), science=science, **why))
+            why = {"status": how.status, "reason": how.reason, "log": how.log}
+            self.store.fail(Failure(id=job.id, kind=job.kind, label=label(job.label), science=job.definition(), **why))
             self._give_up(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=False)
 

@@ -59,17 +59,6 @@ class Plan:
             cells[cell.study.name].append(cell)
         return cells
 
-    @cached_property
-    def first_of(self) -> Mapping[str, list[Cell]]:
-        """The cells of each study without those that differ from an earlier one in their seeds alone."""
-        first_cells: dict[str, list[Cell]] = {}
-        for name, cells in self.cells_of.items():
-            first: dict[tuple[str, str, int], Cell] = {}
-            for cell in cells:
-                first.setdefault((cell.variant, cell.measurement.name, cell.milestone), cell)
-            first_cells[name] = [*first.values()]
-        return first_cells
-
     def with_cells(self, cells: Iterable[Cell]) -> "Plan":
         """This plan with these cells, and the jobs that they need."""
         chosen = tuple(cells)

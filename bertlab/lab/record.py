@@ -4,12 +4,10 @@
 """
 
 import dataclasses
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from bertlab.adaptation import Adaptation
 from bertlab.lab import scales
-from bertlab.lab.jobs import Job
 from bertlab.lab.needs import sizes
 from bertlab.lab.plan import Cell, Plan, without_collector
 from bertlab.lab.scales import Scale
@@ -176,8 +174,12 @@ def differences(plan: Plan, study: Study) -> list[Difference]:
         return []
     paper = scales.find("paper").following(study.at_paper)
     of_setting = [Difference(on="", what=what) for what in _pretraining(plan, study, paper)]
+    first_cells: dict[str, dict[str, Cell]] = {measurement.name: {} for measurement in study.measurements}
+    for cell in plan.cells_of[study.name]:
+        if cell.variant != RANDOM_INIT and cell.job.settings is not None:
+            first_cells[cell.measurement.name].setdefault(cell.job.settings.kind, cell)
     for measurement in study.measurements:
-        texts = dict.fromkeys(_unlike(plan, study, measurement, paper))
+        texts = dict.fromkeys(_unlike(plan, study, measurement, [*first_cells[measurement.name].values()], paper))
         of_setting += [Difference(on=measurement.name, what=what) for what in texts]
     return [*unlike(study), *of_setting]
 
@@ -200,15 +202,11 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
         yield f"text: {' and '.join(names)}, not Wikipedia and BooksCorpus"
 
 
-def _unlike(plan: Plan, study: Study, measurement: Measurement, paper: Scale) -> Iterator[str]:
-    jobs: dict[str, tuple[str, Adaptation, Job]] = {}  # the first one of each adaptation
-    for cell in plan.first_of[study.name]:
-        ours = cell.measurement.name == measurement.name and cell.variant != RANDOM_INIT
-        if ours and cell.job.settings is not None:
-            jobs.setdefault(cell.job.settings.kind, (cell.variant, cell.job.settings, cell.job))
-    if not jobs:
+def _unlike(plan: Plan, study: Study, measurement: Measurement, cells: Sequence[Cell], paper: Scale) -> Iterator[str]:
+    """The differences of a measurement, whose `cells` are the first one of each kind of adaptation."""
+    if not cells:
         return
-    (_, _, job), *_ = jobs.values()
+    job = cells[0].job
     located, *first = job.tasks
     task, kind = located.task, kinds.find(located.task.kind)
     if located.origin == "microworld":
@@ -219,8 +217,9 @@ def _unlike(plan: Plan, study: Study, measurement: Measurement, paper: Scale) ->
         yield f"first trained on {intermediate.name}"
     if kind.cased and not (job.pretraining and job.pretraining.cased):
         yield "text in lower case"
-    for variant, adaptation, _ in jobs.values():
-        theirs = study.adaptation(study.variant(variant), measurement, paper, task.kind, located.name)
+    for cell in cells:
+        adaptation: Any = cell.job.settings
+        theirs = study.adaptation(study.variant(cell.variant), measurement, paper, task.kind, located.name)
         prefix = f"{adaptation.group(kind)}."
         searched = {f"{prefix}{name}" for name in plan.request.searched.get(located.name, ())}
         yield from _fields(adaptation, theirs, prefix, searched)

@@ -1,7 +1,7 @@
 """Recipes to canonical JSON and ids, back again, and their fields by dotted paths.
 
-The identity of a run is the SHA-256 of the canonical JSON of its science, without fields at their defaults: a new field
-keeps old ids.
+The identity of a run is the SHA-256 of the canonical JSON of its definition, without fields at their defaults: a new
+field keeps old ids.
 """
 
 import dataclasses
@@ -37,7 +37,7 @@ def to_canonical(value: Any, default: Any = None, *, whole: bool = False) -> Any
         for field in dataclasses.fields(value):
             item = getattr(used, field.name)
             item = item if whole else getattr(item, "declared", item)  # a group that declares nothing is at its default
-            if hints_of[field.name][0] is float:  # 1 and 1.0 are the same science
+            if hints_of[field.name][0] is float:  # 1 and 1.0 are the same value
                 item = float(item)
             usual = default_of(field)
             if whole or usual is dataclasses.MISSING or item != usual:
@@ -56,7 +56,7 @@ def canonical(value: Any) -> str:
 
 
 def identity(kind: str, **parts: Any) -> str:
-    """The id of a run of `kind`: 16 hexadecimal digits of the SHA-256 of its canonical science and SCIENCE_VERSION."""
+    """The id of a run of `kind`: 16 hexadecimal digits of the SHA-256 of its definition and SCIENCE_VERSION."""
     return filled(template(kind, **parts))
 
 

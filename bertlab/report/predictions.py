@@ -39,8 +39,8 @@ class Predictions:
 
         A kind of task that a study file defines is not known here: its examples have none.
         """
-        science = self.runs[cell.run_id].definition()
-        content, most = str(science.get("data", "")), int(science.get("settings", {}).get("max_eval_examples", 0))
+        definition = self.runs[cell.run_id].definition()
+        content, most = str(definition.get("data", "")), int(definition.get("settings", {}).get("max_eval_examples", 0))
         key = content, cell.split, most
         texts = synthetic_texts(*key)
         if texts or self.machine is None:
@@ -48,7 +48,7 @@ class Predictions:
         if key not in self._local:
             self._local[key] = ()
             with suppress(BadInput):
-                task = load(Task, {**science.get("task", {}), "dataset": cell.dataset})
+                task = load(Task, {**definition.get("task", {}), "dataset": cell.dataset})
                 self._local[key] = local_texts(task, *key, self.machine)
         return self._local[key]
 

@@ -82,8 +82,8 @@ def joined(several: Iterable[Addenda]) -> Addenda:
     return Addenda(floors, tuple(remarks))
 
 
-def floor_key(science: Mapping[str, Any]) -> str:
+def floor_key(definition: Mapping[str, Any]) -> str:
     """Identifies the floor of a run on a task, by the data from which the run's id follows."""
-    settings = science.get("settings", {})
+    settings = definition.get("settings", {})
     limits = {name: settings.get(name) or 0 for name in ("max_train_examples", "max_eval_examples")}
-    return identity("floor", data=science.get("data"), task=science.get("task"), **limits)
+    return identity("floor", data=definition.get("data"), task=definition.get("task"), **limits)

@@ -50,7 +50,7 @@ class PretrainingModule(TrainingModule):
     """
 
     def __init__(self, recipe: Recipe | Mapping[str, Any], vocab_size: int) -> None:
-        """`recipe` may also be its `science`, as Lightning keeps it in a checkpoint."""
+        """`recipe` may also be its canonical JSON data, as Lightning keeps it in a checkpoint."""
         recipe = (load(Recipe, recipe) if isinstance(recipe, Mapping) else recipe).declared
         super().__init__(recipe.schedule, recipe.optimizer)
         self.save_hyperparameters({"recipe": to_canonical(recipe), "vocab_size": vocab_size})
