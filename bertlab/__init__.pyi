@@ -26,6 +26,7 @@ from .lab.study import RelativeSchedule as RelativeSchedule
 from .lab.study import Study as Study
 from .lab.study import Variant as Variant
 from .lab.study import table as table
+from .objectives import BidirectionalLM as BidirectionalLM
 from .objectives import CausalLM as CausalLM
 from .objectives import Corruption as Corruption
 from .objectives import Entities as Entities
@@ -44,6 +45,7 @@ from .optimizers import LAMB as LAMB
 from .optimizers import Adafactor as Adafactor
 from .optimizers import AdamW as AdamW
 from .recipe import BackboneConfig as BackboneConfig
+from .recipe import BiLSTM as BiLSTM
 from .recipe import Format as Format
 from .recipe import Inputs as Inputs
 from .recipe import Model as Model

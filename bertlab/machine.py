@@ -174,7 +174,7 @@ class Machine:
         """Whether pre-training `recipe` is compiled; not if batches vary in size, as each needs its own graph."""
         if self.compile == "no" or recipe.inputs.format.token_matched_to or recipe.schedule.over_steps:
             return False
-        if any(loss.share < 1 for loss in recipe.objective):
+        if not recipe.model.compiled or any(loss.share < 1 for loss in recipe.objective):
             return False
         if self.compile != "auto":
             return True

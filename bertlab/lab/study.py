@@ -321,6 +321,7 @@ class Study(Checked, group="study "):
         with at(f"study '{self.name}'", f"variant '{variant.name}'"):
             recipe = with_fields(scale, changes)
             model, schedule = recipe.model.scaled(variant.size), variant.relative.of(recipe.schedule)
+            model = model.as_large_as(scale.model)
             entries = round(variant.size.vocabulary * recipe.tokenizer.vocabulary)
             tokenizer = dataclasses.replace(recipe.tokenizer, vocabulary=entries)
             recipe = dataclasses.replace(recipe, model=model, schedule=schedule, tokenizer=tokenizer)

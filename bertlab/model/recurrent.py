@@ -14,6 +14,13 @@ from bertlab.model.backbone import Backbone, BackboneWrapper
 from bertlab.model.initial import HEAD_STD, initialise
 
 
+def reversal(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """The positions (B, T) that reverse each sequence of `x` (B, T, D) within its length; padding keeps its place."""
+    position = torch.arange(x.shape[1], device=x.device).expand(len(x), -1)
+    last = x.shape[1] - 1 if lengths is None else lengths[:, None] - 1
+    return torch.where(position <= last, last - position, position)
+
+
 class BiLSTM(nn.Module):
     """Layers of LSTMs in both directions; dropout before each."""
 
@@ -30,10 +37,7 @@ class BiLSTM(nn.Module):
 
     def forward(self, x: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T, D) and the tokens of each sequence (B,), None for T of each -> (B, T, 2N)."""
-        # The positions that reverse each sequence within its length; padding keeps its place.
-        position = torch.arange(x.shape[1], device=x.device).expand(len(x), -1)
-        last = x.shape[1] - 1 if lengths is None else lengths[:, None] - 1
-        reverse = torch.where(position <= last, last - position, position)  # (B, T)
+        reverse = reversal(x, lengths)
         for rightward, leftward in zip(self.rightward, self.leftward, strict=True):
             x = self.dropout(x)
             right, _ = rightward(x)

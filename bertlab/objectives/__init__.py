@@ -1,5 +1,6 @@
 """What a model is trained to predict: one file a loss, behind the protocol of `bertlab.recipe.objective`."""
 
+from bertlab.objectives.bidirectional_lm import BidirectionalLM
 from bertlab.objectives.causal_lm import CausalLM
 from bertlab.objectives.masked_lm import Corruption, MaskedLM
 from bertlab.objectives.next_sentence import NextSentence
@@ -13,6 +14,7 @@ BERT: tuple[Loss, ...] = (MaskedLM(), NextSentence())
 
 __all__ = [
     "BERT",
+    "BidirectionalLM",
     "CausalLM",
     "Corruption",
     "Entities",

@@ -45,6 +45,11 @@ class LanguageModel(Loss):
                 f"objective: {join_words([loss.kind for loss in every])} see one side of a token and both: choose one, "
                 "or give each a share of the sequences"
             )
+        if self.causal and recipe.model.apart:
+            raise BadInput(
+                f"objective: {self.kind} predicts from the left alone, and half of a vector of {recipe.model.kind} has "
+                "read the right: set objective to bidirectional_lm"
+            )
 
     @abstractmethod
     def predicted(self, length: int) -> float:

@@ -40,6 +40,10 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
     """The module and the class of what `new_encoder` makes, a `bertlab.model.backbone.Backbone`."""
     biases: ClassVar[bool] = True
     """Whether linear layers and normalisations have biases, in the LM head too."""
+    apart: ClassVar[bool] = False
+    """Whether a vector is [left-to-right half; right-to-left half], each of which has seen one side alone."""
+    compiled: ClassVar[bool] = True
+    """Whether `torch.compile` can make one graph of it."""
     layers: Annotated[int, Range(1, 200)] = 12
     """Levels above the embeddings."""
     hidden: Annotated[int, Range(1, 65_536)] = 768
@@ -47,8 +51,10 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
     _returns: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("embedding_width", "max_length"), Annotated[int, Range(1, 10**9)]),
         **dict.fromkeys(("encoder", "shape", "description", "remark"), str),
-        **dict.fromkeys(("declared", "unshared", "scaled", "for_length"), "bertlab.recipe.BackboneConfig"),
-        "biases": bool,
+        **dict.fromkeys(
+            ("declared", "unshared", "scaled", "as_large_as", "for_length"), "bertlab.recipe.BackboneConfig"
+        ),
+        **dict.fromkeys(("biases", "apart", "compiled"), bool),
         "new_encoder": "bertlab.model.backbone.Backbone",
         "activation": Activation,
         "sizes": Mapping[str, float],
@@ -83,6 +89,10 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
                 raise BadInput(f"size.{name} has no effect on a model of the kind {self.kind}: leave it out")
         layers, hidden = max(1, round(size.layers * self.layers)), max(1, round(size.width * self.hidden))
         return replace(self, layers=layers, hidden=hidden)
+
+    def as_large_as(self, other: "BackboneConfig") -> Self:
+        """The model in a study at a scale whose model is `other`, if a size of it that is not set follows from that."""
+        return self
 
     def max_length(self, longest: int) -> int:
         """The tokens of the longest sequence that it can read if its pre-training has at most `longest`."""

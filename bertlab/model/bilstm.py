@@ -1,0 +1,145 @@
+"""Readers from the left and from the right that never meet (Peters et al. 2018, section 3.1).
+
+Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, of which each direction has half.
+"""
+
+from abc import ABC
+from typing import Protocol
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from bertlab import recipe
+from bertlab.model.attention import gather
+from bertlab.model.backbone import Backbone
+from bertlab.model.heads import vocabulary_loss
+from bertlab.model.kernels.lstm import Recurrence
+from bertlab.model.layers import LayerNorm
+from bertlab.model.recurrent import reversal
+from bertlab.model.streams import TensorBatch
+from bertlab.recipe.objective import INPUTS
+
+
+class Reader(Protocol):
+    """Reads vectors from left to right: none depends on a later one."""
+
+    def encode(self, x: Tensor, lengths: Tensor | None, positions: Tensor | None) -> Tensor:
+        """The last layer's vectors (B, T, D / 2) for `x` (B, T, D / 2), or (B, K, D / 2) at the `positions` (B, K)."""
+
+    def states(self, x: Tensor, lengths: Tensor | None) -> list[Tensor]:
+        """`x` and the vectors of each layer."""
+
+
+class TwoDirections(Backbone, ABC):
+    """A reader from the left and one from the right over the same embeddings: a vector is [the one's; the other's].
+
+    The right one begins at the last token of each sequence, never in its padding. A subclass sets both.
+    """
+
+    rightward: Reader
+    leftward: Reader
+
+    def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
+        """As `Backbone.encode`; `x` (B, T, D / 2) are the embeddings."""
+        reverse = reversal(x, lengths)
+        mirrored = gather(x, reverse)
+        if positions is None:
+            left = gather(self.leftward.encode(mirrored, lengths, None), reverse)
+        else:
+            left = self.leftward.encode(mirrored, lengths, reverse.gather(1, positions))
+        return torch.cat((self.rightward.encode(x, lengths, positions), left), -1)
+
+    def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
+        """The vectors (B, T, D) of the embeddings, the same in both halves, and of each layer."""
+        x = self.embed(TensorBatch.of(tokens, segments, lengths, {}))[INPUTS]
+        reverse = reversal(x, lengths)
+        left = [gather(state, reverse) for state in self.leftward.states(gather(x, reverse), lengths)]
+        return [torch.cat(both, -1) for both in zip(self.rightward.states(x, lengths), left, strict=True)]
+
+
+class BiLSTMEncoder(TwoDirections):
+    """ELMo's layers of LSTMs on token embeddings."""
+
+    rightward: "LSTMs"
+    leftward: "LSTMs"
+
+    def __init__(self, model: recipe.BiLSTM, vocabulary: int, max_length: int, causal: bool = False) -> None:
+        super().__init__(model.hidden, model.layers, max_length, causal)
+        width = model.embedding_width
+        self.tokens = nn.Embedding(vocabulary, width)
+        self.norm = LayerNorm(width, model.layer_norm_eps)
+        self.dropout = nn.Dropout(model.dropout)
+        self.rightward = LSTMs(width, model.units, model.layers, model.dropout)
+        self.leftward = LSTMs(width, model.units, model.layers, model.dropout)
+
+    @property
+    def levels(self) -> list[nn.Module]:
+        """The embeddings, and each layer of both directions."""
+        layers = zip(self.rightward.layers, self.leftward.layers, strict=True)
+        return [nn.ModuleList([self.tokens, self.norm]), *(nn.ModuleList(both) for both in layers)]
+
+    @property
+    def output_embeddings(self) -> Tensor:
+        """The token embeddings (V, D / 2)."""
+        return self.tokens.weight
+
+    def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
+        """The normalised embeddings (B, T, D / 2) of the stream `INPUTS`."""
+        return {INPUTS: self.dropout(self.norm(self.tokens(batch.tokens)))}
+
+
+class ProjectedLSTM(nn.LSTM):
+    """One layer from left to right, with a projection from its cells to the width of its input."""
+
+    def __init__(self, width: int, cells: int) -> None:
+        super().__init__(width, cells, batch_first=True, proj_size=width)
+
+    def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
+        """(B, T, P) -> (B, T, P)."""
+        if x.device.type != "cpu":
+            out: Tensor = super().forward(x)[0]
+            return out
+        gates = F.linear(x.transpose(0, 1), self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0)
+        return Recurrence.apply(gates, self.weight_hh_l0, self.weight_hr_l0).transpose(0, 1)
+
+
+class LSTMs(nn.Module):
+    """Layers of LSTMs from left to right; each but the first adds its output to its input."""
+
+    def __init__(self, width: int, cells: int, layers: int, dropout: float) -> None:
+        super().__init__()
+        self.layers = nn.ModuleList(ProjectedLSTM(width, cells) for _ in range(layers))
+        self.dropout = nn.Dropout(dropout)
+
+    def encode(self, x: Tensor, lengths: Tensor | None, positions: Tensor | None) -> Tensor:
+        """As `Reader.encode`; padding at the end reaches no vector."""
+        x = self.states(x, lengths)[-1]
+        return x if positions is None else gather(x, positions)
+
+    def states(self, x: Tensor, lengths: Tensor | None) -> list[Tensor]:
+        """As `Reader.states`."""
+        states = [x]
+        for layer in self.layers:
+            out = self.dropout(layer(states[-1]))
+            states.append(out if len(states) == 1 else states[-1] + out)
+        return states
+
+
+class DirectionsHead(nn.Module):
+    """The output layer of both directions: the token embeddings (V, D / 2) and a bias."""
+
+    def __init__(self, vocabulary: int) -> None:
+        super().__init__()
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+    def forward(self, hidden: Tensor, embeddings: Tensor) -> Tensor:
+        """Vectors of one direction (..., D / 2) -> logits (..., V)."""
+        return F.linear(hidden, embeddings, self.bias)
+
+    def loss(self, hidden: Tensor, embeddings: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+        """The sum of the cross-entropies of `targets` (B, K), times `weights` (B, K), at vectors (B, K, D / 2)."""
+        x, size = hidden.flatten(0, 1), len(embeddings)
+        return vocabulary_loss(
+            lambda rows: self(rows, embeddings), x, size, targets.flatten(), weights.flatten(), sparse=True
+        )

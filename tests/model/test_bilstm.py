@@ -1,0 +1,142 @@
+"""ELMo's LSTMs: two directions that never meet, computed as torch's packed bidirectional LSTM computes them."""
+
+import pytest
+import torch
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from bertlab.errors import BadInput
+from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
+from bertlab.objectives import BidirectionalLM, CausalLM, MaskedLM
+from bertlab.recipe import BiLSTM, Model, Recipe, Size, cost
+
+LENGTHS = torch.tensor([12, 5, 9])
+OBJECTIVE = (BidirectionalLM(),)
+
+
+def model_of(config=None, objective=OBJECTIVE):
+    config = config or BiLSTM(layers=2, hidden=16, cells=20, dropout=0.0)
+    return PretrainingModel(config, 40, 64, 0, objective).double().eval()
+
+
+def tokens_of(seed=0):
+    return torch.randint(5, 40, (3, 12), generator=torch.Generator().manual_seed(seed))
+
+
+def torch_lstm(layer):
+    lstm = torch.nn.LSTM(layer.input_size, layer.hidden_size, batch_first=True, proj_size=layer.proj_size).double()
+    lstm.load_state_dict(layer.state_dict())
+    return lstm
+
+
+def states_of(encoder, tokens, lengths=LENGTHS):
+    return encoder.hidden_states(tokens, torch.zeros_like(tokens), lengths)
+
+
+def test_layers_are_packed_lstms_with_a_skip_connection():
+    encoder, tokens = model_of().encoder, tokens_of()
+    states = states_of(encoder, tokens)
+    embeddings = states[0][..., :8]
+    assert torch.equal(embeddings, states[0][..., 8:])
+    for half, lstms, mirrored in ((0, encoder.rightward, False), (1, encoder.leftward, True)):
+        for row, length in enumerate(LENGTHS.tolist()):
+            x = embeddings[row, :length].flip(0) if mirrored else embeddings[row, :length]
+            for number, lstm in enumerate(lstms.layers, 1):
+                out = torch_lstm(lstm)(x[None])[0][0]
+                x = out if number == 1 else x + out
+                expected = x.flip(0) if mirrored else x
+                torch.testing.assert_close(
+                    states[number][row, :length].chunk(2, -1)[half], expected, rtol=0, atol=1e-12
+                )
+
+
+def test_one_layer_is_torchs_bidirectional_lstm():
+    encoder, tokens = model_of(BiLSTM(layers=1, hidden=16, cells=20, dropout=0.0)).encoder, tokens_of()
+    reference = torch.nn.LSTM(8, 20, batch_first=True, bidirectional=True, proj_size=8).double()
+    weights = dict(encoder.rightward.layers[0].named_parameters())
+    weights |= {f"{name}_reverse": value for name, value in encoder.leftward.layers[0].named_parameters()}
+    reference.load_state_dict(weights)
+    embedded, last = states_of(encoder, tokens)
+    packed = pack_padded_sequence(embedded[..., :8], LENGTHS, batch_first=True, enforce_sorted=False)
+    expected, _ = pad_packed_sequence(reference(packed)[0], batch_first=True)
+    for row, length in enumerate(LENGTHS.tolist()):
+        torch.testing.assert_close(last[row, :length], expected[row, :length], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("changed", [0, 3, 8])
+def test_a_changed_token_moves_neither_directions_prediction_of_it(changed):
+    model, tokens = model_of(), tokens_of()
+    other = tokens.clone()
+    other[:, changed] = (tokens[:, changed] - 4) % 35 + 5
+    real = torch.arange(12) < LENGTHS[:, None]
+    for before, after in zip(states_of(model.encoder, tokens), states_of(model.encoder, other), strict=True):
+        moved = [(one != two).any(-1) & real for one, two in zip(before.chunk(2, -1), after.chunk(2, -1), strict=True)]
+        (right, left), changes = moved, real[:, changed]
+        assert not right[:, :changed].any()
+        assert not left[:, changed + 1 :].any()
+        assert right[changes, changed].all()
+        assert left[changes, changed].all()
+
+
+def test_at_positions_and_without_padding_vectors_are_the_same():
+    encoder, tokens = model_of().encoder, tokens_of()
+    whole = states_of(encoder, tokens)[-1]
+    positions = torch.tensor([[0, 11, 4], [4, 0, 1], [8, 2, 7]])
+    read = encoder.encode(encoder.embed(TensorBatch.of(tokens, None, LENGTHS, {}))["inputs"], LENGTHS, positions)
+    expected = torch.stack([row[chosen] for row, chosen in zip(whole, positions, strict=True)])
+    torch.testing.assert_close(read, expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(states_of(encoder, tokens[1:2, :5], None)[-1][0], whole[1, :5], rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("objective", [OBJECTIVE, (MaskedLM(),)], ids=["both directions", "masked"])
+def test_counts_are_those_of_the_model(objective):
+    config = BiLSTM(layers=3, hidden=16, cells=20)
+    count = sum(value.numel() for value in model_of(config, objective).parameters())
+    assert cost.parameters(config, 40, 64, objective) == count
+
+
+def test_operations_are_those_of_its_matrices():
+    """Each number of a matrix takes a multiplication and an addition for each token, and logits are of 2 x 11 of 12."""
+    config, (objective,) = BiLSTM(layers=2, hidden=16, cells=20), OBJECTIVE
+    model = model_of(config)
+    matrices = sum(value.numel() for name, value in model.named_parameters() if "weight_" in name)
+    assert config.flops_per_token(12, causal=False) == 2 * matrices
+    assert objective.flops(config, 40, 12) == 2 * 22 * model.encoder.output_embeddings.numel()
+
+
+def test_at_the_size_of_the_paper_it_has_the_papers_parameters():
+    """Four LSTMs of 4,096 cells and 512 units: 18.9 million each."""
+    config = BiLSTM(hidden=1024)
+    assert (config.layers, config.units, config.embedding_width) == (2, 4096, 512)
+    assert config.parameters(0, 0) == pytest.approx(4 * (8 * 4096 * 512 + 4096 * 512 + 8 * 4096), rel=1e-4)
+
+
+def test_in_a_study_its_layers_are_as_large_as_those_of_the_scale():
+    for layers, hidden in ((2, 96), (12, 768)):
+        other = Model(layers=layers, hidden=hidden)
+        config = BiLSTM(hidden=hidden).scaled(Size(width=4 / 3)).as_large_as(other)
+        assert config.hidden == hidden * 4 // 3
+        assert config.parameters(0, 0) == pytest.approx(other.parameters(0, 0), rel=0.01)
+    assert BiLSTM(hidden=16, cells=20).as_large_as(Model()).cells == 20
+    assert BiLSTM(hidden=32).scaled(Size(width=4 / 3)).hidden == 42, "an even width"
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: BiLSTM(hidden=15), "model.hidden is 15: each direction has half of it"),
+        (lambda: BiLSTM(hidden=16, cells=8), "model.cells is 8 and a direction is 8 wide: give more cells"),
+        (lambda: Recipe(objective=OBJECTIVE), "bidirectional_lm needs a model that keeps its directions apart"),
+        (lambda: Recipe(objective=(CausalLM(),), model=BiLSTM()), "causal_lm predicts from the left alone"),
+    ],
+)
+def test_what_it_refuses(make, message):
+    with pytest.raises(BadInput, match=message):
+        make()
+
+
+def test_a_masked_model_learns_on_it():
+    recipe = Recipe(objective=(MaskedLM(),), model=BiLSTM(hidden=16))
+    assert not recipe.causal
+    hidden = model_of(recipe.model, recipe.objective).encoder.hidden_size
+    assert hidden == 16
