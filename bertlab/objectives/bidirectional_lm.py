@@ -124,20 +124,21 @@ class BidirectionalLM(LanguageModel):
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """The single held-out segments of a masked LM, every token predicted from either side."""
 
-        def batch_sums(model: Any, batch: Any) -> Any:
-            arrays, encoder = batch.arrays[self.kind], model.encoder
-            embedded = encoder.embed(batch)
-            hidden = encoder.read(embedded, batch.lengths, {self.kind: self.reads(arrays)})[self.kind]
-            right, left = self._losses(model.head(self), hidden, arrays, encoder.output_embeddings)
-            return {"right": right, "left": left, "count": arrays["weights"].sum()}
-
-        def figures(total: Mapping[str, float]) -> dict[str, float]:
-            right, left = total["right"] / total["count"], total["left"] / total["count"]
-            losses = (right + left) / 2, right, left
-            return dict(zip(FIGURES, (*losses, *map(perplexity, (right, left, losses[0]))), strict=True))
-
         data = heldout(recipe, corpus, (self,), size, together=8)  # as a left-to-right model's
-        return [Evaluation(data, ("right", "left", "count"), batch_sums, figures)]
+        return [Evaluation(data, ("right", "left", "count"), self.batch_sums, self.totals)]
+
+    def batch_sums(self, model: Any, batch: Any) -> dict[str, Any]:
+        """The sums of both losses over a held-out batch, and the predictions of either."""
+        arrays, encoder = batch.arrays[self.kind], model.encoder
+        hidden = encoder.read(encoder.embed(batch), batch.lengths, {self.kind: self.reads(arrays)})[self.kind]
+        right, left = self._losses(model.head(self), hidden, arrays, encoder.output_embeddings)
+        return {"right": right, "left": left, "count": arrays["weights"].sum()}
+
+    def totals(self, sums: Mapping[str, float]) -> dict[str, float]:
+        """The figures of these sums over all held-out batches."""
+        right, left = sums["right"] / sums["count"], sums["left"] / sums["count"]
+        losses = (right + left) / 2, right, left
+        return dict(zip(FIGURES, (*losses, *map(perplexity, (right, left, losses[0]))), strict=True))
 
     def audit(self, sample: Sample) -> list[Check]:
         """Each token is predicted from its neighbours on either side, never from a position that has read it."""

@@ -41,12 +41,12 @@ def test_layers_are_packed_lstms_with_a_skip_connection():
     for half, lstms, mirrored in ((0, encoder.rightward, False), (1, encoder.leftward, True)):
         for row, length in enumerate(LENGTHS.tolist()):
             x = embeddings[row, :length].flip(0) if mirrored else embeddings[row, :length]
-            for number, lstm in enumerate(lstms.layers, 1):
+            for depth, lstm in enumerate(lstms.layers, 1):
                 out = torch_lstm(lstm)(x[None])[0][0]
-                x = out if number == 1 else x + out
+                x = out if depth == 1 else x + out
                 expected = x.flip(0) if mirrored else x
                 torch.testing.assert_close(
-                    states[number][row, :length].chunk(2, -1)[half], expected, rtol=0, atol=1e-12
+                    states[depth][row, :length].chunk(2, -1)[half], expected, rtol=0, atol=1e-12
                 )
 
 
