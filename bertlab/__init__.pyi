@@ -4,6 +4,7 @@ from .adaptation import GPT as GPT
 from .adaptation import Adaptation as Adaptation
 from .adaptation import Adapters as Adapters
 from .adaptation import BitFit as BitFit
+from .adaptation import ELMo as ELMo
 from .adaptation import Features as Features
 from .adaptation import FineTuning as FineTuning
 from .adaptation import GradualUnfreezing as GradualUnfreezing
@@ -46,6 +47,7 @@ from .optimizers import Adafactor as Adafactor
 from .optimizers import AdamW as AdamW
 from .recipe import BackboneConfig as BackboneConfig
 from .recipe import BiLSTM as BiLSTM
+from .recipe import BiTransformer as BiTransformer
 from .recipe import Format as Format
 from .recipe import Inputs as Inputs
 from .recipe import Model as Model

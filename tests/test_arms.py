@@ -26,7 +26,9 @@ COMPONENTS = {
     if arm.__module__.startswith("bertlab.")
 }
 PROOFS = {
+    "BidirectionalLM",
     "BitFit",
+    "ELMo",
     "GPT",
     "LoRA",
     "GradualUnfreezing",

@@ -3,6 +3,7 @@
 from bertlab.adaptation.adapters import Adapters as Adapters
 from bertlab.adaptation.base import Adaptation as Adaptation
 from bertlab.adaptation.bitfit import BitFit as BitFit
+from bertlab.adaptation.elmo import ELMo as ELMo
 from bertlab.adaptation.features import Features as Features
 from bertlab.adaptation.finetuning import FineTuning as FineTuning
 from bertlab.adaptation.gpt import GPT as GPT

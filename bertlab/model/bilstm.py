@@ -41,18 +41,26 @@ class TwoDirections(Backbone, ABC):
     leftward: Reader
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
-        """As `Backbone.encode`; `x` (B, T, D / 2) are the embeddings."""
+        """The last layer's vectors of the embeddings `x` (B, T, D / 2): see `Backbone.encode`."""
         reverse = reversal(x, lengths)
-        mirrored = gather(x, reverse)
-        if positions is None:
-            left = gather(self.leftward.encode(mirrored, lengths, None), reverse)
-        else:
-            left = self.leftward.encode(mirrored, lengths, reverse.gather(1, positions))
+        read = None if positions is None else reverse.gather(1, positions)
+        left = self.leftward.encode(gather(x, reverse), lengths, read)
+        left = gather(left, reverse) if read is None else left
         return torch.cat((self.rightward.encode(x, lengths, positions), left), -1)
 
-    def hidden_states(self, tokens: Tensor, segments: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
+    def forward(self, batch: TensorBatch, positions: Tensor | None = None) -> Tensor:
+        """The last layer's vectors: see `Backbone.forward`. At [CLS], of which tasks read a whole sequence, the
+        left-to-right half is that of the last token, which alone has read all of it."""
+        at = torch.arange(batch.tokens.shape[1], device=batch.tokens.device) if positions is None else positions
+        at, lengths = at.expand(len(batch.tokens), -1), batch.lengths[INPUTS]
+        last = at.new_full((len(at), 1), batch.tokens.shape[1] - 1) if lengths is None else lengths[:, None] - 1
+        right, left = super().forward(batch, torch.cat((at, last), 1)).chunk(2, -1)
+        right = torch.where((at == 0)[..., None], right[:, -1:], right[:, :-1])
+        return torch.cat((right, left[:, :-1]), -1)
+
+    def hidden_states(self, batch: TensorBatch) -> list[Tensor]:
         """The vectors (B, T, D) of the embeddings, the same in both halves, and of each layer."""
-        x = self.embed(TensorBatch.of(tokens, segments, lengths, {}))[INPUTS]
+        x, lengths = self.embed(batch)[INPUTS], batch.lengths[INPUTS]
         reverse = reversal(x, lengths)
         left = [gather(state, reverse) for state in self.leftward.states(gather(x, reverse), lengths)]
         return [torch.cat(both, -1) for both in zip(self.rightward.states(x, lengths), left, strict=True)]
@@ -113,12 +121,12 @@ class LSTMs(nn.Module):
         self.dropout = nn.Dropout(dropout)
 
     def encode(self, x: Tensor, lengths: Tensor | None, positions: Tensor | None) -> Tensor:
-        """As `Reader.encode`; padding at the end reaches no vector."""
+        """The last layer's vectors: see `Reader.encode`. Padding is at the end and reaches no vector."""
         x = self.states(x, lengths)[-1]
         return x if positions is None else gather(x, positions)
 
     def states(self, x: Tensor, lengths: Tensor | None) -> list[Tensor]:
-        """As `Reader.states`."""
+        """The vectors of each layer: see `Reader.states`."""
         states = [x]
         for layer in self.layers:
             out = self.dropout(layer(states[-1]))

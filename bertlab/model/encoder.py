@@ -52,10 +52,13 @@ class TransformerEncoder(Backbone, ABC):
     @property
     def levels(self) -> list[nn.Module]:
         """The embeddings and each layer, lowest first; the last layer with the normalisation behind it."""
+        return [self.embeddings, *self.layer_levels]
+
+    @property
+    def layer_levels(self) -> list[nn.Module]:
+        """The levels above the embeddings."""
         *lower, last = self.layers
-        if self.final_norm is not None:
-            last = nn.ModuleList([last, self.final_norm])
-        return [self.embeddings, *lower, last]
+        return [*lower, last if self.final_norm is None else nn.ModuleList([last, self.final_norm])]
 
     @property
     def output_embeddings(self) -> Tensor:
@@ -83,8 +86,12 @@ class TransformerEncoder(Backbone, ABC):
 
     def hidden_states(self, batch: TensorBatch) -> list[Tensor]:
         """The vectors (B, T, D) of the embeddings and of each layer; under pre-norm, only the last are normalised."""
-        states = [self.embed(batch)[INPUTS]]
-        for layer, inputs in zip(self.layers, self.attention_inputs(states[0], batch.lengths[INPUTS]), strict=True):
+        return self.states(self.embed(batch)[INPUTS], batch.lengths[INPUTS])
+
+    def states(self, x: Tensor, lengths: Tensor | None = None) -> list[Tensor]:
+        """The hidden states from the embeddings `x` (B, T, D) on, which are the first of them."""
+        states = [x]
+        for layer, inputs in zip(self.layers, self.attention_inputs(x, lengths), strict=True):
             states.append(layer(states[-1], *inputs, causal=self.causal))
         if self.final_norm is not None:
             states[-1] = self.final_norm(states[-1])

@@ -46,6 +46,20 @@ class BiLSTM(nn.Module):
         return x
 
 
+class ScalarMix(nn.Module):
+    """The sum of levels with learned weights: a softmax, uniform at first, times a common factor (Peters et al. 2018,
+    equation 1)."""
+
+    def __init__(self, levels: int) -> None:
+        super().__init__()
+        self.shares = nn.Parameter(torch.zeros(levels))
+        self.factor = nn.Parameter(torch.ones(()))
+
+    def forward(self, states: Tensor) -> Tensor:
+        """(B, T, levels, D) -> (B, T, D)."""
+        return self.factor * torch.einsum("btld,l->btd", states, self.shares.softmax(0).to(states.dtype))
+
+
 class BiLSTMTagger(nn.Module):
     """Labels for the tokens of a sequence, from fixed features."""
 
@@ -54,13 +68,11 @@ class BiLSTMTagger(nn.Module):
     ) -> None:
         """`inputs` features per token, `hidden` units per direction. All weights start from `seed`.
 
-        With `summed`, the features are those of `summed` levels of an encoder, concatenated. The BiLSTM reads their sum
-        with learned weights: a softmax, uniform at first, and a common factor (Peters et al. 2018, equation 1).
+        With `summed`, the features are those of so many levels of an encoder, concatenated: it reads their `ScalarMix`.
         """
         super().__init__()
         self.dropout = nn.Dropout(dropout)
-        self.shares = nn.Parameter(torch.zeros(summed)) if summed else None
-        self.factor = nn.Parameter(torch.ones(())) if summed else None
+        self.mix = ScalarMix(summed) if summed else None
         self.recurrent = BiLSTM(inputs // (summed or 1), hidden, layers, dropout, seed)
         self.output = nn.Linear(2 * hidden, labels)
         initialise(self.output, HEAD_STD, seed)
@@ -68,9 +80,8 @@ class BiLSTMTagger(nn.Module):
     def forward(self, features: Tensor, lengths: Tensor | None = None) -> Tensor:
         """(B, T, D) and the tokens of each sequence (B,), None for T of each -> logits (B, T, labels), fp32."""
         x = features
-        if self.shares is not None and self.factor is not None:
-            levels = features.view(*features.shape[:2], len(self.shares), -1)  # (B, T, levels, D / levels)
-            x = self.factor * torch.einsum("btld,l->btd", levels, self.shares.softmax(0).to(levels.dtype))
+        if self.mix is not None:
+            x = self.mix(x.view(*x.shape[:2], len(self.mix.shares), -1))
         x = self.dropout(self.recurrent(x, lengths))
         logits: Tensor = self.output(x).float()
         return logits

@@ -22,7 +22,7 @@ from bertlab.text.tokens import TokenisedCorpus
 if TYPE_CHECKING:
     from torch import Tensor, nn
 
-FIGURES = {
+METRIC_LABELS = {
     "bidirectional_lm_loss": "both directions",
     "left_to_right_loss": "left to right",
     "right_to_left_loss": "right to left",
@@ -44,7 +44,7 @@ class BidirectionalLM(LanguageModel):
 
     kind: ClassVar[str] = "bidirectional_lm"
     head: ClassVar[str] = "bilm_head"
-    figures: ClassVar[Mapping[str, str]] = FIGURES
+    metric_labels: ClassVar[Mapping[str, str]] = METRIC_LABELS
     meaning: ClassVar[str] = (
         "Both directions: the mean of two language models, from the left and from the right, on the same text. The one "
         "predicts all but [CLS], the other all but the last [SEP]. The mean perplexity is that of the mean loss. "
@@ -52,7 +52,7 @@ class BidirectionalLM(LanguageModel):
     )
 
     @property
-    def judged_by(self) -> str:
+    def selection_metric(self) -> str:
         """The mean of both directions."""
         return "bidirectional_lm_loss"
 
@@ -69,7 +69,9 @@ class BidirectionalLM(LanguageModel):
         """Each token but one in either direction."""
         return 2 * (length - 1) / length
 
-    def prepare(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Arrays]:
+    def batch_transform(
+        self, tokenizer: TrainedTokenizer, length: int, seed: int | str
+    ) -> Callable[[Sequences], Arrays]:
         """Each pair of neighbours is a slot."""
 
         def examples(sequences: Sequences) -> Arrays:
@@ -100,7 +102,7 @@ class BidirectionalLM(LanguageModel):
 
         return DirectionsHead(vocabulary)
 
-    def sum(self, head: Any, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
+    def loss_sum(self, head: Any, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
         """The sum of the cross-entropies of both directions."""
         right, left = self._losses(head, hidden, arrays, embeddings)
         return right + left
@@ -138,7 +140,7 @@ class BidirectionalLM(LanguageModel):
         """The figures of these sums over all held-out batches."""
         right, left = sums["right"] / sums["count"], sums["left"] / sums["count"]
         losses = (right + left) / 2, right, left
-        return dict(zip(FIGURES, (*losses, *map(perplexity, (right, left, losses[0]))), strict=True))
+        return dict(zip(METRIC_LABELS, (*losses, *map(perplexity, (right, left, losses[0]))), strict=True))
 
     def audit(self, sample: Sample) -> list[Check]:
         """Each token is predicted from its neighbours on either side, never from a position that has read it."""

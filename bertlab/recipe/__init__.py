@@ -2,6 +2,7 @@
 
 from bertlab.recipe.backbones import BackboneConfig as BackboneConfig
 from bertlab.recipe.backbones import BiLSTM as BiLSTM
+from bertlab.recipe.backbones import BiTransformer as BiTransformer
 from bertlab.recipe.backbones import Model as Model
 from bertlab.recipe.backbones import ModernBert as ModernBert
 from bertlab.recipe.backbones import NormPosition as NormPosition

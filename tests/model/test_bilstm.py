@@ -30,7 +30,7 @@ def torch_lstm(layer):
 
 
 def states_of(encoder, tokens, lengths=LENGTHS):
-    return encoder.hidden_states(tokens, torch.zeros_like(tokens), lengths)
+    return encoder.hidden_states(TensorBatch.of(tokens, lengths))
 
 
 def test_layers_are_packed_lstms_with_a_skip_connection():
@@ -45,9 +45,7 @@ def test_layers_are_packed_lstms_with_a_skip_connection():
                 out = torch_lstm(lstm)(x[None])[0][0]
                 x = out if depth == 1 else x + out
                 expected = x.flip(0) if mirrored else x
-                torch.testing.assert_close(
-                    states[depth][row, :length].chunk(2, -1)[half], expected, rtol=0, atol=1e-12
-                )
+                torch.testing.assert_close(states[depth][row, :length].chunk(2, -1)[half], expected, rtol=0, atol=1e-12)
 
 
 def test_one_layer_is_torchs_bidirectional_lstm():
@@ -82,7 +80,7 @@ def test_at_positions_and_without_padding_vectors_are_the_same():
     encoder, tokens = model_of().encoder, tokens_of()
     whole = states_of(encoder, tokens)[-1]
     positions = torch.tensor([[0, 11, 4], [4, 0, 1], [8, 2, 7]])
-    read = encoder.encode(encoder.embed(TensorBatch.of(tokens, None, LENGTHS, {}))["inputs"], LENGTHS, positions)
+    read = encoder.encode(encoder.embed(TensorBatch.of(tokens, LENGTHS))["inputs"], LENGTHS, positions)
     expected = torch.stack([row[chosen] for row, chosen in zip(whole, positions, strict=True)])
     torch.testing.assert_close(read, expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(states_of(encoder, tokens[1:2, :5], None)[-1][0], whole[1, :5], rtol=0, atol=1e-12)

@@ -60,11 +60,11 @@ def test_a_weighted_sum_of_levels_starts_as_their_mean_and_its_weights_are_learn
     logits = model(levels.flatten(2))
     torch.testing.assert_close(logits, alone(levels.mean(2)), rtol=0, atol=1e-6)
     logits.square().sum().backward()
-    assert torch.all(model.shares.grad != 0)
-    assert model.factor.grad != 0
+    assert torch.all(model.mix.shares.grad != 0)
+    assert model.mix.factor.grad != 0
     with torch.no_grad():
-        model.shares.copy_(torch.tensor([30.0, 0.0]))
-        model.factor.fill_(0.5)
+        model.mix.shares.copy_(torch.tensor([30.0, 0.0]))
+        model.mix.factor.fill_(0.5)
     torch.testing.assert_close(model(levels.flatten(2)), alone(levels[:, :, 0] / 2), rtol=0, atol=1e-6)
 
 

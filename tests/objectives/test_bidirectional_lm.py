@@ -24,7 +24,7 @@ LENGTHS = np.array([6, 3], np.int32)
 def arrays():
     ids = np.arange(2)
     sequences = Sequences({"inputs": Stream(TOKENS.copy(), LENGTHS)}, np.zeros((2, 0), np.int32), LENGTHS - 2, ids, 0)
-    return LOSS.prepare(None, 6, 0)(sequences)
+    return LOSS.batch_transform(None, 6, 0)(sequences)
 
 
 def test_each_pair_of_neighbours_is_a_slot(arrays):
@@ -40,7 +40,7 @@ def test_the_loss_is_the_sum_of_both_language_models(arrays):
     torch.nn.init.normal_(model.bilm_head.bias)
     tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
     tokens, lengths = torch.from_numpy(TOKENS), torch.from_numpy(LENGTHS)
-    batch = TensorBatch.of(tokens, None, lengths, {LOSS.kind: tensors})
+    batch = TensorBatch.of(tokens, lengths, {LOSS.kind: tensors})
     encoder, expected = model.encoder, 0.0
     hidden = encoder.encode(encoder.embed(batch)["inputs"], lengths)
     for row, length in enumerate(LENGTHS):
