@@ -106,6 +106,7 @@ def test_at_the_size_of_the_paper_it_has_the_papers_parameters():
     """Four LSTMs of 4,096 cells and 512 units: 18.9 million each."""
     config = BiLSTM(hidden=1024)
     assert (config.layers, config.units, config.embedding_width) == (2, 4096, 512)
+    assert config.shape == "BiLSTM of 2 layers, 1024 wide, 4,096 cells"
     assert config.parameters(0, 0) == pytest.approx(4 * (8 * 4096 * 512 + 4096 * 512 + 8 * 4096), rel=1e-4)
 
 

@@ -6,7 +6,7 @@ from typing import Annotated, ClassVar, Self
 from bertlab.errors import BadInput
 from bertlab.recipe.backbones.base import BackboneConfig, Size
 from bertlab.recipe.ranges import DROPOUT, Range
-from bertlab.wording import format_count
+from bertlab.wording import pluralise
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,7 +69,7 @@ class BiLSTM(BackboneConfig):
     @property
     def shape(self) -> str:
         """Its layers, its width and its cells."""
-        return f"BiLSTM of {format_count(self.layers, 'layer')}, {self.hidden} wide, {format_count(self.units, 'cell')}"
+        return f"BiLSTM of {pluralise(self.layers, 'layer')}, {self.hidden} wide, {pluralise(self.units, 'cell')}"
 
     def deviation(self, name: str) -> float | tuple[float, ...]:
         """What gives the gates and projections inputs of unit scale; 0.02 outside of the LSTMs."""
