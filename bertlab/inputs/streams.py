@@ -104,6 +104,10 @@ class Sequences(_Rows):
         return Batch(self.streams, self.format, self.arrays, self.sequence_ids, epochs)
 
 
+Transform = Callable[[Sequences], Mapping[str, Any]]
+"""Makes the inputs and labels of a loss: arrays and streams by name."""
+
+
 @dataclass(frozen=True)
 class Batch(_Rows):
     """B sequences: streams of tokens, and the arrays that their format and the losses add."""

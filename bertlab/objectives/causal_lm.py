@@ -1,6 +1,6 @@
 """Left-to-right language modelling, as in GPT: each token from those before it."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -9,7 +9,7 @@ import numpy as np
 from bertlab.inputs.batches import Evaluation, heldout
 from bertlab.inputs.checks import Check, always
 from bertlab.inputs.sample import Sample
-from bertlab.inputs.streams import Sequences
+from bertlab.inputs.streams import Sequences, Transform
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.recipe import Recipe
 from bertlab.recipe.objective import Arrays
@@ -38,9 +38,7 @@ class CausalLM(LanguageModel):
         """All tokens but the first are predicted."""
         return (length - 1) / length
 
-    def batch_transform(
-        self, tokenizer: TrainedTokenizer, length: int, seed: int | str
-    ) -> Callable[[Sequences], Arrays]:
+    def batch_transform(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Transform:
         """[CLS] predicts the first token, and each [SEP] is predicted; the last [SEP] predicts nothing."""
 
         def examples(sequences: Sequences) -> Arrays:

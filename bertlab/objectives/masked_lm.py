@@ -18,7 +18,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.batches import Evaluation, heldout
 from bertlab.inputs.checks import Check, always, share
 from bertlab.inputs.sample import Sample, again
-from bertlab.inputs.streams import Batch, Sequences
+from bertlab.inputs.streams import Batch, Sequences, Transform
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.objectives.selection import Choice, Selection, Tokens
 from bertlab.recipe import Recipe
@@ -164,9 +164,7 @@ class MaskedLM(LanguageModel):
         """Predicted tokens as a share of all."""
         return self.mask_prob
 
-    def batch_transform(
-        self, tokenizer: TrainedTokenizer, length: int, seed: int | str
-    ) -> Callable[[Sequences], Arrays]:
+    def batch_transform(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Transform:
         """Chooses tokens and replaces them."""
         choose, shown = self.selection.chooser(self.mask_prob, tokenizer, length), self.corruption.replacer(tokenizer)
         base = keyed.key(seed, "mask", length)

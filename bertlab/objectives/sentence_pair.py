@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -11,7 +11,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.batches import Evaluation, heldout_pairs
 from bertlab.inputs.checks import Check, always
 from bertlab.inputs.sample import Sample
-from bertlab.inputs.streams import Batch, Sequences
+from bertlab.inputs.streams import Batch, Sequences, Transform
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.recipe import BackboneConfig, Recipe
 from bertlab.recipe.objective import Arrays, Loss, Premise
@@ -62,9 +62,7 @@ class SentencePair(Loss):
         (metric,) = self.metric_labels
         return (Premise(f"{self} of {recipe.inputs.format}", metric),)
 
-    def batch_transform(
-        self, tokenizer: TrainedTokenizer, length: int, seed: int | str
-    ) -> Callable[[Sequences], Arrays]:
+    def batch_transform(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Transform:
         """The labels with which the pairs were drawn."""
 
         def examples(sequences: Sequences) -> Arrays:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
@@ -13,7 +13,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.batches import Evaluation, heldout
 from bertlab.inputs.checks import Check, always
 from bertlab.inputs.sample import Sample
-from bertlab.inputs.streams import Sequences
+from bertlab.inputs.streams import Sequences, Transform
 from bertlab.objectives.masked_lm import MaskedLM
 from bertlab.recipe import BackboneConfig, Recipe
 from bertlab.recipe.objective import Arrays, Loss, Premise
@@ -72,9 +72,7 @@ class SpanBoundary(Loss):
         masked = [loss for loss in before if isinstance(loss, MaskedLM)][-1]
         return (Premise(str(self), "span_boundary_loss", masked.short_runs(recipe)),)
 
-    def batch_transform(
-        self, tokenizer: TrainedTokenizer, length: int, seed: int | str
-    ) -> Callable[[Sequences], Arrays]:
+    def batch_transform(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Transform:
         """Finds the spans of the masked tokens."""
 
         def examples(sequences: Sequences) -> Arrays:

@@ -76,7 +76,19 @@ class PretrainingDataModule(LightningDataModule):
 
     def train_dataloader(self) -> Iterable[MicroBatch]:
         """Batch after batch, from the step that the training has reached whenever it is read anew."""
-        return _MicroBatches(self)
+        return Repeatable(self._micro_batches)
+
+    def _micro_batches(self) -> Iterator[MicroBatch]:
+        start, group = 0, SINGLE
+        if self.trainer is not None:
+            start, group = self.trainer.global_step, ProcessGroup(self.trainer.global_rank, self.trainer.world_size)
+        count = self.micro_batches(group.world_size)
+        for step in range(start, self.recipe.schedule.steps):
+            batch = self.batches.batch(step)
+            counts = {loss.kind: _count(loss, batch.arrays[loss.kind]) for loss in self.recipe.objective}
+            for done, (number, begin, end) in enumerate(group.micro_batches(len(batch.tokens), count), start=1):
+                part = self.tensors(batch.take(begin, end))
+                yield MicroBatch(part, counts, number, done == count, batch.tokens.size)
 
     def val_dataloader(self) -> Sequence[Iterable[TensorBatch]]:
         """The batches of each evaluation; every process reads all of them, and evaluates its own."""
@@ -106,22 +118,14 @@ class Made:
         return map(self.make, self.items)
 
 
-@dataclass(frozen=True)
-class _MicroBatches:
-    data: PretrainingDataModule
+class Repeatable:
+    """What a function yields, from the beginning each time that it is read."""
 
-    def __iter__(self) -> Iterator[MicroBatch]:
-        trainer, recipe = self.data.trainer, self.data.recipe
-        start, group = 0, SINGLE
-        if trainer is not None:
-            start, group = trainer.global_step, ProcessGroup(trainer.global_rank, trainer.world_size)
-        count = self.data.micro_batches(group.world_size)
-        for step in range(start, recipe.schedule.steps):
-            batch = self.data.batches.batch(step)
-            counts = {loss.kind: _count(loss, batch.arrays[loss.kind]) for loss in recipe.objective}
-            for done, (number, begin, end) in enumerate(group.micro_batches(len(batch.tokens), count), start=1):
-                part = self.data.tensors(batch.take(begin, end))
-                yield MicroBatch(part, counts, number, done == count, batch.tokens.size)
+    def __init__(self, begin: Callable[[], Iterator[Any]]) -> None:
+        self.begin = begin
+
+    def __iter__(self) -> Iterator[Any]:
+        return self.begin()
 
 
 def _count(loss: Loss, arrays: Arrays) -> float:
@@ -163,7 +167,14 @@ class TaskDataModule(LightningDataModule):
 
     def train_dataloader(self) -> Iterable[TaskBatch]:
         """Epoch after epoch, each in its own order."""
-        return _Epochs(self)
+        return Repeatable(self._epochs)
+
+    def _epochs(self) -> Iterator[TaskBatch]:
+        epoch, done = 0, 0
+        while done < self.steps:
+            numbers = examples.epoch(self.train.lengths, self.adaptation.batch_size, *self.key, epoch)
+            yield from map(self.train.build, numbers[: self.steps - done])
+            done, epoch = done + len(numbers), epoch + 1
 
     def val_dataloader(self) -> Iterable[TaskBatch]:
         """The evaluation examples, the longest first."""
@@ -177,16 +188,3 @@ class TaskDataModule(LightningDataModule):
 def in_order(inputs: Inputs) -> Iterable[TaskBatch]:
     """Batches of all examples, the longest first, as `by_length` numbers them."""
     return Made(examples.by_length(inputs.lengths, inputs.batch_tokens), inputs.build)
-
-
-@dataclass(frozen=True)
-class _Epochs:
-    data: TaskDataModule
-
-    def __iter__(self) -> Iterator[TaskBatch]:
-        data, epoch, done = self.data, 0, 0
-        while done < data.steps:
-            numbers = examples.epoch(data.train.lengths, data.adaptation.batch_size, *data.key, epoch)
-            for batch in numbers[: data.steps - done]:
-                yield data.train.build(batch)
-            done, epoch = done + len(numbers), epoch + 1

@@ -227,17 +227,7 @@ def finetune(
     changes = changes_of(model, *start()) if keep else {}
     adaptation.merge(model)
     scores = _Scores(data, opened, train, module, machine, progress)
-    result = scores.result(data.evaluation, encoded[0], None)
-    tested = scores.result(data.test, encoded[1], result.threshold) if data.test is not None else None
-    return Outcome(
-        **vars(result),
-        test=tested,
-        curve=module.curve,
-        steps=module.schedule.steps,
-        train_examples=train.raw_count,
-        trained_parameters=trained,
-        changes=changes,
-    )
+    return scores.outcome(encoded, trained_parameters=trained, changes=changes)
 
 
 def prepare(
@@ -280,6 +270,18 @@ class _Scores:
     module: FinetuningModule
     machine: Machine
     progress: Progress
+
+    def outcome(self, encoded: Sequence[Examples], **training: Any) -> Outcome:
+        """The results on all splits, which are `encoded`, with what else is known of the training."""
+        data, result = self.data, self.result(self.data.evaluation, encoded[0], None)
+        return Outcome(
+            **vars(result),
+            test=self.result(data.test, encoded[1], result.threshold) if data.test is not None else None,
+            curve=self.module.curve,
+            steps=self.module.schedule.steps,
+            train_examples=self.train.raw_count,
+            **training,
+        )
 
     def result(self, raw: RawExamples, part: Examples, threshold: float | None) -> EvalResult:
         """The results on a split with those where one of two texts is another example's, at the same threshold."""

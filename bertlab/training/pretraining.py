@@ -205,10 +205,7 @@ def pretrain(
     torch.set_num_threads(machine.num_threads)  # initial weights are computed before the Trainer is made
     recipe = recipe.declared
     steps = recipe.schedule.steps
-    data = PretrainingDataModule(recipe, corpus, micro_batch=machine.micro_batch, trimmed=not machine.compiles(recipe))
-    module = PretrainingModule(recipe, corpus.tokenizer.size)
-    if machine.compiles(recipe):
-        module.model.compile_losses(**machine.compile_options(recipe))
+    data, module = _modules(recipe, corpus, machine)
     trained = identity("pretrain", recipe=recipe, corpus=corpus.facts["fingerprint"])
     checkpoint = _resumed(work, trained, group)
     directory = RunDirectory(work, [recipe.schedule.milestone(milestone) for milestone in milestones], steps, group)
@@ -237,6 +234,18 @@ def pretrain(
     for logger in loggers:
         logger.log_result(steps, result["heldout"])
     return result
+
+
+def _modules(
+    recipe: Recipe, corpus: TokenisedCorpus, machine: Machine
+) -> tuple[PretrainingDataModule, PretrainingModule]:
+    """The data and the model of a recipe, compiled if the machine compiles it."""
+    compiles = machine.compiles(recipe)
+    data = PretrainingDataModule(recipe, corpus, micro_batch=machine.micro_batch, trimmed=not compiles)
+    module = PretrainingModule(recipe, corpus.tokenizer.size)
+    if compiles:
+        module.model.compile_losses(**machine.compile_options(recipe))
+    return data, module
 
 
 def _resumed(work: Path, trained: str, group: ProcessGroup) -> SavedState | None:

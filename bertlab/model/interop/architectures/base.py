@@ -61,9 +61,9 @@ class Architecture(ABC, Generic[M]):
     def name(self, model: PretrainingModel) -> str:
         """The class of `transformers` for a model with these heads."""
 
-    @abstractmethod
     def config(self, model: M) -> dict[str, Any]:
         """The fields of config.json that only this architecture has."""
+        return {}
 
     @abstractmethod
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:

@@ -63,10 +63,6 @@ class Bert(Architecture[recipe.Model]):
             return "BertLMHeadModel"
         return "BertForPreTraining" if hasattr(model, "nsp_head") else "BertForMaskedLM"
 
-    def config(self, model: recipe.Model) -> dict[str, Any]:
-        """BERT has no fields of its own."""
-        return {}
-
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Fields of positions and segments."""
         return {"positions": "learned", "segments": config.get("type_vocab_size", 2)}
