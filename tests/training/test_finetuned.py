@@ -9,6 +9,7 @@ from safetensors import safe_open
 
 from bertlab.adaptation import Adapters, BitFit, Features, FineTuning, GradualUnfreezing, LoRA
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import MaskedLM
 from bertlab.progress import silent
 from bertlab.recipe import Model
@@ -61,8 +62,8 @@ def test_the_model_comes_back_to_the_bit(pretrained, entities, machine):
     _, again = started(pretrained, adaptation, entities)
     again.load_state_dict(changes, strict=False)
     tokens = torch.arange(5, 17)[None]
-    inputs = (tokens, torch.zeros_like(tokens))
-    assert torch.equal(model.eval()(*inputs), again.eval()(*inputs))
+    inputs = TensorBatch.of(tokens, segments=torch.zeros_like(tokens))
+    assert torch.equal(model.eval()(inputs), again.eval()(inputs))
 
 
 def test_features_keep_their_tagger_alone(pretrained, entities, machine):
