@@ -89,7 +89,7 @@ def test_mistakes_in_a_study_file_are_final(jobs, store, machine, monkeypatch, e
 def test_the_place_of_a_mistake_is_named_once(jobs, store, machine, monkeypatch):
     monkeypatch.setattr(attempts, "place_of", lambda error: "mine.py, line 3")
     assert attempt(jobs[0], store, machine, run=fails(KeyError("x"))).reason == "KeyError: 'x' (mine.py, line 3)"
-    named = "Own.sum (mine.py, line 9) returns None"
+    named = "Own.loss_sum (mine.py, line 9) returns None"
     assert attempt(jobs[0], store, machine, run=fails(ArmFailed(named))).reason == named
 
 

@@ -346,8 +346,8 @@ def test_a_loss_that_is_not_finite_ends_the_run_before_the_update(corpus, machin
 
 
 def test_a_loss_that_is_no_scalar_ends_the_run_and_names_its_method(corpus, machine, tmp_path, monkeypatch):
-    monkeypatch.setattr(MaskedLM, "sum", lambda self, head, hidden, *given: hidden[0])
-    says = r"MaskedLM\.sum \(test_pretraining\.py, line \d+\) returns a tensor of shape .*: return a scalar tensor"
+    monkeypatch.setattr(MaskedLM, "loss_sum", lambda self, head, hidden, *given: hidden[0])
+    says = r"MaskedLM\.loss_sum \(test_pretraining\.py, line \d+\) returns a tensor of shape .*: return a scalar tensor"
     with pytest.raises(ArmFailed, match=says):
         pretrain(SMOKE, corpus, tmp_path, machine, (100,), silent)
 
