@@ -27,6 +27,9 @@ WORKER_BYTES = 2 * 2**30
 """About the memory that a run on the CPU takes: torch, and a model with its optimizer and activations."""
 COMPILE_MIN_STEPS = 5000
 """Compiling takes about a minute, which shorter trainings do not save."""
+COMPILE_MAX_STAGES = 4
+"""Stages of a recipe, each with batches of its own shape, up to which a pre-training is compiled: each takes its
+minute, and torch makes at most eight graphs of a function, those of the evaluation included."""
 
 
 def _cache_folder() -> Path:
@@ -171,10 +174,9 @@ class Machine:
         return "cuda" if self.gpus else "cpu"
 
     def compiles(self, recipe: Recipe) -> bool:
-        """Whether pre-training `recipe` is compiled; not if batches vary in size, as each needs its own graph."""
-        if self.compile == "no" or recipe.inputs.format.token_matched_to or recipe.schedule.over_steps:
-            return False
-        if not recipe.model.compiled or any(loss.share < 1 for loss in recipe.objective):
+        """Whether pre-training `recipe` is compiled; not if batches have many shapes, as each needs its own graph."""
+        varied = recipe.inputs.format.token_matched_to or any(loss.share < 1 for loss in recipe.objective)
+        if self.compile == "no" or varied or not recipe.model.compiled or len(recipe.stages) > COMPILE_MAX_STAGES:
             return False
         if self.compile != "auto":
             return True

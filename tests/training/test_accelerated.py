@@ -27,6 +27,7 @@ from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs
+from bertlab.recipe.schedules import Ramp, Stages
 from bertlab.training import checkpoints, pretraining
 from bertlab.training import module as optimization
 from bertlab.training.data import PretrainingDataModule, to_tensors
@@ -185,6 +186,33 @@ def test_the_compiled_graph_is_one_and_computes_the_same(corpus, monkeypatch, ch
     assert found == pytest.approx(expected, rel=1e-5)
     for name, value in gradients.items():
         torch.testing.assert_close(compiled[name], value, rtol=1e-4, atol=1e-5, msg=name)
+
+
+@pytest.mark.filterwarnings(*OF_TORCH)
+def test_each_of_a_few_stages_has_a_graph(corpus, monkeypatch):
+    graphs, compiling, machine = [], torch.compile, Machine(compile="yes")
+
+    def backend(graph, inputs):
+        graphs.append(graph)
+        return graph.forward
+
+    def staged(**over_steps):
+        return dataclasses.replace(
+            STILL, schedule=dataclasses.replace(STILL.schedule, steps=100, over_steps=over_steps)
+        )
+
+    monkeypatch.setattr(torch, "compile", lambda f, **options: compiling(f, backend=backend, **options))
+    recipe = staged(**{"schedule.batch_size": Stages(multiples=(1.0, 0.5)), "inputs.length": Ramp(start=1.0, end=1.0)})
+    assert machine.compiles(recipe)
+    assert not machine.compiles(staged(**{"masked_lm.mask_prob": Ramp()}))
+    batches = Batches(recipe, corpus, trimmed=False)
+    plain, compiled = (of(recipe, corpus.tokenizer.size).train() for _ in range(2))
+    compiled.compile_losses()
+    for step in (0, 1, 98, 99):
+        expected, found = (losses_and_gradients(model, batches.batch(step))[0] for model in (plain, compiled))
+        assert found == pytest.approx(expected, rel=1e-5)
+    torch.compiler.reset()
+    assert len(graphs) == 2
 
 
 @pytest.mark.parametrize("changed", OBJECTIVES.values(), ids=OBJECTIVES)
