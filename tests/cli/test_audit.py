@@ -62,7 +62,7 @@ def test_a_store_with_the_text_may_be_read_only(audit, monkeypatch):
     def refuse(store):
         raise Unwritable(store.root, OSError(errno.EROFS, os.strerror(errno.EROFS)))
 
-    monkeypatch.setattr(Store, "prepare", refuse)
+    monkeypatch.setattr(Store, "create_directories", refuse)
     assert audit(*arguments)[0] == 0
 
 

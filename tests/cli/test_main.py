@@ -36,7 +36,7 @@ def test_a_signal_decides_the_status_also_where_the_output_is_closed(
             raise BrokenPipeError
 
     monkeypatch.setattr(entry, "app", app)
-    monkeypatch.setattr(entry.environment, "prepare", lambda: None)
+    monkeypatch.setattr(entry.environment, "set_up", lambda: None)
     with (tmp_path / "out").open("w") as out:
         monkeypatch.setattr(sys, "stdout", SimpleNamespace(flush=flush, fileno=out.fileno))
         with pytest.raises(SystemExit) as ended:
