@@ -70,7 +70,7 @@ def model(run: Run, recipe: Recipe, store: Store, licence: str = "") -> str:
         if (outcome := evaluation.result()).pretrain_id == run.id and outcome.whole
     }
     measurements = sorted(line for outcome in measured.values() for line in _measurements(outcome))
-    studies = [study for study in gather_all(store) if run.id in set(study.frame["pretrain_id"])]
+    studies = [study for study in gather_all(store) if any(run.id == cell.pretrain_id for cell in study.cells)]
     return render(
         "model_card.md.j2",
         metadata=_metadata(run, recipe, measured, architecture, licence),

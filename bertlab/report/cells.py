@@ -2,13 +2,15 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from bertlab.adaptation import Adaptation
 from bertlab.recipe import BackboneConfig, Recipe, Tokenizer, cost
 from bertlab.report.units import is_loss, is_share
 from bertlab.store.record import Value
-from bertlab.store.result import Defined, Result, Rows
+from bertlab.store.result import Defined, Environment, Result, Rows
+
+NUMERICS = ("device", "precision", "instructions", "threads", "compiled", "torch")
+"""Facts of an environment that can change the last bits of a number."""
 
 PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
@@ -40,11 +42,15 @@ class Planned:
     """`done`, `collapsed`, `pending`, or why there is no result (`diverged`, `failed`, `damaged`)."""
     reason: str
     seconds: float
-    numerics: Mapping[str, str]
-    """The facts of its environment that can change the last bits of a number."""
-    date: str
-    """The day on which it began, UTC, as `2026-11-23`; empty if unknown, as the commit of the source tree may be."""
-    commit: str
+    result: Result
+    """At its defaults if it is not finished."""
+    environment: Environment
+    """The machine and the libraries; at its defaults if the run is not finished."""
+
+    @property
+    def numerics(self) -> dict[str, str]:
+        """The `NUMERICS` that are known."""
+        return {name: str(self.environment.numerics[name]) for name in NUMERICS if name in self.environment.numerics}
 
     @property
     def status_text(self) -> str:
@@ -67,18 +73,15 @@ class Cell(Planned, Value):
     """Training examples that the lexical baseline is fitted on; 0 if it has none."""
     rows: Rows
     """The examples that it has read, on its own split."""
-    result: Result
-    """That of its run, at its defaults if it is not measured."""
-    trained_parameters: int | None
-    """Parameters that the adaptation trains; None if it is not measured or there is no adaptation."""
     kind: str
     """The kind of the task; empty until it is measured."""
     adaptation: Adaptation | None
     """At its defaults until it is measured; None for an arm that this package does not define."""
-    fields: Mapping[str, Any]
-    """The fields of its adaptation by dotted path; empty if they are not known."""
-    description: str
-    """What its adaptation trains, in words; empty if that is not known."""
+
+    @property
+    def trained_parameters(self) -> int | None:
+        """Parameters that the adaptation trains; None if it is not measured or there is no adaptation."""
+        return self.result.trained_parameters
 
     @property
     def limited(self) -> bool:
@@ -134,8 +137,6 @@ class Pretraining(Planned):
     id: str
     finished: bool
     """Whether it has a result."""
-    result: Result
-    """At its defaults if it is not finished."""
     recipe: Recipe | None
     """None if it is not finished, or has an arm that this package does not define."""
     model: BackboneConfig | None
@@ -144,8 +145,14 @@ class Pretraining(Planned):
     defined: Defined
     """What is known of its recipe, whether or not a study file defines parts of it."""
     curve: tuple[Point, ...]
-    host: Mapping[str, str]
-    """The machine: its processor, cores, system, and the versions of the libraries."""
+
+    @property
+    def host(self) -> dict[str, str]:
+        """The machine: its processor, cores, system, and the versions of the libraries."""
+        facts = {name: getattr(self.environment, name) for name in ("processor", "cores", "system", "python")}
+        versions = {name: self.environment.versions[name] for name in sorted(self.environment.versions)}
+        versions = {name: version for name, version in versions.items() if name not in NUMERICS}
+        return {name: str(fact) for name, fact in facts.items() if fact is not None} | versions
 
     @property
     def imported(self) -> str:
@@ -175,19 +182,14 @@ class Pretraining(Planned):
         return cost.flops(self.recipe, vocabulary=self.result.vocabulary or 0)
 
     @property
-    def judged_by(self) -> str:
-        """The held-out metric by which its objective evaluates the variant."""
-        return self.result.judged_by
-
-    @property
     def loss(self) -> float | None:
         """The final held-out loss that evaluates the variant, in nats."""
-        return self.heldout(self.judged_by)
+        return self.heldout(self.result.judged_by)
 
     @property
     def plateau(self) -> float | None:
         """The unigram plateau of the loss that evaluates the variant, in nats."""
-        return self.plateau_of(self.judged_by)
+        return self.plateau_of(self.result.judged_by)
 
     def plateau_of(self, loss: str) -> float | None:
         """The unigram entropy of its held-out text, in nats; None for a loss that is not over the vocabulary.

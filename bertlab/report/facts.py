@@ -66,8 +66,7 @@ def facts(study: StudyResults) -> list[tuple[str, str]]:
 
 def _seeds(study: StudyResults) -> str:
     """The seeds, and the fewest and the most fine-tuning seeds that a model has on a measurement."""
-    tasks = study.frame[study.frame["method"] != "pretraining"]
-    restarts = tasks.groupby(["variant", "measurement", "milestone", "pretrain_seed"]).size().tolist()
+    restarts = Counter((cell.column, cell.pretrain_seed) for cell in study.cells if not cell.of_pretraining).values()
     fewest = f"{min(restarts)} to " if len({*restarts}) > 1 else ""
     tuned = f"; {fewest}{pluralise(max(restarts), 'fine-tuning seed')} of each measurement" if restarts else ""
     if study.pretrained:
@@ -109,7 +108,8 @@ def _task(study: StudyResults, cells: Sequence[Cell]) -> str:
         return f"{cell.metric_name} on held-out text, of the pre-training itself"
     dataset = cell.dataset if cell.dataset == cell.task else f"{cell.dataset} (for {cell.task})"
     parts = [f"{cell.metric_name} on {dataset}, split {cell.split}"]
-    parts.append(" or ".join(dict.fromkeys(cell.description for cell in measured if cell.description)))
+    described = (cell.adaptation or cell.result.defined for cell in measured)
+    parts.append(" or ".join(dict.fromkeys(what.description for what in described if what.description)))
     if cell.rows.train or cell.rows.evaluation:
         parts.append(f"{cell.rows.train:,} training and {cell.rows.evaluation:,} evaluation examples")
     if cell.rows.unlabelled:
@@ -151,7 +151,7 @@ def _threshold(cells: Iterable[Cell]) -> str:
 
 def _every(study: StudyResults, name: str) -> list[str]:
     """The known values of a fact of all runs, sorted."""
-    return sorted({getattr(run, name) for run in (*study.pretrainings, *study.cells)} - {""})
+    return sorted({str(getattr(run.environment, name)) for run in (*study.pretrainings, *study.cells)} - {""})
 
 
 def dates(study: StudyResults) -> str:

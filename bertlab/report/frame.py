@@ -5,16 +5,13 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from bertlab.lab.claim import GUESS
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.section import Section
 from bertlab.report.units import less_is_better
 from bertlab.store.record import StatedAverage
-
-if TYPE_CHECKING:
-    import pandas
 
 COLUMNS = (
     *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "unit", "milestone"),
@@ -37,37 +34,26 @@ class Frame(Section):
         return list(dict.fromkeys(run.variant for run in (*self.pretrainings, *self.cells)))
 
     @cached_property
-    def frame(self) -> pandas.DataFrame:
-        """A line for each value: its `COLUMNS`, and the `cell` with all that is known of it."""
-        import pandas
+    def _index(self) -> dict[tuple[str | None, str, int], list[Cell]]:
+        """The cells by variant, measurement and milestone, and those of all variants under None."""
+        index: dict[tuple[str | None, str, int], list[Cell]] = {}
+        for cell in self.cells:
+            for variant in (cell.variant, None):
+                index.setdefault((variant, cell.measurement, cell.milestone), []).append(cell)
+        return index
 
-        lines = [{"cell": cell} | {name: getattr(cell, name, None) for name in COLUMNS} for cell in self.cells]
-        return pandas.DataFrame(lines, columns=["cell", *COLUMNS], dtype=object).assign(**self.columns)
-
-    @cached_property
-    def _groups(self) -> dict[tuple[str, str, int], list[Cell]]:
-        """The cells by variant, measurement and milestone."""
-        groups: Any = self.frame.groupby(["variant", "measurement", "milestone"], sort=False)["cell"]
-        return {key: [*cells] for key, cells in groups}
-
-    @cached_property
-    def _columns(self) -> dict[tuple[str, int], list[Cell]]:
-        """The cells by measurement and milestone."""
-        groups: Any = self.frame.groupby(["measurement", "milestone"], sort=False)["cell"]
-        return {key: [*cells] for key, cells in groups}
-
-    def at(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
+    def at(self, variant: str | None, measurement: str, at: int = 100) -> list[Cell]:
         """The cells of a variant and a measurement, over pre-training and fine-tuning seeds."""
-        return self._groups.get((variant, measurement, at), [])
+        return self._index.get((variant, measurement, at), [])
 
     def column(self, measurement: str, at: int = 100) -> list[Cell]:
         """The cells of a measurement after `at` per cent of the pre-training's steps."""
-        return self._columns.get((measurement, at), [])
+        return self.at(None, measurement, at)
 
     @cached_property
     def measurements(self) -> list[str]:
         """Names of the measurements, in the order of the study."""
-        return list(self.frame["measurement"].unique())
+        return list(dict.fromkeys(cell.measurement for cell in self.cells))
 
     @cached_property
     def averages(self) -> dict[str, StatedAverage]:
@@ -97,12 +83,10 @@ class Frame(Section):
         """Cells without a value."""
         return [cell for cell in self.cells if cell.value is None]
 
-    def milestones(self, measurement: str, variant: str = "") -> list[int]:
+    def milestones(self, measurement: str, variant: str | None = None) -> list[int]:
         """The percentages of the steps after which a measurement is planned, or a variant has a value on it."""
-        keys = [
-            key for key, cells in self._groups.items() if not variant or any(cell.value is not None for cell in cells)
-        ]
-        return sorted({at for name, on, at in keys if on == measurement and variant in ("", name)})
+        columns = {at: cells for (name, on, at), cells in self._index.items() if (name, on) == (variant, measurement)}
+        return sorted(at for at in columns if variant is None or self.by_seed(variant, measurement, at))
 
     def collapsed(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:
         """The measured cells that predict one answer for all examples."""

@@ -16,11 +16,10 @@ from bertlab.lab.statement import restated
 from bertlab.machine import Machine
 from bertlab.names import plain_data
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import flatten_json, load, to_canonical
+from bertlab.recipe.identity import load, to_canonical
 from bertlab.report.apart import told_apart
 from bertlab.report.cells import EXCHANGED, LEXICAL, Cell, Point, Pretraining, number
 from bertlab.report.looks import hypothesis
-from bertlab.report.numerics import NUMERICS
 from bertlab.report.predictions import Predictions
 from bertlab.report.study_results import StudyResults
 from bertlab.report.units import is_loss, is_share
@@ -125,10 +124,7 @@ class _Reader:
             defined=_defined(recipe) if recipe else result.defined,
             curve=_curve(run, result) if run else (),
             seconds=run.seconds() if run else 0.0,
-            numerics=_numerics({"compiled": "no", **environment.numerics}) if run else {},
-            date=str(environment.date),
-            commit=str(environment.commit),
-            host=_host(environment),
+            environment=replace(environment, numerics={"compiled": "no", **environment.numerics}),
         )
 
     def cell(self, planned: Value, corpus_id: str) -> Cell:
@@ -138,7 +134,6 @@ class _Reader:
         evaluated, rows = _on_split(result, planned.split)
         value = number((result.heldout if of_pretraining else evaluated.metrics).get(planned.metric))
         floors, fitted = self.floors(planned, run, evaluated, rows)
-        adaptation = _load(Adaptation, {**result.settings, "kind": planned.method})
         if run is None:
             status, reason = self.missing(planned.run_id, planned.pretrain_id, corpus_id)
         else:
@@ -158,15 +153,10 @@ class _Reader:
             lexical_examples=fitted,
             rows=rows,
             result=result,
-            trained_parameters=result.trained_parameters,
             seconds=run.seconds() if run and not of_pretraining else 0.0,
-            numerics=_numerics(environment.numerics),
-            date=str(environment.date),
-            commit=str(environment.commit),
+            environment=environment,
             kind=str(run.definition().get("task", {}).get("kind", "")) if run else "",
-            adaptation=adaptation,
-            fields=flatten_json(to_canonical(adaptation, whole=True) if adaptation else result.defined.settings),
-            description=adaptation.description if adaptation else result.defined.description,
+            adaptation=_load(Adaptation, {**result.settings, "kind": planned.method}),
         )
 
     def floors(
@@ -264,14 +254,3 @@ def _curve(run: Run, result: Result) -> tuple[Point, ...]:
             seconds = math.fsum(taken for until, taken in trained if until <= step) if trained else None
             points[step] = Point(step, step * tokens_per_step, seconds, losses)
     return tuple(points[step] for step in sorted(points))
-
-
-def _numerics(facts: Mapping[str, Any]) -> dict[str, str]:
-    return {name: str(facts[name]) for name in NUMERICS if name in facts}
-
-
-def _host(environment: Environment) -> dict[str, str]:
-    """The machine of a run, and the versions of its libraries."""
-    names = ("processor", "cores", "system", "python")
-    machine = {name: str(fact) for name in names if (fact := getattr(environment, name)) is not None}
-    return machine | {name: environment.versions[name] for name in sorted(environment.versions.keys() - set(NUMERICS))}

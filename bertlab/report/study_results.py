@@ -32,7 +32,7 @@ class StudyResults(Comparisons):
     def before(self, day: str) -> bool:
         """Whether one of its runs began on a day such as `2026-11-29`, earlier, or on an unknown day."""
         runs = [*self.pretrainings, *self.cells]
-        return any(run.date <= day for run in runs if run.status in ("done", "collapsed"))
+        return any(str(run.environment.date) <= day for run in runs if run.status in ("done", "collapsed"))
 
     @property
     def started(self) -> bool:

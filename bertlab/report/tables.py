@@ -14,7 +14,7 @@ from statistics import fmean
 from typing import Self
 
 from bertlab.recipe import Recipe
-from bertlab.recipe.identity import flatten_json
+from bertlab.recipe.identity import flatten_json, to_canonical
 from bertlab.report import escape
 from bertlab.report.cells import Pretraining
 from bertlab.report.statistics.effects import Effect
@@ -289,7 +289,9 @@ def recipes(study: StudyResults) -> Table:
         leaves = [("", name, leaf) for name, leaf in recipe.items()]
         for cell in (cell for cell in study.cells if cell.variant == variant and cell.value is not None):
             leaves.append((cell.measurement, "method", cell.method))
-            leaves += [(cell.measurement, f"{cell.method}.{name}", leaf) for name, leaf in cell.fields.items()]
+            adaptation = science(cell.adaptation, whole=True) if cell.adaptation else cell.result.defined.settings
+            fields_of = leaves_of(adaptation).items()
+            leaves += [(cell.measurement, f"{cell.method}.{name}", leaf) for name, leaf in fields_of]
         for on, name, leaf in leaves:
             fields.setdefault((name, on), {})[variant] = _plain(leaf)
     differing: dict[str, dict[str, str]] = {}

@@ -19,7 +19,6 @@ from bertlab.report.study_results import StudyResults
 
 SECTION = ("study", "scale", "setting", "key")
 """The columns of a section, which no other one of the store shares: a table is read without the pages beside it."""
-VALUES = COLUMNS
 CLAIMS = (
     *SECTION,
     *("claim", "measurement", "dataset", "at", "since", "within", "or_better", "better", "worse", "than", "pair"),
@@ -62,9 +61,13 @@ def _table(lines: Iterable[dict[str, Any]], columns: Sequence[str]) -> pandas.Da
 
 def values(studies: Sequence[StudyResults]) -> pandas.DataFrame:
     """A line for each planned value, in its unit; empty for pending and failed runs."""
-    frames = [study.frame[[*VALUES]] for study in studies]
+    lines = [
+        {name: getattr(cell, name, None) for name in COLUMNS} | study.columns
+        for study in studies
+        for cell in study.cells
+    ]
     # the same cells planned twice, with more seeds the second time, are one value each
-    return pandas.concat([_table((), VALUES), *frames], ignore_index=True).drop_duplicates(ignore_index=True)
+    return _table(lines, COLUMNS).drop_duplicates(ignore_index=True)
 
 
 def summary(studies: Sequence[StudyResults]) -> pandas.DataFrame:

@@ -43,7 +43,7 @@ def track(study: StudyResults, store: Store, machine: Machine) -> None:
         folder=store.logs(study.name, KIND, study.key, study.scale),
         fields=plain_data({name: getattr(study.record, name) for name in names} | {"command": study.command}),
     )
-    measured = int(study.frame["value"].notna().sum())
+    measured = len(study.cells) - len(study.unfinished)
     with trackers.opened(machine.loggers, page) as opened:
         for tracker in opened.values():
             tracker.finish(figures, measured, {"values": _shown(values), "claims": _shown(claims)})

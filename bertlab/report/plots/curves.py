@@ -43,7 +43,7 @@ def losses(study: StudyResults) -> Picture | None:
             for run in runs
             for point in run.curve
             # leaves out a loss on inputs unlike those of training where the variant has a better one
-            if name in point.losses and not (name in run.defined.unseen and run.judged_by in point.losses)
+            if name in point.losses and not (name in run.defined.unseen and run.result.judged_by in point.losses)
         )
         if points:
             panel = panels.setdefault(points, f"Held-out text, {title}")  # equal losses share a panel
