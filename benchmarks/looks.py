@@ -48,7 +48,7 @@ def evaluated(data: Mapping[Pair, np.ndarray], seeds: Mapping[Pair, int]) -> dic
         part = data[pair][:n]
         found[pair] = Effect(mean=float(part.mean()), n=n, examples=EXAMPLES, spread=measured(part))
     rows = {row: [each for (other, _), each in found.items() if other == row] for row, _ in found}
-    typical = Typical.of([each.spread for each in row] for row in rows.values())
+    typical = Typical.from_spreads([each.spread for each in row] for row in rows.values())
     return {pair: each.moderated(typical, rows[pair[0]]) for pair, each in found.items()}
 
 

@@ -141,7 +141,7 @@ def _p(means: np.ndarray, by_seeds: np.ndarray, freedoms: np.ndarray) -> np.ndar
 def package(values: np.ndarray, pairs: Pairs) -> list[float]:
     """The p-values of the claims of one study, (rows, tasks, S), by the functions of a report."""
     rows = {(row, 0): _compared(values[row] - values[0]) for row in range(1, len(values))}
-    typical = Typical.of([each.spread for each in tasks] for tasks in rows.values())
+    typical = Typical.from_spreads([each.spread for each in tasks] for tasks in rows.values())
     claimed = [rows.get(pair) or _compared(values[pair[0]] - values[pair[1]]) for pair in pairs]
     ps = [each.moderated(typical, tasks).p for tasks in claimed for each in tasks]
     return [1.0 if p is None else p for p in ps]
@@ -153,7 +153,7 @@ def _compared(differences: np.ndarray) -> list[Effect]:
     for by_seed in differences:
         mean = float(by_seed.mean())
         spread = VarianceComponents(n, many, float(by_seed.var(ddof=1)), 2 * EASE, 2 * ROW)
-        spread = replace(spread, deviations=tuple((by_seed - mean).tolist()))
+        spread = replace(spread, by_seed=tuple((by_seed - mean).tolist()))
         effects.append(Effect(mean=mean, n=n, examples=many, spread=spread))
     return effects
 

@@ -107,7 +107,7 @@ def study(worlds: Iterable[World], rng: np.random.Generator, rows: int = 1) -> t
     """
     effects = [world.effects(rng, rows) for world in worlds]
     by_row = [[each for each, _ in row] for row in zip(*effects, strict=True)]
-    typical = Typical.of([each.spread for each in row] for row in by_row)
+    typical = Typical.from_spreads([each.spread for each in row] for row in by_row)
     evaluated = [each.moderated(typical, by_row[row]) for task in effects for row, (each, _) in enumerate(task)]
     return evaluated, [plain for task in effects for _, plain in task]
 

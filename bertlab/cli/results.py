@@ -41,7 +41,7 @@ def failing(studies: Sequence[StudyResults], outcomes: Collection[str] | None) -
     shown = [(study, finding) for study, finding in shown if finding.outcome in (outcomes or ())]
     for study, finding in shown:
         measured = f": {finding.pair} {finding.measured}" if finding.effect else ""
-        where = f"{study.name}, scale {study.place}"
+        where = f"{study.name}, scale {study.heading}"
         complain(f"{finding.outcome}: {finding.claim} ({where}; on {finding.on}){measured}")
     return bool(shown)
 
@@ -83,7 +83,7 @@ def print_results(studies: Sequence[StudyResults], *, differences: bool = False)
     rows = []
     for study in studies:
         counts = findings.counts(findings.findings(study))
-        rows.append((study.name, study.place, *(str(counts.get(name, "")) for name in findings.OUTCOMES)))
+        rows.append((study.name, study.heading, *(str(counts.get(name, "")) for name in findings.OUTCOMES)))
     print_table(("study", "scale", *findings.OUTCOMES), rows, "Claims by verdict", left=2)
 
 
@@ -97,7 +97,7 @@ def print_trial(study: StudyResults) -> None:
     runs = {run.id: run.finished for run in study.pretrainings}
     runs |= {cell.run_id: cell.value is not None for cell in study.cells if not cell.of_pretraining}
     works = " works" if all(runs.values()) else ""
-    say(f"{study.name}{works}: {sum(runs.values())} of {pluralise(len(runs), 'run')} finished, scale {study.place}")
+    say(f"{study.name}{works}: {sum(runs.values())} of {pluralise(len(runs), 'run')} finished, scale {study.heading}")
     points = {name: floors for name in study.measurements if (floors := study.floors(name))}
     kinds = [kind for kind in FLOORS if any(kind in floors for floors in points.values())]
     rows = []
@@ -122,7 +122,7 @@ def print_result(study: StudyResults, *, differences: bool = False) -> None:
     from bertlab.report.pages import notes
 
     results = tables.results(study, short=True)
-    print_table(results.columns, results.rows, f"{study.name}: scale {study.place}", beside=("paper",))
+    print_table(results.columns, results.rows, f"{study.name}: scale {study.heading}", beside=("paper",))
     terminal, every = console().is_terminal, findings.findings(study)
     if not every or (differences and not terminal):
         compared = tables.differences(study, short=True)

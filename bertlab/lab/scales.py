@@ -25,6 +25,8 @@ class Scale:
 
     name: str
     purpose: str
+    tests_the_program: bool = False
+    """Whether its models learn nothing in pre-training: its runs show that the program works, and compare nothing."""
     recipe: Recipe
     finetune: FineTuning
     """Training of all weights, for every kind of task without its own setting."""

@@ -54,7 +54,7 @@ COLUMNS = [*SECTION, "place", *PAIR, "endpoint", "milestone", "flops", "in_point
 COLUMNS += ["by_seed", "runs"]
 """The facts of a comparison: two variants on one measurement and endpoint.
 
-`place` is `Section.place`. Differences are `variant` minus `other`: `published`, never zero, of the end of the
+`place` is `Section.heading`. Differences are `variant` minus `other`: `published`, never zero, of the end of the
 pre-training, and `by_seed`, measured after `milestone` per cent of its steps at each seed that both variants have, of
 the runs with the ids `runs`. On the likelihood, where higher is better, the sign of the published difference is turned
 if lower is better in the paper's metric. `flops` are the operations of the baseline's pre-training until then, None if
@@ -96,7 +96,7 @@ class Share:
     tied: int
 
     @classmethod
-    def of(cls, comparisons: pandas.DataFrame) -> Share:
+    def from_comparisons(cls, comparisons: pandas.DataFrame) -> Share:
         """Counts comparisons."""
         return cls(int(comparisons["agrees"].sum()), len(comparisons), int(comparisons["tied"].sum()))
 
@@ -109,6 +109,11 @@ class Share:
     def percent(self) -> str:
         """The share as text: `67 %`; empty without pairs."""
         return "" if self.value is None else f"{100 * self.value:.0f} %"
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The share as JSON."""
+        return {**asdict(self), "share": self.value}
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ class Halves:
     """The share in which half of the seeds (the smaller, if they are odd) has the published sign, likewise."""
 
     @classmethod
-    def of(cls, comparisons: pandas.DataFrame) -> Halves | None:
+    def from_comparisons(cls, comparisons: pandas.DataFrame) -> Halves | None:
         """Averages over comparisons; None without one that has two seeds."""
         pairs = zip(comparisons["by_seed"], comparisons["published"], strict=True)
         shares = [_halved(by_seed, published) for by_seed, published in pairs if len(by_seed) > 1]
@@ -149,7 +154,7 @@ class Agreement:
     """The comparisons of a report and the shares of them that agree."""
 
     comparisons: pandas.DataFrame = field(repr=False)
-    """At all milestones (`compared`)."""
+    """The comparisons at all milestones (`compared`)."""
 
     @cached_property
     def final(self) -> pandas.DataFrame:
@@ -158,16 +163,16 @@ class Agreement:
         once: list[int] = []
         for _, group in ends.groupby(["study", "endpoint", *PAIR], sort=False):
             sections = map(tuple, group[SECTION].to_numpy())
-            alike: list[Any] = [*zip(group.index, group["runs"], sections, strict=True)]
-            for index, runs, section in alike:
-                repeated = (runs < other or (runs == other and section > earlier) for _, other, earlier in alike)
+            candidates: list[Any] = [*zip(group.index, group["runs"], sections, strict=True)]
+            for index, runs, section in candidates:
+                repeated = (runs < other or (runs == other and section > earlier) for _, other, earlier in candidates)
                 once += [] if any(repeated) else [index]
         return ends.loc[sorted(once)]
 
     def of(self, study: StudyResults) -> Share:
         """The pairs of a section, on the paper's metric."""
-        ends = self.comparisons[(self.comparisons["milestone"] == 100) & (self.comparisons["endpoint"] == METRIC)]
-        return Share.of(ends[(ends[SECTION] == [*study.columns.values()]).all(axis=1)])
+        pairs = self.comparisons[self.comparisons["key"] == study.key]
+        return Share.from_comparisons(pairs[(pairs["milestone"] == 100) & (pairs["endpoint"] == METRIC)])
 
     def on(self, endpoint: str) -> pandas.DataFrame:
         """The final comparisons on an endpoint."""
@@ -184,12 +189,12 @@ class Agreement:
     @cached_property
     def overall(self) -> Mapping[str, tuple[Share, Interval | None]]:
         """The share of each of the `parts`, with its 95 % interval."""
-        return {name: (Share.of(part), interval(part)) for name, part in self.parts.items()}
+        return {name: (Share.from_comparisons(part), interval(part)) for name, part in self.parts.items()}
 
     @cached_property
     def halves(self) -> Mapping[str, Halves | None]:
         """How often halves of the seeds agree, in each of the `parts`."""
-        return {name: Halves.of(part) for name, part in self.parts.items()}
+        return {name: Halves.from_comparisons(part) for name, part in self.parts.items()}
 
     @property
     def largest(self) -> tuple[str, Share, Share]:
@@ -199,7 +204,8 @@ class Agreement:
         """
         metric = self.on(METRIC)
         study = metric.groupby("study", sort=False).size().idxmax()
-        return str(study), Share.of(metric[metric["study"] == study]), Share.of(metric[metric["study"] != study])
+        of_study = metric["study"] == study
+        return str(study), Share.from_comparisons(metric[of_study]), Share.from_comparisons(metric[~of_study])
 
     @property
     def studies(self) -> int:
@@ -241,23 +247,19 @@ class Agreement:
         """All numbers but those of single comparisons, as JSON."""
 
         def plain(shares: Shares) -> dict[str, Any]:
-            return {name: {**asdict(share), "share": share.value} for name, share in shares.items()}
+            return {name: share.figures for name, share in shares.items()}
 
-        overall = {}
-        for name, (share, ends) in self.overall.items():
+        overall = {name: share.figures for name, (share, _) in self.overall.items()}
+        for name, (_, ends) in self.overall.items():
             halves = self.halves[name]
-            numbers = {
-                "interval": [ends.low, ends.high] if ends else None,
-                "halves": asdict(halves) if halves else None,
-            }
-            overall[name] = {**asdict(share), "share": share.value, **numbers}
+            overall[name] |= {"interval": ends and [ends.low, ends.high], "halves": halves and asdict(halves)}
         groups = {by: {name: plain(shares) for name, shares in group.items()} for by, group in self.groups.items()}
         curve = [{**step, "shares": plain(step["shares"])} for step in self.curve]
         return {"studies": self.studies, "seeds": self.seeds, "overall": overall, "by": groups, "curve": curve}
 
 
 def _shares(comparisons: pandas.DataFrame) -> dict[str, Share]:
-    return {name: Share.of(comparisons[comparisons["endpoint"] == name]) for name in ENDPOINTS}
+    return {name: Share.from_comparisons(comparisons[comparisons["endpoint"] == name]) for name in ENDPOINTS}
 
 
 def agreement(studies: Sequence[StudyResults]) -> Agreement:
@@ -288,7 +290,7 @@ def _comparisons(study: StudyResults) -> Iterator[dict[str, Any]]:
                 yield {
                     **study.columns,
                     **of_measurement,
-                    "place": study.place,
+                    "place": study.heading,
                     "endpoint": endpoint,
                     "variant": variant,
                     "other": other,

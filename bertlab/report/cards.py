@@ -75,7 +75,7 @@ def model(run: Run, recipe: Recipe, store: Store, licence: str = "") -> str:
         "model_card.md.j2",
         metadata=_metadata(run, recipe, measured, architecture, licence),
         studies=studies,
-        in_studies=Table.of([*_in_studies(studies, run.id)], "scale", "variant", "measurement", "metric"),
+        in_studies=Table.from_lines([*_in_studies(studies, run.id)], "scale", "variant", "measurement", "metric"),
         synthetic=any(map(_is_synthetic, measured)),
         run=run,
         recipe=recipe,

@@ -43,7 +43,7 @@ class Planned:
     reason: str
     seconds: float
     result: Result
-    """At its defaults if it is not finished."""
+    """The result; at its defaults if the run is not finished."""
     environment: Environment
     """The machine and the libraries; at its defaults if the run is not finished."""
 
@@ -76,7 +76,7 @@ class Cell(Planned, Value):
     kind: str
     """The kind of the task; empty until it is measured."""
     adaptation: Adaptation | None
-    """At its defaults until it is measured; None for an arm that this package does not define."""
+    """The adaptation, at its defaults until it is measured; None for a component that this package does not define."""
 
     @property
     def trained_parameters(self) -> int | None:
@@ -110,7 +110,7 @@ class Cell(Planned, Value):
 
     @property
     def unit(self) -> str:
-        """That of the value: `points`, `nats` of a loss, or the metric itself, such as `perplexity`."""
+        """The unit of the value: `points`, `nats` of a loss, or the metric itself, such as `perplexity`."""
         if self.in_points:
             return "points"
         return "nats" if is_loss(self.metric) else self.metric.replace("_", " ")
@@ -138,7 +138,7 @@ class Pretraining(Planned):
     finished: bool
     """Whether it has a result."""
     recipe: Recipe | None
-    """None if it is not finished, or has an arm that this package does not define."""
+    """The recipe; None if the run is not finished, or has a component that this package does not define."""
     model: BackboneConfig | None
     """The shape of its model, if it is known."""
     tokenizer: Tokenizer | None

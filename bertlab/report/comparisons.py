@@ -11,15 +11,15 @@ import numpy as np
 
 from bertlab.report import averages
 from bertlab.report.cells import FLOORS, Pretraining
-from bertlab.report.frame import Frame, at_floor
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics import effects
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.statistics.variance import Typical
+from bertlab.report.study_values import StudyValues, at_floor
 from bertlab.tasks.metrics import Mean
 
 Milestones = tuple[int, int]
-"""Per cent of the pre-training's steps after which each of two variants is measured."""
+"""The percentages of the pre-training's steps after which two variants are measured."""
 
 
 class Comparison(NamedTuple):
@@ -28,14 +28,14 @@ class Comparison(NamedTuple):
     variants: tuple[str, ...]
     measurement: str
     metric: str = ""
-    """Empty for that of the measurement."""
+    """The metric; empty for the measurement's own."""
     at: Milestones = (100, 100)
     without: frozenset[int] = frozenset()
     """Seeds that are left out."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class Comparisons(Frame):
+class Comparisons(StudyValues):
     """A study at one scale on one corpus: what is measured of it, and the effects between its variants."""
 
     predictions: Predictions = field(repr=False)
@@ -65,7 +65,7 @@ class Comparisons(Frame):
         return frozenset(run.variant for run in self.pretrainings if run.learned_nothing)
 
     def originals(self, measurement: str = "") -> dict[str, str]:
-        """By variant, the one with the same runs on a measurement, or on all: itself, or that with the most seeds."""
+        """Maps each variant to the one with the same runs on a measurement, or on all: the one with most seeds."""
         runs: dict[str, dict[Any, str]] = {name: {} for name in self.variants}
         for cell in self.cells:
             if measurement in ("", cell.measurement):
@@ -115,8 +115,8 @@ class Comparisons(Frame):
         if alone is None or len(comparison.variants) > 2 or not all(map(self._ordinary, comparison.variants)):
             return alone
         if comparison not in self._pooled:
-            alike = (self._alone(comparison._replace(measurement=name)) for name in self.distinct)
-            self._pooled[comparison] = alone.moderated(self._typical_of(comparison.metric), alike)
+            same_pair = (self._alone(comparison._replace(measurement=name)) for name in self.distinct)
+            self._pooled[comparison] = alone.moderated(self._typical_of(comparison.metric), same_pair)
         return self._pooled[comparison]
 
     def _own_metric(self, comparison: Comparison) -> Comparison:
@@ -145,7 +145,9 @@ class Comparisons(Frame):
                 for name in lenders
                 if name not in (*self.duplicates, baseline)
             )
-            self._typical[metric] = Typical.of([effect.spread for effect in row if effect] for row in comparisons)
+            self._typical[metric] = Typical.from_spreads(
+                [effect.spread for effect in row if effect] for row in comparisons
+            )
         return self._typical[metric]
 
     def _ordinary(self, variant: str) -> bool:
@@ -160,10 +162,10 @@ class Comparisons(Frame):
 
 
 def originals(members: Mapping[str, Mapping[Any, str]]) -> dict[str, str]:
-    """By variant, the one that stands for all with the same runs: that with the most, the first of equals.
+    """Maps each variant to the one that stands for all with its runs: the one with most runs, the first on ties.
 
-    `members` has the runs of each variant by place. Two have the same runs if they share a place, and if the run is the
-    same at every place that they share.
+    `members` has the run ids of each variant by position in the study. Two variants have the same runs if they share a
+    position, and the run is the same at every position that they share.
     """
     standing_for: dict[str, str] = {}
     for name, runs in sorted(members.items(), key=lambda member: -len(member[1])):

@@ -18,7 +18,7 @@ LONGEST = 160
 
 
 def table(study: StudyResults) -> Table:
-    """On each measurement the variant that disagrees most with the baseline, and the examples where it does so most.
+    """Lists for each measurement the variant that disagrees most with the baseline, and the examples with the most.
 
     Values are probabilities of the right answer in points, means over the seeds that both variants have; examples are
     numbered as they are evaluated, with their texts where these are at hand (`Predictions.texts`). Measurements without

@@ -89,7 +89,7 @@ class Finding:
 
     @property
     def interval(self) -> str:
-        """Its 95 % interval."""
+        """The 95 % interval of the effect."""
         return self._described[1]
 
     @property
@@ -190,7 +190,7 @@ class Finding:
 
     @property
     def details(self) -> str:
-        """For a console: the hint, the looks, another verdict by likelihood, and whether runs collapsed.
+        """What a console shows: the hint, the looks, another verdict by likelihood, and whether runs collapsed.
 
         Collapsed runs are measured, so that they are no reason for a claim that is not.
         """
@@ -277,12 +277,12 @@ def brief(shown: Sequence[Finding], *, details: bool = True) -> Table:
     """
     rows = []
     for text, group in itertools.groupby(ordered(shown), key=lambda finding: finding.details if details else ""):
-        alike = [*group]
-        for finding in alike:
+        with_these = [*group]
+        for finding in with_these:
             claim = with_details(finding.claim, finding.pair if finding.effect else "")
             rows.append((finding.outcome, claim, finding.measured, finding.published))
         if text:
-            which = {1: "", 2: "both: "}.get(len(alike), f"these {len(alike)}: ")
+            which = {1: "", 2: "both: "}.get(len(with_these), f"these {len(with_these)}: ")
             rows.append(("", f"- {which}{text}", "", ""))
     # a study of the user's own has no published differences
     width = 4 if any(finding.published for finding in shown) else 3

@@ -17,8 +17,8 @@ from bertlab.machine import Machine
 from bertlab.names import plain_data
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load, to_canonical
-from bertlab.report.apart import told_apart
 from bertlab.report.cells import EXCHANGED, LEXICAL, Cell, Point, Pretraining, number
+from bertlab.report.disambiguation import disambiguated
 from bertlab.report.looks import hypothesis
 from bertlab.report.predictions import Predictions
 from bertlab.report.study_results import StudyResults
@@ -31,7 +31,7 @@ from bertlab.store.run import Run
 from bertlab.store.runs import Store
 
 LEXICAL_EXAMPLES = 4_000
-"""At most so many training examples fit the lexical floors of earlier versions."""
+"""The most training examples that the lexical floors of earlier versions are fitted on."""
 UNFIT = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 """What a record or a result of another form raises where it is read; `BadInput` is a `ValueError`."""
 
@@ -60,7 +60,7 @@ def gather_all(store: Store, machine: Machine | None = None) -> list[StudyResult
         setting = section.record.corpus, section.setting_name, section.own_options, section.key
         return section.name, rank.get(section.scale, 9), section.scale, *setting
 
-    return sorted(told_apart(sections), key=order)
+    return sorted(disambiguated(sections), key=order)
 
 
 class _Reader:

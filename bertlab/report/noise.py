@@ -109,7 +109,7 @@ def table(study: StudyResults, shown: Sequence[Spread]) -> Table:
                 "needed for a verdict": "" if spread.needed is None else f"{spread.needed:.2f}",
             }
         )
-    return Table.of(lines, "endpoint")
+    return Table.from_lines(lines, "endpoint")
 
 
 def sentences(study: StudyResults, shown: Sequence[Spread]) -> list[str]:

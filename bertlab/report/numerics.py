@@ -1,4 +1,4 @@
-"""On which machines the runs of a study were made, and where their numbers may differ in the last bits."""
+"""Finds variants whose runs were made on machines where numbers may differ in the last bits."""
 
 from collections.abc import Iterable, Sequence
 

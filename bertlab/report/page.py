@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bertlab.report.compare import Changes
 
 FORMATS = {"md": "md", "html": "html", "latex": "tex"}
-"""By name, the suffix of the files."""
+"""The suffix of the files of each format, by its name."""
 DEFAULT = ("md", "html")
 PAGES = {"study": ("md", "tex"), "agreement": ("html", "md", "tex"), "index": ("html", "md")}
 """The formats of each page."""

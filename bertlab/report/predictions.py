@@ -110,7 +110,7 @@ def _read(run: Run, cell: Cell, metric: str) -> Scored | None:
 
 
 def _scored(run: Run, cell: Cell, metric: str) -> Scored | None:
-    """None if the run has no predictions, or not of this metric, or if they do not give the value that it reports."""
+    """The metric; None without predictions of it, and where they do not give the value that the run reports."""
     arrays = predictions.read(run)
     if not arrays:
         return None

@@ -27,7 +27,7 @@ RULES = {
     SIZES: Rule("2026-11-29", "a claim on absolute sizes is tested at these sizes only"),
     SHORT_RUNS: Rule("2026-11-29", "masked spans have to be nearly as long as in sequences of 512 tokens"),
 }
-"""By name. A verdict rests on a rule if it is another without it."""
+"""The rules by name. A verdict rests on a rule if it is another without it."""
 LATER = "this claim, though the paper's, was added to the study after these runs had been seen"
 ENDPOINT = Rule("2026-11-27", "the second endpoint is the probability of the right answer, not its logarithm")
 """What verdicts by the logarithm would have been is not computed."""

@@ -15,7 +15,7 @@ class Section:
     """A study at one scale on one corpus, as its record has it."""
 
     record: Record
-    """With the words of the study now."""
+    """The record, with the words of the study now."""
     key: str
     """Eight hexadecimal digits that identify this section among all; more seeds do not change them."""
     command: str
@@ -76,7 +76,7 @@ class Section:
         return f"from {self.pretrained}" if self.pretrained else f"on {' and '.join(self.record.corpus)}"
 
     @property
-    def place(self) -> str:
+    def heading(self) -> str:
         """Scale, setting, and its name or what sets it apart: `tiny on wikitext-103 with schedule.steps=9000`."""
         return _with(f"{self.scale} {self.setting}", self.setting_name, *self.own_options)
 
@@ -92,7 +92,7 @@ class Section:
 
     def comparable(self, measurement: str) -> bool:
         """Whether sizes, and not directions alone, compare with the paper's."""
-        return all(difference.on not in ("", measurement) for difference in self.record.differences)
+        return all(deviation.on not in ("", measurement) for deviation in self.record.differences)
 
 
 def _with(setting: str, *details: str) -> str:

@@ -92,7 +92,7 @@ class StudyResults(Comparisons):
         return [floor for floor in FLOORS if floor in unbeaten]
 
     @property
-    def differences(self) -> list[Effect]:
+    def baseline_effects(self) -> list[Effect]:
         """The pre-trained variants minus the baseline, on each measurement."""
         pairs = itertools.product(self.others, self.measurements)
         return [effect for pair in pairs if (effect := self.difference(*pair))]

@@ -34,7 +34,7 @@ class Table:
     """Columns of words besides the first."""
 
     @classmethod
-    def of(cls, lines: Sequence[Mapping[str, str]], *words: str) -> Self:
+    def from_lines(cls, lines: Sequence[Mapping[str, str]], *words: str) -> Self:
         """A table of lines that have the same columns; without columns if there is no line."""
         return cls(tuple(lines[0]) if lines else (), tuple(tuple(line.values()) for line in lines), words)
 
@@ -289,8 +289,8 @@ def recipes(study: StudyResults) -> Table:
         leaves = [("", name, leaf) for name, leaf in recipe.items()]
         for cell in (cell for cell in study.cells if cell.variant == variant and cell.value is not None):
             leaves.append((cell.measurement, "method", cell.method))
-            adaptation = science(cell.adaptation, whole=True) if cell.adaptation else cell.result.defined.settings
-            fields_of = leaves_of(adaptation).items()
+            adaptation = to_canonical(cell.adaptation, whole=True) if cell.adaptation else cell.result.defined.settings
+            fields_of = flatten_json(adaptation).items()
             leaves += [(cell.measurement, f"{cell.method}.{name}", leaf) for name, leaf in fields_of]
         for on, name, leaf in leaves:
             fields.setdefault((name, on), {})[variant] = _plain(leaf)
@@ -312,26 +312,26 @@ def _plain(leaf: object) -> str:
 
 
 def deviations(study: StudyResults) -> Table:
-    """A line for each difference from the paper's setting: the field, here and in the paper, and its measurements."""
+    """A line for each deviation from the paper's setting: the field, here and in the paper, and its measurements."""
     on: dict[tuple[str, str, str], list[str]] = {}
-    for difference in study.record.differences:
-        on.setdefault(_parted(difference.what), []).append(study.head(difference.on) if difference.on else "")
+    for deviation in study.record.differences:
+        on.setdefault(_parted(deviation.what), []).append(study.head(deviation.on) if deviation.on else "")
     rows = [(*parts, ", ".join(filter(None, names))) for parts, names in on.items()]
     columns = ("field", "here", "paper", "on")
     width = len(columns) if any(row[-1] for row in rows) else -1
     return Table(columns[:width], tuple(row[:width] for row in rows), columns[1:])
 
 
-def _parted(difference: str) -> tuple[str, str, str]:
-    """A difference as a record words it: its field, which is empty for other words, here and in the paper."""
-    words, _, theirs = difference.removesuffix(")").partition(" (paper: ")
+def _parted(deviation: str) -> tuple[str, str, str]:
+    """A deviation as a record words it: its field, which is empty for other words, here and in the paper."""
+    words, _, theirs = deviation.removesuffix(")").partition(" (paper: ")
     field, _, here = words.partition(" ")
     if theirs:
         return (field, here, theirs) if "." in field or field in vars(Recipe()) else ("", words, theirs)
     if field in ("text:", "task:"):
         here, _, theirs = here.replace(" in place of ", ", not ").partition(", not ")
         return field.removesuffix(":"), here, theirs
-    return "", difference, ""
+    return "", deviation, ""
 
 
 def costs(study: StudyResults) -> Table:
@@ -361,7 +361,7 @@ def costs(study: StudyResults) -> Table:
                 "in all": duration(spent),
             }
         )
-    return Table.of(lines)
+    return Table.from_lines(lines)
 
 
 def _mean(values: Sequence[float]) -> str:
@@ -371,7 +371,7 @@ def _mean(values: Sequence[float]) -> str:
 def speeds(study: StudyResults) -> Table:
     """Parameters and training speed of each variant, as a multiple of one of them; empty if nothing was timed."""
     speeds = study.record.speeds or Speeds(published={}, measured={})
-    return Table.of(
+    return Table.from_lines(
         [
             {
                 "variant": label(study, variant),

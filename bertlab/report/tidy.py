@@ -10,7 +10,6 @@ import pandas
 from bertlab.report import escape
 from bertlab.report.agreement import Agreement
 from bertlab.report.findings import findings
-from bertlab.report.frame import COLUMNS
 from bertlab.report.noise import Spread
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
@@ -19,6 +18,11 @@ from bertlab.report.study_results import StudyResults
 
 SECTION = ("study", "scale", "setting", "key")
 """The columns of a section, which no other one of the store shares: a table is read without the pages beside it."""
+VALUES = (
+    *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "unit", "milestone"),
+    *("pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "key"),
+    *("pretrain_id", "run_id", "trained_parameters"),
+)
 CLAIMS = (
     *SECTION,
     *("claim", "measurement", "dataset", "at", "since", "within", "or_better", "better", "worse", "than", "pair"),
@@ -62,12 +66,12 @@ def _table(lines: Iterable[dict[str, Any]], columns: Sequence[str]) -> pandas.Da
 def values(studies: Sequence[StudyResults]) -> pandas.DataFrame:
     """A line for each planned value, in its unit; empty for pending and failed runs."""
     lines = [
-        {name: getattr(cell, name, None) for name in COLUMNS} | study.columns
+        {name: getattr(cell, name, None) for name in VALUES} | study.columns
         for study in studies
         for cell in study.cells
     ]
     # the same cells planned twice, with more seeds the second time, are one value each
-    return _table(lines, COLUMNS).drop_duplicates(ignore_index=True)
+    return _table(lines, VALUES).drop_duplicates(ignore_index=True)
 
 
 def summary(studies: Sequence[StudyResults]) -> pandas.DataFrame:

@@ -13,6 +13,7 @@ from statistics import fmean, variance
 from typing import NamedTuple
 
 from bertlab.lab.claim import GUESS, Claim
+from bertlab.lab.scales import SCALES
 from bertlab.recipe.objective import Premise
 from bertlab.report.cells import EXCHANGED, FLOORS, LEXICAL, PLATEAU
 from bertlab.report.comparisons import Comparison
@@ -37,8 +38,9 @@ def learned_nothing(studies: Sequence[StudyResults]) -> bool:
 
 
 def tests_the_program(studies: Sequence[StudyResults]) -> bool:
-    """Whether these are trials of the program: studies at scale smoke, whose models learned nothing."""
-    return all(study.scale == "smoke" for study in studies) and learned_nothing(studies)
+    """Whether these only test the program: they are at a scale for that, and their models learned nothing."""
+    scales = [SCALES.get(study.scale) for study in studies]
+    return all(scale and scale.tests_the_program for scale in scales) and learned_nothing(studies)
 
 
 @dataclass(frozen=True)
@@ -179,8 +181,11 @@ class Learned(NamedTuple):
 
 
 def learned_of(study: StudyResults, variant: str, premise: Premise) -> Learned | None:
-    """By the figures of all seeds; None if none has it. An accuracy has to be significantly above the majority's,
-    over seeds and pairs; a loss over the vocabulary has to be below the unigram plateau."""
+    """Judges by the figures of all seeds; None if no seed has one.
+
+    An accuracy has to be significantly above the majority's, over seeds and pairs; a loss over the vocabulary has to be
+    below the unigram plateau.
+    """
     runs = [run for run in study.of(variant) if not run.untrained]
     figures = [value for run in runs if (value := run.heldout(premise.figure)) is not None]
     if not figures:

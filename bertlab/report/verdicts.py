@@ -52,7 +52,7 @@ class Pair:
     """The two variants whose difference is claimed to be smaller."""
 
     def sides(self, claim: Claim) -> list[tuple[str, int]]:
-        """Its variants, each with the milestone at which the claim compares it."""
+        """The variants of the pair, each with the milestone at which the claim compares it."""
         return list(zip((self.better, self.worse, *self.than), (claim.at, claim.before) * 2, strict=False))
 
     def as_claimed(self, margin: Margin) -> bool:

@@ -136,7 +136,7 @@ def test_swapped_variants_change_nothing() -> None:
         for line in lines
     ]
     pairs, swapped = of(*lines), of(*turned)
-    assert Share.of(pairs) == Share.of(swapped) == Share(1, 3, 0)
+    assert Share.from_comparisons(pairs) == Share.from_comparisons(swapped) == Share(1, 3, 0)
     assert interval(pairs) == interval(swapped)
     assert [*pairs["size"]] == [*swapped["size"]]
 
@@ -187,17 +187,17 @@ def test_less_is_better(builder: Any) -> None:
 def test_a_measured_zero_has_no_sign() -> None:
     pairs = of(pair(0.1, 0.2, -0.3), pair(1.0), pair(-1.0))
     assert pairs["measured"][0] != 0, "by rounding alone"
-    assert Share.of(pairs) == Share(1, 3, 1)
+    assert Share.from_comparisons(pairs) == Share(1, 3, 1)
 
 
 def test_halves_of_the_seeds() -> None:
     """Of 1, 2, -4 and 3, two seeds sum up to 3, -3 or 4, and the others to -1, 5 or -2."""
     four = pair(1.0, 2.0, -4.0, 3.0)
-    assert Halves.of(of(four)) == Halves(1, 0.0, 0.5)
-    assert Halves.of(of(pair(1.0, 2.0, 3.0, published=-1.0))) == Halves(1, 1.0, 0.0)
-    assert Halves.of(of(pair(0.0, 0.0))) == Halves(1, 0.0, 0.0), "a zero has no sign"
-    assert Halves.of(of(pair(1.0))) is None
-    assert Halves.of(of(pair(*[1.0] * 12, *[-1.0] * 20))) == Halves(1, 1.0, 1.0), "the first twelve"
+    assert Halves.from_comparisons(of(four)) == Halves(1, 0.0, 0.5)
+    assert Halves.from_comparisons(of(pair(1.0, 2.0, 3.0, published=-1.0))) == Halves(1, 1.0, 0.0)
+    assert Halves.from_comparisons(of(pair(0.0, 0.0))) == Halves(1, 0.0, 0.0), "a zero has no sign"
+    assert Halves.from_comparisons(of(pair(1.0))) is None
+    assert Halves.from_comparisons(of(pair(*[1.0] * 12, *[-1.0] * 20))) == Halves(1, 1.0, 1.0), "the first twelve"
     found = Agreement(of(four, pair(1.0, 1.0), pair(1.0), pair(1.0, -1.0, endpoint=LIKELIHOOD)))
     assert (found.halves[METRIC], found.halves[LIKELIHOOD]) == (Halves(2, 0.5, 0.75), Halves(1, 0.0, 0.5))
     assert [row[-2:] for row in table(found).rows] == [("50 %", "75 %"), ("0 %", "50 %")]
@@ -265,7 +265,7 @@ def test_the_interval_counts_studies() -> None:
 def test_pairs_of_a_section_share_the_drawn_seeds() -> None:
     # the mean is above 0 unless three or four draws are of the seeds below it, which 5 of 16 resamples do
     pairs = of(*[pair(3.0, -1.0, 3.0, -1.0)] * 50)
-    assert Share.of(pairs).value == 1.0
+    assert Share.from_comparisons(pairs).value == 1.0
     assert interval(pairs[:1]) == interval(pairs) == Interval(0.0, 1.0), "independent draws would give 0.8 to 0.95"
     apart = [pair(0.0, by_seed=dict.fromkeys(range(seed, seed + 4), 1.0)) for seed in (0, 2)]
     assert interval(of(*apart)) == Interval(1.0, 1.0)

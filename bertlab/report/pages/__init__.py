@@ -40,23 +40,23 @@ class Section:
     spreads: tuple[Spread, ...]
 
     @property
-    def place(self) -> str:
+    def heading(self) -> str:
         """Scale, setting, and its name; of several options that set it apart, their number and its key."""
         study, fields = self.study, self.fields
         if study.setting_name or not fields:
-            return study.place
+            return study.heading
         return f"{study.scale} {study.setting} with {pluralise(len(fields), 'field')} of its own, key {study.key}"
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The options that `place` does not list."""
+        """The options that `heading` does not list."""
         options = tuple(option for option in self.study.own_options if not option.startswith("key "))
         return self.study.overrides if self.study.setting_name else options if len(options) > 1 else ()
 
     @property
     def title(self) -> str:
         """The heading of its tables."""
-        return f"Scale {self.place}"
+        return f"Scale {self.heading}"
 
     @property
     def measured(self) -> tuple[Finding, ...]:
@@ -104,8 +104,9 @@ def chapter(studies: Sequence[StudyResults], *, written: bool) -> Chapter:
 
 def _mark(study: StudyResults, studies: Sequence[StudyResults]) -> str:
     """What names a section in its chapter: the name of its setting, or its key where another has that name too."""
-    alike = [other for other in studies if (other.scale, other.setting_name) == (study.scale, study.setting_name)]
-    return filename(study.setting_name) if study.setting_name and len(alike) == 1 else study.key
+    names = [(other.scale, other.setting_name) for other in studies]
+    alone = study.setting_name and names.count((study.scale, study.setting_name)) == 1
+    return filename(study.setting_name) if alone else study.key
 
 
 def decided(chapters: Iterable[Chapter]) -> list[tuple[Chapter, Section, Finding]]:

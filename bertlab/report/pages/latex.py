@@ -33,7 +33,9 @@ def claims(findings: Sequence[Finding]) -> tuple[Table, str]:
         }
         for finding in findings
     ]
-    return Table.of(lines, "on", "verdict", "by likelihood"), f"n = {numbers.pop()}." if len(numbers) == 1 else ""
+    return Table.from_lines(lines, "on", "verdict", "by likelihood"), f"n = {numbers.pop()}." if len(
+        numbers
+    ) == 1 else ""
 
 
 def table(shown: Table, caption: str, label: str, note: str = "", *, published: bool = True) -> str:

@@ -31,7 +31,7 @@ _TICKS = (-50, -20, -10, -5, -2, -1, 0, 1, 2, 5, 10, 20, 50)
 
 
 def figures(agreement: Agreement) -> dict[str, tuple[bytes, str]]:
-    """By kind, `signs` and `curve`, an SVG with a sentence that says what it shows; without what has no values."""
+    """Draws each kind of figure, `signs` and `curve`, that has values: an SVG, and a sentence on what it shows."""
     with applied():
         drawn = {"signs": _signs(agreement), "curve": _curve(agreement)}
     return {kind: (svg(picture[0], f"agreement {kind}"), picture[1]) for kind, picture in drawn.items() if picture}
@@ -48,9 +48,9 @@ def _signs(agreement: Agreement) -> tuple[Figure, str] | None:
     axes, strip = figure.subplots(2, height_ratios=(5, 1))
     keys: list[Key] = []
     for style, agrees in ((_AGREES, True), (_DIFFERS, False)):
-        alike = pairs[pairs["agrees"] == agrees]
-        axes.plot(alike["published"], alike["measured"], **style, zorder=3)
-        keys.append((style, f"{'same sign' if agrees else 'another sign, or none'}: {pluralise(len(alike), 'pair')}"))
+        group = pairs[pairs["agrees"] == agrees]
+        axes.plot(group["published"], group["measured"], **style, zorder=3)
+        keys.append((style, f"{'same sign' if agrees else 'another sign, or none'}: {pluralise(len(group), 'pair')}"))
     axes.axhline(0, color=PALE, linewidth=1.2, zorder=1)
     axes.axvline(0, color=PALE, linewidth=1.2, zorder=1)
     for side, column in (("x", "published"), ("y", "measured")):

@@ -34,11 +34,11 @@ class Summary:
     """A variant on one measurement, in points."""
 
     mean: float
-    """Over seeds, of the means over fine-tuning seeds."""
+    """The mean over seeds of the means over fine-tuning seeds."""
     median: float
-    """Over all fine-tuning seeds of all seeds."""
+    """The median over all fine-tuning seeds of all seeds."""
     sd: float | None
-    """Over the means of the seeds, or over the fine-tuning seeds of a single seed; None of a single run."""
+    """The standard deviation over the means of seeds, or over the fine-tuning seeds of one seed; None for one run."""
     low: float
     """The lowest of the values that `sd` is computed from."""
     high: float
@@ -59,14 +59,14 @@ class Effect:
     by_seed: Mapping[int, float] = field(default_factory=dict, compare=False, repr=False)
     """The difference at each of these seeds."""
     spread: VarianceComponents | None
-    """None with one seed, and where nothing varies, which is no evidence of certainty; there is no interval then."""
+    """None with one seed and where nothing varies, which is no evidence of certainty: there is no interval then."""
 
-    def moderated(self, typical: Typical | None, alike: Iterable[Effect | None] = ()) -> Effect:
+    def moderated(self, typical: Typical | None, same_pair: Iterable[Effect | None] = ()) -> Effect:
         """The effect with a spread that borrows from the other comparisons of the study.
 
-        `alike` are those of the same two variants.
+        `same_pair` are those of the same two variants.
         """
-        spreads = [effect.spread for effect in alike if effect and effect.spread]
+        spreads = [effect.spread for effect in same_pair if effect and effect.spread]
         return replace(self, spread=self.spread.moderated(typical, spreads)) if self.spread else self
 
     @property

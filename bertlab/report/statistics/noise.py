@@ -20,7 +20,7 @@ import numpy as np
 from bertlab.arrays import Float
 
 Contributions = Mapping[int, Mapping[int, Float]]
-"""Of one variant, or of a difference of two: by pre-training seed, by fine-tuning seed, of each example, (E,)."""
+"""Contributions of each example, (E,), to a variant or a difference of two, by pre-training and fine-tuning seed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -28,12 +28,12 @@ class Components:
     """The variances of the random effects, in squared units of the metric; an unbiased estimate may be below 0."""
 
     seed: float
-    """Of pre-training seeds; with one fine-tuning seed each, of both kinds of seeds together."""
+    """The variance by pre-training seeds; with one fine-tuning seed each, by both kinds of seeds together."""
     finetune: float
-    """Of fine-tuning seeds within a pre-training seed; 0 if there is one."""
+    """The variance by fine-tuning seeds within a pre-training seed; 0 if there is one."""
     example: float
     seed_example: float
-    """Of the interaction of pre-training seeds and examples."""
+    """The variance by the interaction of pre-training seeds and examples."""
     finetune_example: float
     seeds: float
     """The pre-training seeds of a variant; the harmonic mean where variants differ."""
@@ -44,7 +44,7 @@ class Components:
 
     @property
     def positive(self) -> Components:
-        """With 0 in place of estimates below it."""
+        """The components with 0 in place of estimates below it."""
         names = ("seed", "finetune", "example", "seed_example", "finetune_example")
         return replace(self, **{name: max(0.0, getattr(self, name)) for name in names})
 
@@ -108,7 +108,7 @@ def components(variants: Iterable[Contributions]) -> Components | None:
 
 
 def _mean_squares(variants: Sequence[Sequence[Float]]) -> tuple[float, float, float]:
-    """Of values (R, K) by variant and seed: the variance of the seeds' means and that within seeds, sums over K.
+    """Pools values (R, K) by variant and seed: the variance of the seeds' means and that within seeds, sums over K.
 
     Each is pooled by its degrees of freedom. Then the mean of 1 / R with the weights of the first.
     """
@@ -140,9 +140,9 @@ class Noise:
     """The spread of one measurement over the variants of a study, in the unit of its metric."""
 
     run: Components
-    """Of the values of a variant."""
+    """The components of the values of a variant."""
     difference: Components | None
-    """Of the paired difference of two variants: what variants share cancels. None with one variant."""
+    """The components of the paired difference of two variants: what variants share cancels. None with one variant."""
     signal: float | None
     """The standard deviation of the variants' means, without what seeds and examples add to it; 0 if they explain all
     of it, None with one variant."""

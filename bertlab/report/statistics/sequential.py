@@ -97,7 +97,7 @@ def sequential_p(fractions: Sequence[float], ps: Sequence[float]) -> tuple[float
     deviates = -ndtri(np.clip(ps, TINY, 1.0) / 2)
 
     def beyond(deviate: float) -> np.ndarray:
-        """By how much each look is beyond its boundary at the level with this normal deviate."""
+        """The margin of each look over its boundary at the level of this normal deviate."""
         return np.asarray(deviates - boundary(tuple(fractions), float(2 * ndtr(-deviate))))
 
     low, high = 1e-6, -float(ndtri(TINY / 2)) + 1

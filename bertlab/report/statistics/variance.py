@@ -44,8 +44,8 @@ class VarianceComponents:
     """The value of `between` if seeds do not differ: R / E; 0 with one example."""
     borrowed: float = 0.0
     """Degrees of freedom that `between` gains from other comparisons, for each of its own."""
-    deviations: tuple[float, ...] = field(default=(), compare=False, repr=False)
-    """What each seed's difference lies above their mean; empty if not known."""
+    by_seed: tuple[float, ...] = field(default=(), compare=False, repr=False)
+    """How far each seed's difference lies above their mean; empty if that is not known."""
 
     def variance(self, n: int) -> float:
         """The variance of the mean over `n` seeds."""
@@ -70,19 +70,19 @@ class VarianceComponents:
         """The confidence distribution of the effect with this `mean` over `n` seeds."""
         return BehrensFisher(mean, *self.components(n))
 
-    def moderated(self, typical: Typical | None, alike: Sequence[VarianceComponents] = ()) -> VarianceComponents:
+    def moderated(self, typical: Typical | None, same_pair: Sequence[VarianceComponents] = ()) -> VarianceComponents:
         """The spread with `between` raised to the mean of the study's other comparisons, and never lowered.
 
-        `alike` are the comparisons of the same two variants. Where they vary more than `NOISY` times as much as those
-        of other variants, nothing is borrowed. The degrees of freedom are those of a weighted mean of correlated
+        `same_pair` are the comparisons of the same two variants. Where they vary more than `NOISY` times as much as
+        those of other variants, nothing is borrowed. The degrees of freedom are those of a weighted mean of correlated
         estimates, by Satterthwaite's formula.
         """
         lenders = typical.lenders(self) if typical and self.interaction and self.n > 1 else ()
         if typical is None or not lenders:
             return self
-        same = frozenset(alike)
+        same = frozenset(same_pair)
         others = [lender for lender in lenders if lender not in same] or lenders
-        if _mean_ratio([spread for spread in alike if spread.interaction] or [self]) > NOISY * _mean_ratio(others):
+        if _mean_ratio([spread for spread in same_pair if spread.interaction] or [self]) > NOISY * _mean_ratio(others):
             return self
         estimates = sum(lender.n - 1 for lender in lenders) / (self.n - 1)  # the lenders, in estimates of as many seeds
         lent = min(typical.freedom / (self.n - 1), estimates)
@@ -116,14 +116,14 @@ class Typical:
     """
 
     variants: tuple[tuple[VarianceComponents, ...], ...]
-    """By variant its comparisons that have an interaction, one a measurement."""
+    """The comparisons of each variant that have an interaction, one a measurement."""
     freedom: float
     """The weight of the mean in degrees of freedom; infinite if the ratios scatter as by chance."""
     within: float = SHARED
     """The correlation of the estimates of two comparisons of one variant: its runs may be good or bad on all tasks."""
 
     @classmethod
-    def of(cls, variants: Iterable[Iterable[VarianceComponents | None]]) -> Typical | None:
+    def from_spreads(cls, variants: Iterable[Iterable[VarianceComponents | None]]) -> Typical | None:
         """The estimate from the comparisons of a study by variant; None for fewer than two."""
         from scipy.optimize import brentq
         from scipy.special import digamma, polygamma
@@ -162,8 +162,8 @@ def _within(variants: Iterable[Sequence[VarianceComponents]]) -> float:
     """The mean squared correlation over seeds of two comparisons of one variant, without bias; at least `SHARED`."""
     squares = []
     for one, two in itertools.chain.from_iterable(itertools.combinations(variant, 2) for variant in variants):
-        if one.n == two.n > 2 and len(one.deviations) == len(two.deviations) == one.n and one.ratio and two.ratio:
-            product = float(np.dot(one.deviations, two.deviations)) / (one.n - 1)
+        if one.n == two.n > 2 and len(one.by_seed) == len(two.by_seed) == one.n and one.ratio and two.ratio:
+            product = float(np.dot(one.by_seed, two.by_seed)) / (one.n - 1)
             by_chance = 1 / (one.n - 1)
             squares.append((product**2 / (one.between * two.between) - by_chance) / (1 - by_chance))
     return min(1.0, max(SHARED, float(np.mean(squares)))) if squares else SHARED

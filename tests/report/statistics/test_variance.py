@@ -27,7 +27,7 @@ def test_degrees_of_freedom_are_those_that_variances_were_drawn_with(prior: floa
     rng, found = np.random.default_rng(0), []
     for _ in range(200):
         true, seeds = prior / rng.chisquare(prior, 200), rng.standard_normal((201, 4))
-        typical = Typical.of([[spread(each)] for each in true * (seeds[1:] - seeds[:1]).var(1, ddof=1) / 2])
+        typical = Typical.from_spreads([[spread(each)] for each in true * (seeds[1:] - seeds[:1]).var(1, ddof=1) / 2])
         assert typical is not None
         found.append(1 / typical.freedom)
     assert 0.7 * prior < 1 / np.mean(found) < prior, "rather too few, which lends less"
@@ -35,7 +35,7 @@ def test_degrees_of_freedom_are_those_that_variances_were_drawn_with(prior: floa
 
 def test_seeds_that_scatter_by_chance_alone_are_taken_to_be_alike() -> None:
     others = [spread(0.9), spread(1.0), spread(1.1)]
-    alike = Typical.of([[each] for each in others])
+    alike = Typical.from_spreads([[each] for each in others])
     assert alike == apart(others)
     raised = spread(0.25).moderated(alike)
     assert raised.between == pytest.approx((0.25 + 3 * 1.0) / 4)
@@ -77,7 +77,7 @@ def test_a_comparison_with_fewer_seeds_lends_less() -> None:
 
 
 def test_seeds_that_scatter_more_are_left_nearer_to_their_own() -> None:
-    typical = Typical.of([[spread(each)] for each in (0.01, 100.0, 0.02, 50.0)])
+    typical = Typical.from_spreads([[spread(each)] for each in (0.01, 100.0, 0.02, 50.0)])
     assert typical is not None
     assert typical.freedom < 1
     assert spread(10.0).moderated(typical).between < 25
@@ -91,10 +91,10 @@ def test_tasks_on_which_a_run_is_good_or_bad_together_say_one_thing(shared: floa
         common = rng.standard_normal((4, 1))
         parts = [shared * common + (1 - shared) * rng.standard_normal((4, 1)) for _ in range(5)]
         variants.append([measured(10 * each + 0.1 * rng.standard_normal((4, 50))) for each in parts])
-    typical = Typical.of(variants)
+    typical = Typical.from_spreads(variants)
     assert typical is not None
     assert low <= typical.within <= high
-    alone = Typical.of(variants[:1])
+    alone = Typical.from_spreads(variants[:1])
     assert alone is not None
     own = [each for each in variants[0] if each]
     borrowed = own[0].moderated(alone, own).borrowed
@@ -103,8 +103,10 @@ def test_tasks_on_which_a_run_is_good_or_bad_together_say_one_thing(shared: floa
 
 def test_units_do_not_matter() -> None:
     ratios = [0.5, 2.0, 1.0]
-    one = Typical.of([[spread(each)] for each in ratios])
-    other = Typical.of([[spread(each, unit=unit)] for each, unit in zip(ratios, (1e-4, 1.0, 1e5), strict=True)])
+    one = Typical.from_spreads([[spread(each)] for each in ratios])
+    other = Typical.from_spreads(
+        [[spread(each, unit=unit)] for each, unit in zip(ratios, (1e-4, 1.0, 1e5), strict=True)]
+    )
     assert one is not None
     assert other is not None
     assert spread(0.5, unit=1e-4).moderated(other).between == pytest.approx(1e-4 * spread(0.5).moderated(one).between)
@@ -112,8 +114,8 @@ def test_units_do_not_matter() -> None:
 
 def test_what_cannot_be_compared_stays_as_it_is() -> None:
     alone = VarianceComponents(n=4, examples=1, between=2.0, sampling=0.0)
-    assert Typical.of([[spread(1.0)], [alone, None]]) is None, "one comparison has nobody to borrow from"
-    assert Typical.of([[spread(0.0)], [spread(0.0)]]) is None
-    two = Typical.of([[spread(1.0)], [spread(1.5)]])
+    assert Typical.from_spreads([[spread(1.0)], [alone, None]]) is None, "one comparison has nobody to borrow from"
+    assert Typical.from_spreads([[spread(0.0)], [spread(0.0)]]) is None
+    two = Typical.from_spreads([[spread(1.0)], [spread(1.5)]])
     assert alone.moderated(two) == alone
     assert spread(1.0).moderated(None) == spread(1.0)

@@ -10,7 +10,7 @@ from bertlab.report.study_results import StudyResults
 from bertlab.store.record import Record
 
 
-def told_apart(sections: Sequence[tuple[StudyResults, Record]]) -> list[StudyResults]:
+def disambiguated(sections: Sequence[tuple[StudyResults, Record]]) -> list[StudyResults]:
     """The results of records, those without a name with the options that each alone has of those with its study, scale
     and corpus.
 

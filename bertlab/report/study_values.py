@@ -1,4 +1,4 @@
-"""The values of a study, finished or not: one frame, and the groups of its lines that a report reads."""
+"""The values of a study, finished or not, by variant, measurement and milestone."""
 
 from __future__ import annotations
 
@@ -13,16 +13,9 @@ from bertlab.report.section import Section
 from bertlab.report.units import less_is_better
 from bertlab.store.record import StatedAverage
 
-COLUMNS = (
-    *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "unit", "milestone"),
-    *("pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "key"),
-    *("pretrain_id", "run_id", "trained_parameters"),
-)
-"""The columns of a value in tables that leave the project."""
-
 
 @dataclass(frozen=True, kw_only=True)
-class Frame(Section):
+class StudyValues(Section):
     """A study at one scale on one corpus: its record, and what is measured of it."""
 
     cells: tuple[Cell, ...]
