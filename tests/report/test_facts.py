@@ -189,7 +189,7 @@ def test_settings_of_a_study_are_told_apart_by_their_names(builder):
         builder.record(name, setting=name, requests=[{**request, "options": options}], **more)
     found = gather_all(Store(builder.root))
     made = chapter(found, written=False)
-    assert [each.place for each in made.sections] == [
+    assert [each.heading for each in made.sections] == [
         "tiny on microworld",
         f"tiny on microworld with 3 fields of its own, key {found[1].key}",
         "tiny on microworld with more-examples",
@@ -206,5 +206,5 @@ def test_several_fields_without_a_name_are_counted_and_folded(builder):
     for name, options in (("one", ""), ("two", "--set a.b=1 --set a.c=2")):
         builder.record(name, setting=name, requests=[{**request, "options": options}])
     section = chapter(gather_all(Store(builder.root)), written=False).sections[1]
-    assert section.place == f"tiny on microworld with 2 fields of its own, key {section.study.key}"
+    assert section.heading == f"tiny on microworld with 2 fields of its own, key {section.study.key}"
     assert section.fields == ("a.b=1", "a.c=2")
