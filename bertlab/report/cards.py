@@ -14,11 +14,11 @@ from bertlab.hub import Reference
 from bertlab.names import plain
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import canonical, to_canonical
-from bertlab.report.gather import gather_all
+from bertlab.report.gather import finite, gather_all
 from bertlab.report.pages import render
 from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table, center, with_details
-from bertlab.store.result import Metrics, Result
+from bertlab.store.result import Result
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog
@@ -44,12 +44,12 @@ def results(studies: Sequence[StudyResults], tables: Sequence[str], licence: str
     return render("dataset_card.md.j2", metadata=data.to_yaml(), names=names, studies=studies, tables_of=tables)
 
 
-def model(run: Run, recipe: Recipe, store: Store, licence: str = "") -> str:
+def model(run: Run, recipe: Recipe, store: Store, architecture: str, licence: str = "") -> str:
     """The card of a pre-training: its recipe, its measurements in the store, and the tables of studies that have it.
 
-    `licence` is the Hub's identifier; empty for none.
+    `architecture` is the title of its architecture, such as `BERT`; `licence` is the Hub's identifier, empty for none.
     """
-    result, architecture = run.result(), _architecture(run, recipe)
+    result = run.result()
     figures: dict[str, Any] = {
         "steps": result.steps,
         "tokens": result.tokens,
@@ -103,13 +103,8 @@ def _splits(result: Result) -> list[tuple[str, int, dict[str, float]]]:
     """The splits of a result with their examples and metrics, except training examples that a search held back."""
     if result.split == "held back":
         return []
-    test = [(result.test.split, result.test.rows, _known(result.test.metrics))] if result.test else []
-    return [(result.split, result.rows.evaluation, _known(result.metrics)), *test]
-
-
-def _known(metrics: Metrics) -> dict[str, float]:
-    """The metrics that have a value."""
-    return {name: value for name, value in metrics.items() if value is not None}
+    test = [(result.test.split, result.test.rows, finite(result.test.metrics))] if result.test else []
+    return [(result.split, result.rows.evaluation, finite(result.metrics)), *test]
 
 
 def _method(result: Result) -> str:
@@ -158,7 +153,7 @@ def _heldout(run: Run, recipe: Recipe) -> Iterator[EvalResult]:
     from huggingface_hub import EvalResult
 
     result = run.result()
-    text, figures = plain(" and ".join(result.corpus)) or "held-out text", _known(result.heldout)
+    text, figures = plain(" and ".join(result.corpus)) or "held-out text", finite(result.heldout)
     for name in dict.fromkeys((result.judged_by, "perplexity")):
         if name in figures:
             yield EvalResult(
@@ -231,11 +226,3 @@ def _in_studies(studies: Sequence[StudyResults], pretrain_id: str) -> Iterator[d
                     "all seeds": with_details(*center(study, variant, name), f"n = {summary.seeds}"),
                     "published": "" if published is None else str(published),
                 }
-
-
-def _architecture(run: Run, recipe: Recipe) -> str:
-    from bertlab.model.interop.architectures import architecture_of
-
-    tokenizer = recipe.tokenizer.load(run.path / recipe.tokenizer.file)
-    architecture, _ = architecture_of(recipe.model, recipe.causal, tokenizer.pad)
-    return architecture.title

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bertlab.adaptation import Adaptation
+from bertlab.lab.claim import GUESS
 from bertlab.recipe import BackboneConfig, Recipe, Tokenizer, cost
 from bertlab.report.units import is_loss, is_share
 from bertlab.store.record import Value
@@ -22,15 +23,12 @@ LARGEST = 1e50
 EXCHANGED = "second text exchanged"
 LEXICAL = "lexical baseline"
 FLOORS = {
-    "majority guess": ("majority", ""),
-    LEXICAL: (
-        "lexical",
-        " (a linear model of words, word pairs and shared words, on as many training examples as the models read, or "
-        "on those in brackets)",
-    ),
-    EXCHANGED: ("exchanged", " (the baseline where one of two texts is another example's)"),
+    GUESS: "",
+    LEXICAL: " (a linear model of words, word pairs and shared words, on as many training examples as the models read, "
+    "or on those in brackets)",
+    EXCHANGED: " (the baseline where one of two texts is another example's)",
 }
-"""Points that take no understanding, by name: their key in a result, and their meaning."""
+"""What points that take no understanding mean, by their name."""
 
 
 @dataclass(frozen=True, kw_only=True)

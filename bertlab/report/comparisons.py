@@ -167,12 +167,12 @@ def originals(members: Mapping[str, Mapping[Any, str]]) -> dict[str, str]:
     `members` has the run ids of each variant by position in the study. Two variants have the same runs if they share a
     position, and the run is the same at every position that they share.
     """
+
+    def same_runs(one: str, other: str) -> bool:
+        shared = members[one].keys() & members[other].keys()
+        return bool(shared) and all(members[one][key] == members[other][key] for key in shared)
+
     standing_for: dict[str, str] = {}
-    for name, runs in sorted(members.items(), key=lambda member: -len(member[1])):
-        standing_for[name] = next((other for other in standing_for.values() if _agree(members[other], runs)), name)
+    for name in sorted(members, key=lambda variant: -len(members[variant])):
+        standing_for[name] = next((other for other in standing_for.values() if same_runs(other, name)), name)
     return standing_for
-
-
-def _agree(one: Mapping[Any, str], other: Mapping[Any, str]) -> bool:
-    shared = one.keys() & other.keys()
-    return bool(shared) and all(one[key] == other[key] for key in shared)

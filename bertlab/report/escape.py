@@ -5,27 +5,18 @@ import re
 from bertlab.names import plain
 
 # entities for what some renderers do not let a backslash escape; backslashes for the rest, which stays readable
-_MARKDOWN = {
-    "&": "&amp;",
-    "<": "&lt;",
-    ">": "&gt;",
-    "\\": "&#92;",
-    "`": "&#96;",
-    "|": "&#124;",
-    "$": "&#36;",
-    "~": "&#126;",
-    "@": "&#64;",  # GitHub makes a link of an address all the same
-    "*": "\\*",
-    "[": "\\[",
-    "]": "\\]",
-}
+_MARKDOWN = str.maketrans(
+    {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+    | {character: f"&#{ord(character)};" for character in "\\`|$~@"}  # GitHub makes a link of an escaped @ all the same
+    | {character: f"\\{character}" for character in "*[]"}
+)
 _FORMULA = re.compile("'*[-=+@－＝＋＠]")
 """The beginning of a formula in a spreadsheet, escaped or not: to remove one apostrophe gives the name back."""
 
 
 def markdown(text: str) -> str:
     """`text` as words within a line of Markdown, or in a table's cell."""
-    line = "".join(_MARKDOWN.get(character, character) for character in plain(text))
+    line = plain(text).translate(_MARKDOWN)
     line = re.sub(r"(?<![A-Za-z0-9])_|_(?![A-Za-z0-9])", r"\\_", line)  # within a word an underscore is only that
     line = line.replace("://", "&#58;//")
     return re.sub(r"(www)\.", r"\1&#46;", line, flags=re.IGNORECASE)

@@ -41,8 +41,8 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "", licenc
 
     recipe, opened = load(Recipe, run.definition()["recipe"]), open_pretrained(run.path)
     huggingface.write(directory, opened.model, recipe.model, opened.tokenizer)
-    write(directory, "README.md", cards.model(run, recipe, store, licence))
     architecture, written = architecture_of(recipe.model, recipe.causal, opened.tokenizer.pad)
+    write(directory, "README.md", cards.model(run, recipe, store, architecture.title, licence))
     repeated = "" if written == recipe.model.declared else ", with what its layers share repeated in each layer,"
     return f"the {architecture.title} checkpoint of {run.label}{repeated}"
 

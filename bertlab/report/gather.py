@@ -148,8 +148,8 @@ class _Reader:
             status=status,
             reason=reason,
             value=value,
-            metrics=_known(evaluated.metrics),
-            floors=_known(floors),
+            metrics=finite(evaluated.metrics),
+            floors=finite(floors),
             lexical_examples=fitted,
             rows=rows,
             result=result,
@@ -198,7 +198,7 @@ def _on_split(result: Result, split: str) -> tuple[Evaluated, Rows]:
     return test, replace(result.rows, evaluation=test.rows)
 
 
-def _known(metrics: Metrics) -> dict[str, float]:
+def finite(metrics: Metrics) -> dict[str, float]:
     """The metrics that have a value."""
     return {name: points for name, metric in metrics.items() if (points := number(metric)) is not None}
 

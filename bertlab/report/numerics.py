@@ -1,13 +1,9 @@
 """Finds variants whose runs were made on machines where numbers may differ in the last bits."""
 
+import itertools
 from collections.abc import Iterable, Sequence
 
-from bertlab.report.cells import Cell, Pretraining
-
-NUMERICS = ("device", "precision", "instructions", "threads", "compiled", "torch")
-"""Facts of an environment that can change the last bits of a number."""
-BySeed = dict[tuple[int, str], set[str]]
-"""The values of each of `NUMERICS` in the runs of a variant, by pre-training seed."""
+from bertlab.report.cells import NUMERICS, Cell, Pretraining
 
 
 def mismatch(
@@ -17,22 +13,15 @@ def mismatch(
 
     What a run does not record, as those of earlier versions their instructions, does not count.
     """
-    facts: dict[str, BySeed] = {}
     runs = [(run.variant, run.seed, run.numerics) for run in pretrainings if run.finished]
     runs += [(cell.variant, cell.pretrain_seed, cell.numerics) for cell in cells]
+    facts: dict[tuple[str, str], dict[int, set[str]]] = {}  # by variant and name, the values at each seed
     for variant, seed, numerics in runs:
-        for name in numerics.keys() & {*NUMERICS}:
-            facts.setdefault(variant, {}).setdefault((seed, name), set()).add(numerics[name])
-    reference = facts.get(baseline, {})
-    differing = {variant: _differing(facts.get(variant, {}), reference) for variant in variants}
-    return {variant: text for variant, text in differing.items() if text}
-
-
-def _differing(facts: BySeed, reference: BySeed) -> str:
-    """The values of each of `NUMERICS` that differs from the reference at some seed, in words."""
-    parts = []
-    for name in NUMERICS:
-        by_seed = {seed: values for (seed, what), values in facts.items() if what == name}
-        if any(len(values) > 1 or values != reference.get((seed, name), values) for seed, values in by_seed.items()):
-            parts.append(f"{name} {' and '.join(sorted(set().union(*by_seed.values())))}")
-    return ", ".join(parts)
+        for name, value in numerics.items():
+            facts.setdefault((variant, name), {}).setdefault(seed, set()).add(value)
+    differing: dict[str, list[str]] = {}
+    for variant, name in itertools.product(variants, NUMERICS):
+        by_seed, reference = facts.get((variant, name), {}), facts.get((baseline, name), {})
+        if any(len(values) > 1 or values != reference.get(seed, values) for seed, values in by_seed.items()):
+            differing.setdefault(variant, []).append(f"{name} {' and '.join(sorted(set().union(*by_seed.values())))}")
+    return {variant: ", ".join(parts) for variant, parts in differing.items()}

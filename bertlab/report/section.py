@@ -81,14 +81,10 @@ class Section:
         return _with(f"{self.scale} {self.setting}", self.setting_name, *self.own_options)
 
     @property
-    def full_setting(self) -> str:
-        """Setting and overrides, for tables that leave the project: `on wikitext-103 with schedule.steps=9000`."""
-        return _with(self.setting, self.setting_name, *self.overrides)
-
-    @property
     def columns(self) -> dict[str, Any]:
         """What tells the section from all others of a store, as columns of tables that leave the project."""
-        return {"study": self.name, "scale": self.scale, "setting": self.full_setting, "key": self.key}
+        setting = _with(self.setting, self.setting_name, *self.overrides)
+        return {"study": self.name, "scale": self.scale, "setting": setting, "key": self.key}
 
     def comparable(self, measurement: str) -> bool:
         """Whether sizes, and not directions alone, compare with the paper's."""

@@ -109,10 +109,10 @@ class StudyResults(Comparisons):
         """Why nothing shows that pre-training helps on a measurement, by the untrained variant; empty if it does."""
         if self.collapsed(scratch, measurement):
             return f"{scratch} predicts one answer for all examples, so the gain by pre-training is unknown"
-        gain, effect = self.gain(scratch, measurement, metric), self.difference(scratch, measurement, metric)
-        if gain is None or effect is None:
+        effect = None if self.of_pretraining(measurement) else self.difference(scratch, measurement, metric)
+        if effect is None:
             return ""
-        if gain <= 0:
+        if effect.mean >= 0:
             return "pre-training does not help there"
         reaches = effect.interval is None or effect.interval.high >= 0  # one seed shows no gain
         return "the gain by pre-training cannot be distinguished from 0 there" if reaches else ""

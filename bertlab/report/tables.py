@@ -13,6 +13,7 @@ from operator import attrgetter
 from statistics import fmean
 from typing import Self
 
+from bertlab.lab.claim import GUESS
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import flatten_json, to_canonical
 from bertlab.report import escape
@@ -92,7 +93,7 @@ class Column:
 def columns(study: StudyResults) -> tuple[Column, ...]:
     """A column for each measurement, in the order of the study, then one for each average."""
     floors = {name: study.floors(name) for name in study.measurements}
-    kinds = dict.fromkeys(["majority guess", *itertools.chain(*floors.values())])
+    kinds = dict.fromkeys([GUESS, *itertools.chain(*floors.values())])
     columns = []
     for name in (*study.measurements, *study.averages):
         points = {kind: f"{value:.{study.digits(name)}f}" for kind, value in floors.get(name, {}).items()}

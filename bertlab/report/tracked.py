@@ -1,8 +1,7 @@
 """The results of a study in trackers: a page in the study's group, with its values and verdicts."""
 
 from collections import Counter
-from decimal import Decimal
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from bertlab import trackers
 from bertlab.machine import Machine
@@ -51,15 +50,8 @@ def track(study: StudyResults, store: Store, machine: Machine) -> None:
 
 def _shown(table: "pandas.DataFrame") -> "pandas.DataFrame":
     """A table without empty columns and those that are the same in all lines; missing values as None, no decimals."""
-    import pandas
 
     from bertlab.report import tidy
 
-    filled = table.drop(columns=list(tidy.SECTION)).dropna(axis="columns", how="all")
-    return pandas.DataFrame({name: map(_plain, column) for name, column in filled.items()}, dtype=object)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, Decimal):
-        return float(value)
-    return None if value != value else value
+    filled = tidy.typed(table.drop(columns=list(tidy.SECTION)).dropna(axis="columns", how="all")).astype(object)
+    return filled.where(filled.notna(), None)

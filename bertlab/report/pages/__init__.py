@@ -15,6 +15,7 @@ from typing import Any
 
 import markupsafe
 
+from bertlab.lab.claim import GUESS
 from bertlab.names import filename, plain
 from bertlab.report import agreement, disagreements, escape, facts, findings, noise, tables, validity
 from bertlab.report.cells import FLOORS, LEXICAL, PLATEAU
@@ -210,8 +211,8 @@ def floors_by_kind(study: StudyResults) -> dict[str, list[str]]:
 
     return {
         kind.capitalize() + meaning: [shown(name, kind) for name, points in floors.items() if kind in points]
-        for kind, (key, meaning) in FLOORS.items()
-        if key == "majority" or any(kind in points for points in floors.values())
+        for kind, meaning in FLOORS.items()
+        if kind == GUESS or any(kind in points for points in floors.values())
     }
 
 
