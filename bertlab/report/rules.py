@@ -16,18 +16,14 @@ class Rule:
         return f"{text}; without it {otherwise}" if otherwise else text
 
 
-WORSE, LENDERS = "worse model", "lenders of variance"
-PREMISE, FLOOR, SHORT_RUNS = "loss learned", "above every floor", "runs of spans"
-SIZES = "sizes that a claim needs"
-RULES = {
-    WORSE: Rule("2026-11-23", "in a claim on pre-training, the worse model may have learned nothing"),
-    LENDERS: Rule("2026-11-25", "a variant with a model that learned nothing lends no variance to the others"),
-    PREMISE: Rule("2026-11-29", "a model has to have learned the loss that a claim compares"),
-    FLOOR: Rule("2026-11-29", "a variant of the claim has to be above every floor of the task"),
-    SIZES: Rule("2026-11-29", "a claim on absolute sizes is tested at these sizes only"),
-    SHORT_RUNS: Rule("2026-11-29", "masked spans have to be nearly as long as in sequences of 512 tokens"),
-}
-"""The rules by name. A verdict rests on a rule if it is another without it."""
+WORSE = Rule("2026-11-23", "in a claim on pre-training, the worse model may have learned nothing")
+LENDERS = Rule("2026-11-25", "a variant with a model that learned nothing lends no variance to the others")
+PREMISE = Rule("2026-11-29", "a model has to have learned the loss that a claim compares")
+FLOOR = Rule("2026-11-29", "a variant of the claim has to be above every floor of the task")
+SIZES = Rule("2026-11-29", "a claim on absolute sizes is tested at these sizes only")
+SHORT_RUNS = Rule("2026-11-29", "masked spans have to be nearly as long as in sequences of 512 tokens")
+RULES = (WORSE, LENDERS, PREMISE, FLOOR, SIZES, SHORT_RUNS)
+"""A verdict rests on a rule if it is another without it."""
 LATER = "this claim, though the paper's, was added to the study after these runs had been seen"
 ENDPOINT = Rule("2026-11-27", "the second endpoint is the probability of the right answer, not its logarithm")
 """What verdicts by the logarithm would have been is not computed."""

@@ -17,7 +17,7 @@ from bertlab.lab.scales import SCALES
 from bertlab.recipe.objective import Premise
 from bertlab.report.cells import EXCHANGED, FLOORS, LEXICAL, PLATEAU
 from bertlab.report.comparisons import Comparison
-from bertlab.report.rules import FLOOR, PREMISE, SHORT_RUNS, SIZES, WORSE
+from bertlab.report.rules import FLOOR, PREMISE, SHORT_RUNS, SIZES, WORSE, Rule
 from bertlab.report.statistics.effects import LEVEL
 from bertlab.report.study_results import StudyResults
 from bertlab.wording import join_words
@@ -48,14 +48,14 @@ class Issue:
     """Why measured values cannot support a verdict."""
 
     text: str
-    rule: str = ""
+    rule: Rule | None = None
     """The later rule without which it counts for nothing, if there is one."""
-    excused_by: str = ""
+    excused_by: Rule | None = None
     """The later rule with which it counts for nothing."""
     of_setting: bool = False
     """Whether it is known before any run: the setting does not allow a test."""
 
-    def counts(self, lifted: Collection[str]) -> bool:
+    def counts(self, lifted: Collection[Rule]) -> bool:
         """Whether it counts where rules are `lifted`."""
         return self.rule not in lifted and (not self.excused_by or self.excused_by in lifted)
 
@@ -130,7 +130,7 @@ def _unlearned(study: StudyResults, claim: Claim) -> Iterator[Issue]:
     unlearned = [variant for variant in dict(claim.sides) if variant in study.unlearned]
     better = {*(variant for variant, _ in claim.pairs), *claim.than[:1]}
     excused = {*unlearned} - better if study.of_pretraining(claim.on) else set[str]()
-    for names, excused_by in (({*unlearned} - excused, ""), (excused, WORSE)):
+    for names, excused_by in (({*unlearned} - excused, None), (excused, WORSE)):
         if names:
             text = f"{join_words(filter(names.__contains__, unlearned))} learned next to nothing in pre-training"
             yield Issue(text, excused_by=excused_by)
@@ -167,7 +167,7 @@ def _floors(study: StudyResults, claim: Claim) -> Iterator[Issue]:
     for floor in FLOORS:
         effects = [study.effect(Comparison((variant, floor), claim.on, at=(at, at))) for variant, at in sides]
         if all(effect and effect.p is not None and (effect.mean <= 0 or effect.p > 1 - LEVEL) for effect in effects):
-            rule = "" if floor == GUESS else FLOOR
+            rule = None if floor == GUESS else FLOOR
             yield Issue(f"no variant of the claim is significantly above {_FLOOR_WORDS[floor]}", rule)
 
 

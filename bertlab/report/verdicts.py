@@ -20,7 +20,7 @@ from bertlab.lab.claim import Claim, Margin
 from bertlab.report.comparisons import Comparison
 from bertlab.report.looks import LookHistory, look_history
 from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.rules import ENDPOINT, LATER, LENDERS, RULES, WORSE
+from bertlab.report.rules import ENDPOINT, LATER, LENDERS, RULES, WORSE, Rule
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.variance import VarianceComponents
 from bertlab.report.study_results import StudyResults
@@ -95,7 +95,7 @@ class ClaimTest:
     marks: tuple[str, ...] = ()
     """Sentences on what decides the outcome and was fixed after values had been seen."""
 
-    def without(self, lifted: Collection[str]) -> ClaimTest:
+    def without(self, lifted: Collection[Rule]) -> ClaimTest:
         """The same numbers without later rules: with other issues."""
         counting = [issue for issue in self.issues if issue.counts(lifted)]
         testable = not any(issue.of_setting for issue in counting)
@@ -243,27 +243,27 @@ def _of_rules(study: StudyResults, measured: Sequence[ClaimTest], metric: str) -
 
     The numbers of a claim are worked out once, and once more with the lenders of variance that a rule excludes.
     """
-    late = [name for name, rule in RULES.items() if study.before(rule.since)]
+    late = [rule for rule in RULES if study.before(rule.since)]
     if not study.unlearned:
-        late = [name for name in late if name not in (WORSE, LENDERS)]
+        late = [rule for rule in late if rule not in (WORSE, LENDERS)]
     claims = [test.claim for test in measured]
     lent = claim_tests(study.with_all_lenders(), claims, metric) if LENDERS in late else measured
 
-    def without(lifted: Collection[str]) -> list[str]:
+    def without(lifted: Collection[Rule]) -> list[str]:
         of_rules = [test.without(lifted) for test in (lent if LENDERS in lifted else measured)]
         return [test.outcome for test in verdicts(of_rules, needs=False)]
 
     actual, none = without(()), without(late)
     marks: list[list[str]] = [[] for _ in measured]
-    for name in late:
-        alone = without({name})
+    for rule in late:
+        alone = without({rule})
         # of two rules that refuse a verdict, lifting one changes nothing: each still does alone
-        others = without({*late} - {name}) if none != actual else actual
+        others = without({*late} - {rule}) if none != actual else actual
         for number, outcome in enumerate(actual):
             if alone[number] != outcome:
-                marks[number].append(RULES[name].mark(alone[number]))
+                marks[number].append(rule.mark(alone[number]))
             elif none[number] != outcome == others[number]:
-                marks[number].append(RULES[name].mark(f"and others like it, {none[number]}"))
+                marks[number].append(rule.mark(f"and others like it, {none[number]}"))
     return marks
 
 

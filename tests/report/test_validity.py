@@ -164,7 +164,7 @@ def test_sizes_that_a_claim_needs_are_a_later_rule(builder: Any) -> None:
     study = replace(compared(builder, PAIRS, LONE, *own(LEARNED)), claims=(claim,))
     (found,), _ = endpoints(study)
     assert found.validity_issue.startswith("not testable at this scale: needs 10,000 steps")
-    assert found.marks == (rules.RULES[rules.SIZES].mark("reproduced"),)
+    assert found.marks == (rules.SIZES.mark("reproduced"),)
 
 
 def test_one_variant_above_the_floor_is_enough(builder: Any) -> None:
@@ -174,7 +174,7 @@ def test_one_variant_above_the_floor_is_enough(builder: Any) -> None:
 def test_a_verdict_that_a_later_rule_decides_has_a_mark(builder: Any) -> None:
     study = replace(compared(builder, PAIRS, LONE, *own(DEAD)), claims=(HELPS,))
     (found,), _ = endpoints(study)
-    assert found.marks == (rules.RULES[rules.PREMISE].mark("reproduced"),)
+    assert found.marks == (rules.PREMISE.mark("reproduced"),)
     (finding,) = findings.findings(study)
     assert finding.sentence.endswith(f"† {found.marks[0]}")
     assert found.marks[0].endswith("without it reproduced")
@@ -183,7 +183,7 @@ def test_a_verdict_that_a_later_rule_decides_has_a_mark(builder: Any) -> None:
 def test_each_of_two_later_rules_that_refuse_a_verdict_has_a_mark(builder: Any) -> None:
     study = replace(compared(builder, PAIRS, LONE, *own(DEAD), floors={"lexical": 67.0}), claims=(HELPS,))
     (found,), _ = endpoints(study)
-    known = [rules.RULES[name].mark("and others like it, reproduced") for name in (rules.PREMISE, rules.FLOOR)]
+    known = [rule.mark("and others like it, reproduced") for rule in (rules.PREMISE, rules.FLOOR)]
     assert found.marks == tuple(known)
 
 

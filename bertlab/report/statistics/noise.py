@@ -63,12 +63,8 @@ class Components:
     @property
     def one_run(self) -> tuple[float, float, float]:
         """The variance of one run's value by pre-training seed, by fine-tuning seed and by examples."""
-        components = self.positive
-        return (
-            components.seed,
-            components.finetune,
-            components.variance(1, 1, self.examples) - components.seed - components.finetune,
-        )
+        parts = self.positive
+        return parts.seed, parts.finetune, parts.variance(1, 1, self.examples) - parts.seed - parts.finetune
 
 
 def components(variants: Iterable[Contributions]) -> Components | None:

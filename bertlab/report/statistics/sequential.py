@@ -74,9 +74,7 @@ def boundary(fractions: tuple[float, ...], level: float) -> tuple[float, ...]:
     return tuple(bounds)
 
 
-@lru_cache(maxsize=64)
-def _legendre(count: int) -> tuple[np.ndarray, np.ndarray]:
-    return np.polynomial.legendre.leggauss(count)
+_legendre = lru_cache(maxsize=64)(np.polynomial.legendre.leggauss)
 
 
 def nominal(fractions: Sequence[float], level: float) -> list[float]:
