@@ -42,8 +42,7 @@ def table(study: StudyResults) -> Table:
                 text = textwrap.shorten(texts[example], LONGEST, placeholder=" ...") if example < len(texts) else ""
                 rows.append((study.head(name), variant, f"{example:,}", *values, text))
     columns = ("on", "variant", "example", "baseline", "variant's", "difference", "text")
-    shown = len(columns) if any(row[-1] for row in rows) else -1
-    return Table(columns[:shown], tuple(row[:shown] for row in rows), ("variant", "text"))
+    return Table(columns, tuple(rows), ("variant", "text")).trimmed
 
 
 def _sides(study: StudyResults, variant: str, name: str) -> tuple[Float, Float] | None:

@@ -285,8 +285,7 @@ def brief(shown: Sequence[Finding], *, details: bool = True) -> Table:
             which = {1: "", 2: "both: "}.get(len(with_these), f"these {len(with_these)}: ")
             rows.append(("", f"- {which}{text}", "", ""))
     # a study of the user's own has no published differences
-    width = 4 if any(finding.published for finding in shown) else 3
-    return Table(("verdict", "claim", "measured", "paper")[:width], tuple(row[:width] for row in rows), ("claim",))
+    return Table(("verdict", "claim", "measured", "paper"), tuple(rows), ("claim",)).trimmed
 
 
 def looks(shown: Sequence[Finding]) -> Table:

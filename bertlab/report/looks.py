@@ -5,13 +5,12 @@ A claim's looks are kept in the study's record: seeds, p-value, and the chance o
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from bertlab.lab.claim import Claim, Margin
+from bertlab.lab.claim import Claim
 from bertlab.recipe.identity import canonical
-from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS, Effect
+from bertlab.report.statistics.effects import LEVEL, Effect
 from bertlab.report.statistics.sequential import fraction, nominal, sequential_p
 from bertlab.report.statistics.variance import Interval
 from bertlab.store.record import ClaimLook, Record
@@ -100,37 +99,3 @@ def look_history(record: Record, claim: Claim, metric: str = "") -> LookHistory 
     looks = [look for at_study in record.sequential.looks for look in at_study.claims]
     of_claim = (look for look in looks if (look.hypothesis, look.on, look.metric) == tested)
     return LookHistory(record.sequential.maximum, tuple(of_claim))
-
-
-def final_level(history: LookHistory, n: int, error: float) -> float:
-    """The nominal level of a look at the maximum, if there is one after each seed from `n` on."""
-    before = [look.n for look in history.looks if look.n < n]
-    ns = [*before, *range(max(n, VERDICT_MIN_SEEDS), history.maximum + 1)] or [history.maximum]
-    return nominal([fraction(seeds, history.maximum) for seeds in ns], error)[-1]
-
-
-def chance(effect: Effect, margin: Margin, maximum: int, level: float, true: float | None = None) -> float:
-    """The conditional power: the chance of a verdict at `maximum` seeds by a test at `level`.
-
-    Assumes that the coming seeds vary as those measured, around the measured mean or around `true`, whichever gives
-    more. The examples stay the same.
-    """
-    from scipy.special import ndtr
-
-    if effect.spread is None:
-        return 1.0  # nothing is known yet
-    n = effect.n
-    if n >= maximum:
-        return 0.0
-    confidence = effect.spread.confidence(0.0, maximum)
-    deviation = max(1e-12, math.sqrt(effect.spread.between * (maximum - n)) / maximum)
-
-    def reached(mean: float) -> float:
-        if margin is None:
-            return float(ndtr((abs(mean) - confidence.quantile(1 - level / 2)) / deviation))
-        low, high = margin
-        inside = float(ndtr((min(mean - low, high - mean) - confidence.quantile(1 - level)) / deviation))
-        return inside + float(ndtr((max(low - mean, mean - high) - confidence.quantile(1 - level / 2)) / deviation))
-
-    means = [effect.mean] if true is None else [effect.mean, (n * effect.mean + (maximum - n) * true) / maximum]
-    return min(1.0, max(map(reached, means)))

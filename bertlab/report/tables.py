@@ -39,6 +39,13 @@ class Table:
         """A table of lines that have the same columns; without columns if there is no line."""
         return cls(tuple(lines[0]) if lines else (), tuple(tuple(line.values()) for line in lines), words)
 
+    @property
+    def trimmed(self) -> "Table":
+        """The table without its last column where that is empty in every line."""
+        if any(row[-1] for row in self.rows):
+            return self
+        return Table(self.columns[:-1], tuple(row[:-1] for row in self.rows), self.words)
+
     def markdown(self) -> str:
         """The table in GitHub's Markdown, names escaped."""
         from tabulate import tabulate
@@ -234,8 +241,8 @@ def _across(
 def pretraining(study: StudyResults) -> Table:
     """A line for each variant: the metrics of its final held-out evaluation, means over seeds."""
     trained = [run for run in study.pretrainings if not run.untrained]
-    heldout = {name for run in trained for name in run.result.heldout if run.heldout(name) is not None}
-    metrics = {name: text for name, text in study.heldout_metrics.items() if name in heldout}
+    labels = study.heldout_metrics.items()
+    metrics = {name: text for name, text in labels if any(run.heldout(name) is not None for run in trained)}
     heads = [f"{text} (nats)" if is_loss(name) else text for name, text in metrics.items()]
     rows = []
     for variant in study.trained:
@@ -296,10 +303,10 @@ def recipes(study: StudyResults) -> Table:
         for on, name, leaf in leaves:
             fields.setdefault((name, on), {})[variant] = _plain(leaf)
     differing: dict[str, dict[str, str]] = {}
-    for name in dict.fromkeys(name for name, _ in fields):
-        for values in (values for (other, _), values in fields.items() if other == name):
-            if len(set(values.values())) > 1:  # a variant without the field differs in its objective or method
-                differing[name] = values | differing.get(name, {})
+    for (name, _), values in fields.items():
+        if len(set(values.values())) > 1:  # a variant without the field differs in its objective or method
+            differing[name] = values | differing.get(name, {})
+    differing = {name: differing[name] for name, _ in fields if name in differing}
     rows = [(label(study, name), *(values.get(name, "") for values in differing.values())) for name in variants]
     return Table(("variant", *differing), tuple(rows) if differing else (), tuple(differing))
 
@@ -318,9 +325,7 @@ def deviations(study: StudyResults) -> Table:
     for deviation in study.record.differences:
         on.setdefault(_parted(deviation.what), []).append(study.head(deviation.on) if deviation.on else "")
     rows = [(*parts, ", ".join(filter(None, names))) for parts, names in on.items()]
-    columns = ("field", "here", "paper", "on")
-    width = len(columns) if any(row[-1] for row in rows) else -1
-    return Table(columns[:width], tuple(row[:width] for row in rows), columns[1:])
+    return Table(("field", "here", "paper", "on"), tuple(rows), ("here", "paper", "on")).trimmed
 
 
 def _parted(deviation: str) -> tuple[str, str, str]:

@@ -26,12 +26,13 @@ from bertlab.lab.study import RANDOM_INIT, Claim, Study
 from bertlab.machine import Machine
 from bertlab.names import plain
 from bertlab.report.gather import gather
-from bertlab.report.looks import chance, final_level, hypothesis
+from bertlab.report.looks import hypothesis
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.report.study_results import StudyResults
 from bertlab.report.verdicts import ClaimTest, endpoints
 from bertlab.sequential.budget import Budget
+from bertlab.sequential.power import chance, final_level
 from bertlab.store import commands, union
 from bertlab.store.record import ClaimLook, Record, Sequential, StudyLook, Value
 from bertlab.store.runs import Store

@@ -14,10 +14,11 @@ import scipy.stats
 from bertlab.lab.study import Claim
 from bertlab.report import findings
 from bertlab.report.gather import gather
-from bertlab.report.looks import LookHistory, chance, final_level, hypothesis, look_history
+from bertlab.report.looks import LookHistory, hypothesis, look_history
 from bertlab.report.statistics.effects import Effect, effect
 from bertlab.report.statistics.sequential import fraction, nominal
 from bertlab.report.verdicts import ClaimTest, Pair, verdicts
+from bertlab.sequential.power import chance, final_level
 from bertlab.store.record import ClaimLook, Sequential, StudyLook
 from bertlab.store.runs import Store
 from bertlab.tasks.metrics import Mean
