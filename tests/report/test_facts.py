@@ -76,7 +76,8 @@ def test_trained_parameters_stand_with_their_variants_where_these_differ(builder
 
     def text(*counts):
         cells = [
-            dataclasses.replace(each, trained_parameters=count) for each, count in zip(found.cells, counts, strict=True)
+            dataclasses.replace(cell, result=dataclasses.replace(cell.result, trained_parameters=count))
+            for cell, count in zip(found.cells, counts, strict=True)
         ]
         return dict(facts.facts(dataclasses.replace(found, cells=tuple(cells))))["NER"]
 
