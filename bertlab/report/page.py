@@ -96,7 +96,9 @@ def write(
         raise Unwritable(out, error) from error
     pages = [path for path in paths if path.suffix in (".md", ".html", ".tex")]
     tables = [path for path in paths if path.suffix == ".csv"]
-    of_chosen = Agreement(agreed.comparisons[agreed.comparisons["study"].isin(written)])
+    of_chosen = agreed
+    if len(chosen) < len(everything):
+        of_chosen = Agreement(agreed.comparisons[agreed.comparisons["study"].isin(written)])
     return Report(sorted(pages, key=lambda path: path.stem != "index"), tables, chosen, of_chosen, changes)
 
 
