@@ -197,7 +197,7 @@ def test_settings_of_a_study_are_told_apart_by_their_names(builder):
     ]
     assert [each.stem for each in made.sections][2] == "masking-tiny-more-examples"
     assert made.sections[2].fields == ("tasks.mnli.epochs=2", "tasks.mnli.dropout=0")
-    assert found[2].full_setting == "on microworld with more-examples, tasks.mnli.epochs=2, tasks.mnli.dropout=0"
+    assert found[2].columns["setting"] == "on microworld with more-examples, tasks.mnli.epochs=2, tasks.mnli.dropout=0"
     assert found[2].command.endswith(" --name more-examples")
 
 
