@@ -141,7 +141,7 @@ def chosen(requested: Sequence[str | Study]) -> tuple[Study, ...]:
     for item in wanted:
         if not isinstance(item, str | Study):
             raise BadInput(f"study is {shown(item)}: give a name, the path of a study file, or a Study")
-    studies = tuple(find(item) if isinstance(item, str) else _kept(item) for item in wanted)
+    studies = tuple(find(item) if isinstance(item, str) else _with_file(item) for item in wanted)
     if not studies:
         raise BadInput(f"no study is given: give a name, {ALL}, or a study file")
     named = Counter(study.name for study in studies)
@@ -150,7 +150,8 @@ def chosen(requested: Sequence[str | Study]) -> tuple[Study, ...]:
     return studies
 
 
-def _kept(study: Study) -> Study:
+def _with_file(study: Study) -> Study:
+    """A study with a study file: its own, or one that is written for it; a study of the package needs none."""
     if study.file is not None or (study.name in names() and study == find(study.name)):
         return study
     name = f"{study.name}.py"
