@@ -9,6 +9,7 @@ from .adaptation import Features as Features
 from .adaptation import FineTuning as FineTuning
 from .adaptation import GradualUnfreezing as GradualUnfreezing
 from .adaptation import LoRA as LoRA
+from .adaptation import TopLayers as TopLayers
 from .api import ablate as ablate
 from .api import make_recipe as make_recipe
 from .api import open_run as open_run
@@ -45,6 +46,7 @@ from .objectives import WholeWords as WholeWords
 from .optimizers import LAMB as LAMB
 from .optimizers import Adafactor as Adafactor
 from .optimizers import AdamW as AdamW
+from .recipe import LSTM as LSTM
 from .recipe import BackboneConfig as BackboneConfig
 from .recipe import BiLSTM as BiLSTM
 from .recipe import BiTransformer as BiTransformer

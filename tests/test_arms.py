@@ -31,6 +31,7 @@ PROOFS = {
     "ELMo",
     "GPT",
     "LoRA",
+    "TopLayers",
     "GradualUnfreezing",
     "Constant",
     "Cosine",

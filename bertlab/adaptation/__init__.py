@@ -9,3 +9,4 @@ from bertlab.adaptation.finetuning import FineTuning as FineTuning
 from bertlab.adaptation.gpt import GPT as GPT
 from bertlab.adaptation.gradual_unfreezing import GradualUnfreezing as GradualUnfreezing
 from bertlab.adaptation.lora import LoRA as LoRA
+from bertlab.adaptation.top_layers import TopLayers as TopLayers

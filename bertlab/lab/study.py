@@ -18,10 +18,10 @@ from bertlab.lab.claim import Claim as Claim
 from bertlab.lab.claim import Margin as Margin
 from bertlab.lab.study_file import StudyFile
 from bertlab.names import ALL, plain
-from bertlab.recipe import OPTIONS, BackboneConfig, Inputs, Loss, Optimizer, Recipe, Schedule, Size, Tokenizer
+from bertlab.recipe import OPTIONS, BackboneConfig, Inputs, Loss, Optimizer, Recipe, Schedule, Size, Tokenizer, cost
 from bertlab.recipe.backbones.base import Multiple
 from bertlab.recipe.identity import by_kind, default_of, field_paths, flatten, set_fields, to_canonical, with_fields
-from bertlab.recipe.ranges import Checked, Range, arms
+from bertlab.recipe.ranges import Checked, FieldError, Range, arms
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
 
@@ -48,6 +48,16 @@ class RelativeSchedule(Checked, group="relative"):
     equal_time: bool = False
     """Whether to train for as long as the baseline: `ablate` times both on this machine, and the store keeps the steps.
     `steps` stands for them in plans, on clusters, and for models too large for a trial."""
+    equal_flops: bool = False
+    """Whether to train for as many operations as the baseline: steps that follow from the recipes alone and are the
+    same on every machine, in place of a multiple."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.equal_flops and (self.equal_time or self.steps != 1):
+            raise FieldError(
+                self._group, "equal_flops", "gives the steps, as steps and equal_time do: choose one of them"
+            )
 
     def of(self, schedule: Schedule) -> Schedule:
         """`schedule` in these multiples, with at least one sequence and one step."""
@@ -326,6 +336,8 @@ class Study(Checked, group="study "):
             tokenizer = dataclasses.replace(recipe.tokenizer, vocabulary=entries)
             recipe = dataclasses.replace(recipe, model=model, schedule=schedule, tokenizer=tokenizer)
             recipe = set_fields(recipe, variant.fields)
+            if variant.relative.equal_flops and recipe.schedule.steps:
+                recipe = cost.with_flops(recipe, cost.flops(self.recipe(self.variant(self.baseline), scale)))
         self._recipes.append((variant, scale, recipe))
         return recipe
 
@@ -395,8 +407,10 @@ def _check_averages(study: Study) -> None:
 
 
 def _check_speeds(study: Study) -> None:
-    if _named("baseline", study.baseline, study.variants).relative.equal_time:
-        raise BadInput("relative.equal_time is the baseline's own time: give it to other variants")
+    baseline = _named("baseline", study.baseline, study.variants).relative
+    for name in ("equal_time", "equal_flops"):
+        if getattr(baseline, name):
+            raise BadInput(f"relative.{name} compares with the baseline itself: give it to other variants")
     with at("speeds"):
         for name in study.speeds:
             _named("variant", name, study.variants)

@@ -170,6 +170,12 @@ class PretrainingModel(nn.Module):
         initialise(nn.ModuleDict({"pooler": new}), self._described.deviation, self.pooler_seed)
         return new
 
+    def reinitialise(self, levels: Sequence[nn.Module], seed: int) -> None:
+        """Draws the weights of some levels of the encoder and of a pooler of a head anew, as those of a new model."""
+        names = {value: name for name, value in self.named_parameters()}
+        new = nn.ModuleList([*levels, *(module for module in self.modules() if isinstance(module, Pooler))])
+        initialise(new, lambda name: self._described.deviation(names[new.get_parameter(name)]), seed)
+
     def head(self, loss: recipe.Loss) -> nn.Module:
         """The head of a loss."""
         return self.get_submodule(loss.head)

@@ -4,6 +4,7 @@ A multiply-add counts as two operations and training as three times the forward 
 attention and unused logits do not count, so that shares of a machine's peak stay comparable.
 """
 
+import dataclasses
 import itertools
 from collections.abc import Sequence
 
@@ -47,6 +48,12 @@ def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:
         steps * stage.schedule.batch_size * stage.inputs.length * flops_per_token(stage, vocabulary=vocabulary)
         for stage, steps in recipe.stages
     )
+
+
+def with_flops(recipe: Recipe, budget: float) -> Recipe:
+    """The recipe with as many steps as take `budget` operations, rounded, at least one; it needs steps of its own."""
+    steps = max(1, round(recipe.schedule.steps * budget / flops(recipe)))
+    return dataclasses.replace(recipe, schedule=dataclasses.replace(recipe.schedule, steps=steps))
 
 
 def recurrent_flops(inputs: int, units: int, layers: int) -> float:

@@ -294,6 +294,7 @@ class Recipe(Checked):
             raise BadInput("objective is empty: give one loss or several, as (MaskedLM(), NextSentence())")
         for loss in self.objective:
             loss.check(self)
+        self.model.check(self.causal)
         if self.pairing.exchanged and not self.inputs.format.exchanges:
             raise BadInput(f"inputs.format {self.inputs.format.kind} exchanges no segments: set it to segment-pair")
         if self.schedule.over_steps:

@@ -48,8 +48,9 @@ class FinetuningModule(TrainingModule):
         stage: str = "train",
     ) -> None:
         """`steps` are the updates of the learning-rate schedule; what is logged is named after the `stage`."""
-        rate = {name: getattr(adaptation, name) for name in ("peak_lr", "warmup", "curve")}
-        super().__init__(recipe.Schedule(steps=steps, **rate), adaptation.optimizer_settings)
+        peak_lr = adaptation.lr_factor * adaptation.peak_lr
+        schedule = recipe.Schedule(steps=steps, peak_lr=peak_lr, warmup=adaptation.warmup, curve=adaptation.curve)
+        super().__init__(schedule, adaptation.optimizer_settings)
         self.model, self.kind, self.adaptation = model, kind, adaptation
         self.key, self.stage = tuple(key), stage
         self.curve: list[dict[str, float]] = []

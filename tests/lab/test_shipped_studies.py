@@ -1,5 +1,6 @@
 """The studies of the package: their published values, and what their variants are at the scale of the paper."""
 
+import dataclasses
 import math
 
 import pytest
@@ -303,6 +304,7 @@ def test_averages_are_those_of_the_tables():
         "depth-and-width": (82.3, 85.2, 80.1, 82.4, 85.5, 88.7),
         "spans": (83.2, 82.9, 83.2, 83.5, 83.4),
         "span-boundary": (83.4, 83.8, 84.0),
+        "gpt": (74.7, 59.9, 75.0, 69.1),
     }
     averaged = {each.name: each for each in map(studies.find, studies.names()) if each.averages}
     found = {
@@ -405,3 +407,23 @@ def test_the_baseline_of_five_studies_is_one_pre_training():
             for each in tables
         ]
         assert [ids.index(each) for each in ids] == ([0, 0, 0, 3, 4] if scale.name == "paper" else [0] * 5)
+
+
+def test_gpts_rows_differ_in_one_thing_each_and_its_claims_are_those_of_its_table():
+    gpt = studies.find("gpt")
+    scale = scales.find("paper").following(gpt.at_paper).recipe
+    full, untrained, plain, recurrent = (gpt.recipe(variant, scale) for variant in gpt.variants)
+    assert full == plain
+    assert (full.causal, untrained.schedule.steps, full.schedule.steps) == (True, 0, 1_000_000)
+    assert (recurrent.model.layers, recurrent.model.hidden, recurrent.model.embedding_width) == (1, 2048, 768)
+    assert recurrent == dataclasses.replace(full, model=recurrent.model)
+    settings = {
+        measurement.name: gpt.adaptation(gpt.variants[2], measurement, scales.find("paper"), "classification", "")
+        for measurement in gpt.measurements
+    }
+    assert {setting.lm_weight for setting in settings.values()} == {0.0}
+    assert [name for name, setting in settings.items() if setting.both_orders] == ["MRPC", "STS-B", "QQP"]
+    for claim in gpt.claims:
+        ((better, worse),) = claim.pairs
+        assert gpt.figure(better, claim.on) > gpt.figure(worse, claim.on), claim.text
+    assert len(gpt.claims) == 8 + 8 + 7

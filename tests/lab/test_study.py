@@ -11,7 +11,7 @@ from bertlab.lab import builtin_studies, plan, scales, studies
 from bertlab.lab.record import records
 from bertlab.lab.study import Claim, Measurement, RelativeSchedule, Size, Study, Variant, table
 from bertlab.names import plain
-from bertlab.objectives import Corruption, MaskedLM, NextSentence
+from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.recipe import Inputs, Model, ModernBert, Recipe, Schedule, cost
 
 COLUMN = Measurement("MNLI", task="mnli")
@@ -338,3 +338,30 @@ def test_all_stands_beside_other_studies_and_a_name_for_one(tmp_path):
         studies.chosen([])
     with pytest.raises(BadInput, match="unknown study 'nonsense'"):
         studies.chosen(["all", "nonsense"])
+
+
+@pytest.mark.parametrize("scale", ["smoke", "micro", "paper"])
+def test_equal_flops_give_steps_that_follow_from_the_recipes_alone(scale):
+    variants = [
+        Variant("a"),
+        Variant("small", size=Size(layers=0.5), relative=RelativeSchedule(equal_flops=True)),
+        Variant("wide", size=Size(width=2), relative=RelativeSchedule(equal_flops=True, batch_size=0.5)),
+        Variant("left to right", objective=(CausalLM(),), relative=RelativeSchedule(equal_flops=True)),
+    ]
+    mine, base = study(variants=variants), scales.find(scale).recipe
+    recipes = {variant.name: mine.recipe(variant, base) for variant in variants}
+    budget = cost.flops(recipes["a"])
+    for recipe in recipes.values():
+        # a step more or less; a second phase has whole steps too
+        assert cost.flops(recipe) == pytest.approx(budget, rel=2 / recipe.schedule.steps)
+    assert recipes["small"].schedule.steps > recipes["a"].schedule.steps > recipes["left to right"].schedule.steps
+    untrained = mine.recipe(variants[1], dataclasses.replace(base, schedule=Schedule(steps=0)))
+    assert untrained.schedule.steps == 0
+
+
+def test_equal_flops_replace_other_ways_to_give_the_steps():
+    for fields in ({"equal_time": True}, {"steps": 2.0}):
+        with pytest.raises(BadInput, match=r"relative.equal_flops gives the steps, as steps and equal_time do"):
+            RelativeSchedule(equal_flops=True, **fields)
+    with pytest.raises(BadInput, match=r"relative.equal_flops compares with the baseline itself"):
+        study(variants=[Variant("a", relative=RelativeSchedule(equal_flops=True)), Variant("b", size=Size(layers=2))])

@@ -64,6 +64,10 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
         "layer_norm_eps": Annotated[float, Range(1e-15, 0.1)],
     }
 
+    def check(self, causal: bool) -> None:
+        """Raises `BadInput` for objectives that it cannot have: those in which no token sees a later one (`causal`), or
+        those in which tokens do."""
+
     @abstractmethod
     def parameters(self, vocabulary: int, max_length: int) -> int:
         """Parameters of the backbone for sequences of at most `max_length` tokens, token embeddings included."""
