@@ -37,13 +37,15 @@ def read(located: LocatedTask, most: int | None = None) -> TaskData:
     kind = kinds.find(task.kind)
     tables = answers.settled([_table(located, split, most) for split in splits_of(task)], kind.label_columns(task))
     labels = kind.label_names(task, tables)
-    parts = [RawExamples(text=kind.text(task, table), labels=kind.answers(task, table, labels)) for table in tables]
     group = next((name for name in task.group if all(name in table.columns for table in tables)), None)
-    for at, table in enumerate(tables):
+
+    def examples(table: Table) -> RawExamples:
+        text, answers_of_split = kind.text(task, table), kind.answers(task, table, labels)
         questions = _numbers(table, task.question) if task.question else None
         groups = questions if group is None else _numbers(table, group)
-        parts[at] = dataclasses.replace(parts[at], groups=groups, questions=questions)
-    train, evaluation, *test = parts
+        return RawExamples(text=text, labels=answers_of_split, groups=groups, questions=questions)
+
+    train, evaluation, *test = map(examples, tables)
     return TaskData(
         name=located.name,
         dataset=task.dataset,

@@ -6,10 +6,10 @@ import io
 import json
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Any, NoReturn
+from typing import IO, Any
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
@@ -81,62 +81,51 @@ def _json(path: Path, stream: IO[bytes]) -> Rows:
 def _cells(path: Path, stream: IO[bytes], header: Sequence[str], quoted: bool | None) -> Rows:
     comma = ".csv" in path.name
     quoting: Any = csv.QUOTE_MINIMAL if (comma if quoted is None else quoted) else csv.QUOTE_NONE
-    quotes = _Quotes(path) if not comma and quoted is None else None
     csv.field_size_limit(LONGEST_CELL)
     try:
         with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, strict=True, delimiter="," if comma else "\t", quoting=quoting)
             _require_distinct(names := list(header or next(reader, [])))
-            if quotes and names and all(map(_ENCLOSED.fullmatch, names)):
-                quotes.ask(names[0])
-            for row in filter(None, reader):
-                if quotes:
-                    quotes.add(row, len(row) == len(names))
+            rows = reader if comma or quoted is not None else _with_quotes_as_text(path, names, reader)
+            for row in filter(None, rows):
                 if header and row == names:
                     raise ValueError("its first line is a header: leave out the task's field columns")
                 if len(row) != len(names):
                     first = f"{'columns' if header else 'the header'} {len(names)}"
                     raise ValueError(f"line {reader.line_num} has {pluralise(len(row), 'cell')}, {first}")
                 yield dict(zip(names, row, strict=True))
-        if quotes:
-            quotes.require_text()
     except BadInput:
         raise
     except (csv.Error, ValueError) as error:  # also text that is not UTF-8
         raise BadInput(f"{path} is not a table with a header and as many cells in each row: {error}") from None
 
 
-class _Quotes:
-    """Whether quotes enclose the cells of a .tsv file, as programs of tables write them, or are text."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._text = False
-        """Whether a cell begins with a quote that does not enclose it."""
-        self._doubled = ""
-        """The first enclosed cell with doubled quotes in it, which hardly is a text."""
-
-    def add(self, row: Sequence[str], whole: bool) -> None:
-        """Looks at the cells of a line. Raises `BadInput` for one whose quote may enclose what ends a cell or a line,
-        so that the line is not `whole`."""
+def _with_quotes_as_text(path: Path, names: Sequence[str], rows: Iterable[list[str]]) -> Iterator[list[str]]:
+    """The rows of a .tsv file, whose quotes are text. Raises `BadInput` if they seem to enclose cells, as programs of
+    tables write them: all names; a cell that goes on in another one; or all cells that begin with a quote, if one of
+    them has doubled quotes in it, which hardly is a text."""
+    if names and all(map(_ENCLOSED.fullmatch, names)):
+        raise _unclear_quotes(path, names[0])
+    text, doubled = False, ""
+    for row in rows:
         for cell in row:
-            if cell.startswith('"'):
-                enclosed = _ENCLOSED.fullmatch(cell)
-                self._text |= not enclosed
-                if not (enclosed or whole):
-                    self.ask(cell)
-                if enclosed and '""' in cell[1:-1]:
-                    self._doubled = self._doubled or cell
+            if not cell.startswith('"'):
+                continue
+            if not _ENCLOSED.fullmatch(cell):
+                text = True
+                if len(row) != len(names):
+                    raise _unclear_quotes(path, cell)
+            elif '""' in cell[1:-1]:
+                doubled = doubled or cell
+        yield row
+    if doubled and not text:
+        raise _unclear_quotes(path, doubled)
 
-    def require_text(self) -> None:
-        """Raises `BadInput` if quotes enclose all cells that begin with one, and double the others."""
-        if self._doubled and not self._text:
-            self.ask(self._doubled)
 
-    def ask(self, cell: str) -> NoReturn:
-        """Raises `BadInput`: the user has to say what quotes are."""
-        either = "to True if quotes enclose cells, to False if they are text (or save it as .csv or .jsonl)"
-        raise BadInput(f"{self._path} has the cell {shown(cell)}: set the task's field quoted {either}")
+def _unclear_quotes(path: Path, cell: str) -> BadInput:
+    """The error that asks the user what quotes are."""
+    either = "to True if quotes enclose cells, to False if they are text (or save it as .csv or .jsonl)"
+    return BadInput(f"{path} has the cell {shown(cell)}: set the task's field quoted {either}")
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
