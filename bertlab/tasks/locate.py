@@ -5,10 +5,10 @@ Local files are `<split>.jsonl`, `.csv` or `.tsv`, each optionally gzipped, or `
 
 import dataclasses
 import functools
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
-from types import MappingProxyType
 from typing import Literal
 
 from bertlab import hub
@@ -190,29 +190,30 @@ def content_of(located: LocatedTask, machine: Machine) -> str:
     return f"microworld:{microworld.version(task.microworld)}"
 
 
+@dataclass(frozen=True)
 class Tasks:
     """The data of the measured tasks; each is located and hashed once."""
 
-    def __init__(
-        self,
-        substitutes: Mapping[str, str],
-        before: Mapping[str, str],
-        machine: Machine,
-        world: bool,
-        counterparts: Mapping[str, str] = MappingProxyType({}),
-    ) -> None:
-        """The mappings take names of tasks to their substitutes, to their intermediate tasks, and to the synthetic
-        counterparts that the scale uses in place of the usual ones."""
-        self._substitutes, self._before, self._machine, self._world = substitutes, before, machine, world
-        self._counterparts = counterparts
-        self._locate = functools.cache(functools.partial(locate, machine=machine, world=world))
+    substitutes: Mapping[str, str]
+    """The substitutes of tasks, by the names of these."""
+    intermediates: Mapping[str, str]
+    """The tasks that are fine-tuned on before others, by the names of the latter."""
+    machine: Machine
+    world: bool
+    """Whether tasks are replaced by their synthetic counterparts."""
+    counterparts: Mapping[str, str] = field(default_factory=dict)
+    """The synthetic counterparts that the scale uses in place of the usual ones."""
+
+    @cached_property
+    def _locate(self) -> Callable[..., LocatedTask]:
+        return functools.cache(functools.partial(locate, machine=self.machine, world=self.world))
 
     def find(self, name: str | Task) -> LocatedTask:
         """The data of a task, or of its substitute."""
         task = catalog.find(name)
-        substitute = self._substitutes.get(task.name)
-        if substitute is None and task.name in self._counterparts:
-            task = dataclasses.replace(task, microworld=self._counterparts[task.name])
+        substitute = self.substitutes.get(task.name)
+        if substitute is None and task.name in self.counterparts:
+            task = dataclasses.replace(task, microworld=self.counterparts[task.name])
         return self._locate(task, substitute=substitute)
 
     def intermediate(self, name: str | Task) -> LocatedTask | None:
@@ -221,12 +222,12 @@ class Tasks:
         Raises `BadInput` if its labels do not fit the same head.
         """
         task = catalog.find(name)
-        if task.name not in self._before:
+        if task.name not in self.intermediates:
             return None
-        first = self._before[task.name]
+        first = self.intermediates[task.name]
         option = f"--intermediate-task {task.name}={first}"
         named = catalog.TASKS.get(first)
-        if self._world and named is not None and named.kind == task.kind:
+        if self.world and named is not None and named.kind == task.kind:
             first = named.microworld or first
         located = self._locate(task, substitute=first)
         labels, ours = located.task.labels, self.find(task).task.labels
@@ -237,4 +238,4 @@ class Tasks:
         # It is not evaluated, and its labels have the meaning and the order of the task's.
         before = dataclasses.replace(located.task, evaluation=located.task.train, test="", labels=labels or ours)
         located = dataclasses.replace(located, task=before, name=first)
-        return dataclasses.replace(located, content=content_of(located, self._machine))
+        return dataclasses.replace(located, content=content_of(located, self.machine))
