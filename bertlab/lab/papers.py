@@ -4,6 +4,7 @@
 """
 
 from bertlab.lab.study import Average, Measurement
+from bertlab.recipe import Size
 
 
 def group(path: str, **fields: str) -> dict[str, str]:
@@ -171,3 +172,19 @@ ALBERT_AVERAGE = Average(
 """The average of ALBERT's tables, to which SQuAD's tasks contribute the mean of F1 and exact match."""
 ALBERT_COLUMNS = (*(task.name for task in ALBERT_TASKS), ALBERT_AVERAGE.name)
 """The columns of ALBERT's tables."""
+
+ELMO_SIZE = Size(width=4 / 3)
+"""ELMo's width beside that of BERT base: 512 in either direction, and 768."""
+ELMO_UNLIKE: list[str | tuple[str, str]] = [
+    "ELMo reads word pieces (paper: characters of words), and has the text of the study (paper: the 1B Word Benchmark)",
+    "its output layer is the token embeddings over the whole vocabulary (paper: a softmax over samples of 8,192 words)",
+    "neither cells nor projections are clipped (released code: at 3, with states carried from batch to batch)",
+]
+"""What keeps a bidirectional language model from being ELMo (Peters et al. 2018)."""
+ELMO_NOTES = [
+    "The layers of ELMo's LSTMs have as many parameters as the layers of the scale's model, from which the number of "
+    "cells follows: nine times the width of the projection at scale paper (paper: 4,096 cells, eight times).",
+    "Above ELMo, a new BiLSTM of the scale's size for features reads its layers; a text or a pair of texts is the mean "
+    "of its vectors with learned attention.",
+]
+"""What ELMo here has of its own, for `notes`."""

@@ -427,3 +427,21 @@ def test_gpts_rows_differ_in_one_thing_each_and_its_claims_are_those_of_its_tabl
         ((better, worse),) = claim.pairs
         assert gpt.figure(better, claim.on) > gpt.figure(worse, claim.on), claim.text
     assert len(gpt.claims) == 8 + 8 + 7
+
+
+def test_lineage_compares_models_of_one_size_and_claims_what_the_numbers_bear():
+    table, paper = studies.find("lineage"), scales.find("paper").recipe
+    models = {variant.name: table.recipe(variant, paper).model for variant in table.variants}
+    elmo, both = models["ELMo"], models["LTR + RTL"]
+    assert (elmo.layers, elmo.hidden) == (2, 1024)
+    assert elmo.parameters(0, 0) == pytest.approx(models["BERT"].parameters(0, 0), rel=0.01)
+    assert both.half == models["BERT"] == models["GPT"]
+    assert {name for name, model in models.items() if model.apart} == {"ELMo", "LTR + RTL"}
+    for claim in table.claims:
+        (high, low), *others = claim.pairs
+        assert table.published[high, claim.on] > table.published[low, claim.on]
+        assert not others
+    glue = table.averages[0]
+    for variant, printed in (("ELMo", 71.0), ("GPT", 75.1), ("BERT", 79.6)):
+        mean = sum(table.published[variant, part] for part in glue.of) / len(glue.of)
+        assert mean == pytest.approx(printed, abs=0.1)
