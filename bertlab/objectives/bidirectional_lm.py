@@ -126,7 +126,8 @@ class BidirectionalLM(LanguageModel):
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """The single held-out segments of a masked LM, every token predicted from either side."""
 
-        data = heldout(recipe, corpus, (self,), size, together=8)  # as a left-to-right model's
+        together = max(8, 4096 // recipe.inputs.length)  # few short sequences keep LSTMs waiting, long ones fill memory
+        data = heldout(recipe, corpus, (self,), size, together)
         return [Evaluation(data, ("right", "left", "count"), self.batch_sums, self.totals)]
 
     def batch_sums(self, model: Any, batch: Any) -> dict[str, Any]:
