@@ -3,6 +3,7 @@
 Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, of which each direction has half.
 """
 
+import warnings
 from abc import ABC
 from typing import Protocol
 
@@ -14,7 +15,6 @@ from bertlab import recipe
 from bertlab.model.attention import gather
 from bertlab.model.backbone import Backbone
 from bertlab.model.heads import vocabulary_loss
-from bertlab.model.kernels.lstm import Recurrence
 from bertlab.model.layers import LayerNorm
 from bertlab.model.recurrent import reversal
 from bertlab.model.streams import TensorBatch
@@ -105,11 +105,15 @@ class ProjectedLSTM(nn.LSTM):
 
     def forward(self, x: Tensor) -> Tensor:  # type: ignore[override]
         """(B, T, P) -> (B, T, P)."""
-        if x.device.type != "cpu":
-            out: Tensor = super().forward(x)[0]
-            return out
-        gates = F.linear(x.transpose(0, 1), self.weight_ih_l0, self.bias_ih_l0 + self.bias_hh_l0)
-        return Recurrence.apply(gates, self.weight_hh_l0, self.weight_hr_l0).transpose(0, 1)
+        with warnings.catch_warnings():
+            # On the CPU it takes torch's own version, in which bf16 gains nothing.
+            warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
+            if x.device.type == "cpu":
+                with torch.autocast("cpu", enabled=False):
+                    x, _ = super().forward(x.to(self.weight_hh_l0.dtype))
+            else:
+                x, _ = super().forward(x)
+        return x
 
 
 class LSTMs(nn.Module):

@@ -10,6 +10,7 @@ from bertlab.model.streams import TensorBatch
 from bertlab.objectives import BidirectionalLM, CausalLM, MaskedLM
 from bertlab.recipe import BiLSTM, Model, Recipe, Size, cost
 
+torch_warns = pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
 LENGTHS = torch.tensor([12, 5, 9])
 OBJECTIVE = (BidirectionalLM(),)
 
@@ -33,6 +34,7 @@ def states_of(encoder, tokens, lengths=LENGTHS):
     return encoder.hidden_states(TensorBatch.of(tokens, lengths))
 
 
+@torch_warns
 def test_layers_are_packed_lstms_with_a_skip_connection():
     encoder, tokens = model_of().encoder, tokens_of()
     states = states_of(encoder, tokens)
@@ -48,6 +50,7 @@ def test_layers_are_packed_lstms_with_a_skip_connection():
                 torch.testing.assert_close(states[depth][row, :length].chunk(2, -1)[half], expected, rtol=0, atol=1e-12)
 
 
+@torch_warns
 def test_one_layer_is_torchs_bidirectional_lstm():
     encoder, tokens = model_of(BiLSTM(layers=1, hidden=16, cells=20, dropout=0.0)).encoder, tokens_of()
     reference = torch.nn.LSTM(8, 20, batch_first=True, bidirectional=True, proj_size=8).double()
@@ -139,3 +142,12 @@ def test_a_masked_model_learns_on_it():
     assert not recipe.causal
     hidden = model_of(recipe.model, recipe.objective).encoder.hidden_size
     assert hidden == 16
+
+
+def test_under_autocast_on_the_cpu_lstms_compute_in_full_precision():
+    layer = model_of().float().encoder.rightward.layers[0]
+    x = torch.randn(3, 12, 8, generator=torch.Generator().manual_seed(0))
+    with torch.autocast("cpu", torch.bfloat16):
+        out = layer(x)
+    assert out.dtype == torch.float32
+    assert torch.equal(out, layer(x))
