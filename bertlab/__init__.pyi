@@ -13,6 +13,7 @@ from .adaptation import TopLayers as TopLayers
 from .api import ablate as ablate
 from .api import make_recipe as make_recipe
 from .api import open_run as open_run
+from .api import predictor as predictor
 from .api import prepare_corpus as prepare_corpus
 from .api import report as report
 from .api import results as results

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from bertlab.lab.study import Study
     from bertlab.report.ablation import Ablation
     from bertlab.text.tokens import TokenisedCorpus
+    from bertlab.training.finetuned import Finetuned
     from bertlab.training.finetuning import Pretrained
 
 
@@ -108,6 +109,20 @@ def open_run(store: str | Path, name: str, *, study: str | Path = "") -> Pretrai
     run.verify()
     user_code.load_user_code(run, str(study), "study=")
     return open_pretrained(run.path)
+
+
+@environment.alone()
+def predictor(store: str | Path, name: str, *, study: str | Path = "", gpus: int = 0, threads: int = 0) -> Finetuned:
+    """The fine-tuned model that a run of `finetune --keep` or `ablate --keep` keeps.
+
+    It is called with rows, mappings from column to value, and returns a dictionary for each: `predictor("runs",
+    NAME)([{"sentence": "fine"}])`. Its `columns` are those that it reads. `name` and `study` are as in `open_run`.
+    Raises `BadInput` for a run without a model and, when it is called, for a row without these columns.
+    """
+    from bertlab.lab import finetuned
+
+    machine = Machine(runs=Path(store), gpus=gpus, threads=threads)
+    return finetuned.opened(Store(Path(store)), name, str(study), "study=", machine)
 
 
 @environment.alone()

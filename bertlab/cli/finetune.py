@@ -16,6 +16,7 @@ from bertlab.cli.options import (
     StoreOptions,
     TaskOptions,
     by_name,
+    in_store,
     option,
 )
 from bertlab.errors import BadInput
@@ -79,6 +80,8 @@ def finetune(
     data = f" (here {counterpart}, synthetic)" if plan.world and counterpart not in ("", task) else ""
     for run in finished:
         _print_result(run.result(), data)
+    if keep and finished:
+        say(f"Next: `bertlab predict {finished[0].label} FILE{in_store(store.root)}` answers the rows of a file.")
     return 0 if complete else 1
 
 

@@ -26,6 +26,7 @@ from bertlab.cli.help import Command, Group
 from bertlab.cli.merge import merge
 from bertlab.cli.options import command
 from bertlab.cli.plan import plan
+from bertlab.cli.predict import predict
 from bertlab.cli.pretrain import pretrain
 from bertlab.cli.report import report
 from bertlab.cli.runs import runs
@@ -53,7 +54,7 @@ app = typer.Typer(
 )
 PANELS: dict[str, tuple[Callable[..., Any], ...]] = {
     "Run": (ablate, plan, audit, bench, pretrain, finetune, submit),
-    "See": (report, runs, studies, show, tasks, scales, fill_mask),
+    "See": (report, runs, studies, show, tasks, scales, fill_mask, predict),
     "Share": (export, merge, fetch),
 }
 """The commands under their headings."""

@@ -13,11 +13,21 @@ from bertlab.store.runs import Store
 Among = Callable[[Run], bool]
 
 
-def find(store: Store, text: str, among: Among = lambda run: True, *, to_remove: bool = False) -> Run:
+NO_PRETRAINING = "is a measurement, not a pre-training: name the pre-training that it measures"
+
+
+def find(
+    store: Store,
+    text: str,
+    among: Among = lambda run: True,
+    *,
+    to_remove: bool = False,
+    otherwise: str = NO_PRETRAINING,
+) -> Run:
     """The finished run that `text` names: the beginning of its id, its label, address, or path of its directory.
 
-    `to_remove` accepts only a whole id, label or address, and damaged runs too. Raises `BadInput` if no run matches,
-    several do, or only a damaged one does.
+    `otherwise` says what a run is that is not `among` those that are looked for. `to_remove` accepts only a whole id,
+    label or address, and damaged runs too. Raises `BadInput` if no run matches, several do, or only a damaged one does.
     """
     runs = find_all(store, text, among, to_remove=to_remove)
     if len(runs) == 1:
@@ -30,7 +40,7 @@ def find(store: Store, text: str, among: Among = lambda run: True, *, to_remove:
     for run in filter(among, _named(store, text, damaged, whole=to_remove)):
         raise run.damaged_by(damaged[run])
     if find_all(store, text, to_remove=to_remove):
-        raise BadInput(f"'{text}' is a measurement, not a pre-training: name the pre-training that it measures")
+        raise BadInput(f"'{text}' {otherwise}")
     advice = "`bertlab runs` lists them as STUDY/VARIANT/SEED, and --runs names another store"
     raise BadInput(f"there is no finished run '{text}' in '{store.root}': {advice}")
 

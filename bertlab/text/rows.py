@@ -67,15 +67,19 @@ def _parquet(path: Path, stream: IO[bytes], column: str) -> Rows:
 
 def _json(path: Path, stream: IO[bytes]) -> Rows:
     for number, line in enumerate(stream, start=1):
-        if line.isspace():
-            continue
-        try:
-            row = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_object)
-        except (ValueError, RecursionError) as error:
-            raise BadInput(f"{path} line {number} is not JSON ({error}): give one object per line") from None
-        if not isinstance(row, dict):
-            raise BadInput(f"{path} line {number} is not a JSON object: give one object per line")
-        yield row
+        if not line.isspace():
+            yield parsed(line, f"{path} line {number}")
+
+
+def parsed(line: bytes, where: str) -> dict[str, Any]:
+    """The row of a line of JSON. Raises `BadInput`, with the words `where`, if it is none."""
+    try:
+        row = json.loads(line.decode("utf-8-sig"), object_pairs_hook=_object)
+    except (ValueError, RecursionError) as error:
+        raise BadInput(f"{where} is not JSON ({error}): give one object per line") from None
+    if not isinstance(row, dict):
+        raise BadInput(f"{where} is not a JSON object: give one object per line")
+    return row
 
 
 def _cells(path: Path, stream: IO[bytes], header: Sequence[str], quoted: bool | None) -> Rows:

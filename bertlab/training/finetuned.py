@@ -4,16 +4,41 @@
 model. Adapters, low-rank changes and trained biases take their own size, a fine-tuned encoder that of all its weights.
 """
 
-from collections.abc import Mapping
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any
 
-from torch import Tensor
+import torch
+from torch import Tensor, nn
 
-from bertlab.store.run import CHANGES
+from bertlab.adaptation import Adaptation
+from bertlab.errors import BadInput
+from bertlab.machine import Machine
+from bertlab.progress import silent, stop_if_asked
+from bertlab.recipe.identity import load
+from bertlab.store.files import digest
+from bertlab.store.run import CHANGES, Run
+from bertlab.store.runs import Store
 from bertlab.store.schema import Count, Hash, Id, Number, Percent, Texts, to_json
 from bertlab.store.writes import write, write_json
+from bertlab.tasks import kinds
+from bertlab.tasks.examples import TaskBatch
+from bertlab.tasks.kinds.base import TaskKind
+from bertlab.tasks.task import RawExamples, Table, Task, columns_of
+from bertlab.text.lines import Line
+from bertlab.training.data import in_order
+from bertlab.training.finetuning import Pretrained, in_order_of_targets, open_pretrained, prepare
+
+Row = Mapping[str, Any]
+"""The value of each column by its name."""
+Output = dict[str, Any]
+"""What `TaskKind.outputs` says of a row."""
+ROWS = 2048
+"""Rows that are read, and divided into batches of similar length, together."""
 
 DESCRIPTION = "task.json"
 """The file of a `Description`."""
@@ -54,3 +79,122 @@ def save(work: Path, description: Description, changes: Mapping[str, Tensor]) ->
 
     write(work, CHANGES, serialised(dict(changes), {"pretrained": description.pretrained}))
     write_json(work, DESCRIPTION, to_json(description))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Finetuned:
+    """A fine-tuned model that answers rows of its task."""
+
+    description: Description
+    pretrained: Pretrained
+    model: nn.Module
+    """As `Adaptation.prepare` makes it, trained, merged, and in evaluation mode."""
+    adaptation: Adaptation
+    kind: TaskKind
+    machine: Machine
+
+    def __call__(self, rows: Iterable[Row]) -> list[Output]:
+        """What the model answers to rows of the columns that its task reads, see `columns`. Raises `BadInput` that
+        names a row without them, from 1."""
+        lines = ((number, dict(row)) for number, row in enumerate(rows, start=1))
+        return [output for _, output in self.outputs(lines, "row")]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that it reads of a row."""
+        return tuple(dict.fromkeys(chain.from_iterable(map(columns_of, self.description.text))))
+
+    def outputs(
+        self, lines: Iterable[Line], unit: str = "line", skip: Callable[[BadInput], object] | None = None
+    ) -> Iterator[tuple[int, Output]]:
+        """The number and the output of each row, in their order; holds `ROWS` of them at once.
+
+        A row that cannot be read is given to `skip`; without that, raises its `BadInput`, which names the row as the
+        `unit` of its number.
+        """
+        remaining = iter(lines)
+        while chunk := list(islice(remaining, ROWS)):
+            numbered, raw = self._read(chunk, unit, skip)
+            if numbered:
+                yield from zip(numbered, self.answer(raw), strict=True)
+
+    def answer(self, raw: RawExamples) -> list[Output]:
+        """What it answers to examples, whose labels it does not read."""
+        settings, tokenizer = self.adaptation, self.pretrained.tokenizer
+        part = self.kind.encode(raw, tokenizer, settings.length, options=settings.options(self.kind))
+        with torch.inference_mode():
+            read = settings.inputs(self.pretrained.model, part, self.machine, silent)
+            batches = [self._logits(batch) for batch in in_order(read)]
+        scores = in_order_of_targets(part, read, batches)
+        return self.kind.outputs(self.description.labels, raw, part, scores, self.description.threshold)
+
+    def _logits(self, batch: TaskBatch) -> Tensor:
+        stop_if_asked()
+        batch = {name: value.to(self.machine.device) for name, value in batch.items()}
+        return self.adaptation.logits(self.model, self.kind, batch).float().cpu()
+
+    def _read(
+        self, chunk: Sequence[Line], unit: str, skip: Callable[[BadInput], object] | None
+    ) -> tuple[list[int], RawExamples]:
+        """The numbers and the examples of the rows that can be read."""
+        rows = {number: row for number, row in chunk if not isinstance(row, BadInput)}
+        if len(rows) == len(chunk):
+            try:
+                return list(rows), self._examples(list(rows.values()), "")
+            except BadInput:  # of one row or several: which, each by itself says
+                pass
+        for number, row in chunk:
+            try:
+                if isinstance(row, BadInput):
+                    raise row
+                self._examples([row], f"{unit} {number}")
+            except BadInput as error:
+                # a table of one row calls it the first one
+                refused = BadInput(str(error).replace(" row 1 ", " ", 1))
+                if skip is None:
+                    raise refused from None
+                skip(refused)
+                rows.pop(number, None)
+        return list(rows), self._examples(list(rows.values()), "")
+
+    def _examples(self, rows: Sequence[Row], source: str) -> RawExamples:
+        """Rows as examples, whose labels stand in for those that they do not have. Raises `BadInput`."""
+        if not rows:
+            return RawExamples(text=(), labels=())
+        described = self.description
+        task = Task(kind=described.kind, text=described.text, label=described.label, labels=described.labels)
+        table = Table.of(rows, source, self.columns)
+        text = self.kind.text(task, table)
+        return RawExamples(text=text, labels=self.kind.blank(task, table, text))
+
+
+def open_finetuned(store: Store, run: Run, machine: Machine) -> Finetuned:
+    """The fine-tuned model that a run keeps, with the pre-trained one that the store has.
+
+    Raises `BadInput` if either is damaged, or the pre-trained one is missing or another one.
+    """
+    from safetensors.torch import load_file
+
+    run.verify()
+    described = run.read(DESCRIPTION, Description)
+    parent = store.get(described.pretrained)
+    if parent is None:
+        lacks = f"run {run.id} was fine-tuned from run {described.pretrained}, which '{store.root}' does not have"
+        raise BadInput(f"{lacks}: give the store that has both, or join them with `bertlab merge`")
+    parent.verify()
+    adaptation, kind = load(Adaptation, described.settings), kinds.find(described.kind)
+    opened = open_pretrained(parent.path, described.milestone)
+    if digest(parent.path / opened.tokenizer.settings.file) != described.tokenizer:
+        raise BadInput(f"run {run.id} was fine-tuned with another tokenizer than run {parent.id} has: train it again")
+    opened, model = prepare(opened, adaptation, kind, described.labels, described.seed, described.finetune_seed)
+    try:
+        unexpected = model.load_state_dict(load_file(run.file(CHANGES)), strict=False).unexpected_keys
+    except RuntimeError:  # a tensor of another shape
+        unexpected = ["another shape"]
+    if unexpected:
+        raise BadInput(f"run {run.id} was fine-tuned by another version of bertlab: train it again")
+    adaptation.merge(model)
+    model.eval().to(machine.device)
+    return Finetuned(
+        description=described, pretrained=opened, model=model, adaptation=adaptation, kind=kind, machine=machine
+    )

@@ -307,6 +307,11 @@ def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Mac
     """
     with quiet():
         batches: Any = trainer(machine, 0, [StopOnSignal()], exact=True).predict(module, in_order(read))
+    return in_order_of_targets(part, read, batches)
+
+
+def in_order_of_targets(part: Examples, read: Inputs, batches: Sequence[Tensor]) -> Float32:
+    """The logits of the batches that `in_order` gives, as `predict` returns them."""
     scores = np.full((len(part.targets), max(logits.shape[-1] for logits in batches)), -np.inf, np.float32)
     for numbers, logits in zip(by_length(read.lengths, read.batch_tokens), batches, strict=True):
         slots = part.batch(numbers).slots

@@ -15,7 +15,9 @@ from bertlab.progress import silent
 from bertlab.recipe import Model
 from bertlab.store.schema import load
 from bertlab.tasks import kinds
-from bertlab.training.finetuned import DESCRIPTION, Description, save
+from bertlab.tasks.data import sampled
+from bertlab.tasks.task import Task
+from bertlab.training.finetuned import DESCRIPTION, Description, Finetuned, save
 from bertlab.training.finetuning import changes_of, finetune, open_pretrained, prepare
 from random_weights import perturbed
 
@@ -64,6 +66,44 @@ def test_the_model_comes_back_to_the_bit(pretrained, entities, machine):
     tokens = torch.arange(5, 17)[None]
     inputs = TensorBatch.of(tokens, segments=torch.zeros_like(tokens))
     assert torch.equal(model.eval()(inputs), again.eval()(inputs))
+
+
+@pytest.mark.parametrize("name", ["pairs", "entities", "questions", "choices", "scores"])
+@pytest.mark.parametrize("adaptation", [FineTuning(**SETTING), Adapters(**SETTING, bottleneck=4), LoRA(**SETTING)])
+def test_answers_are_the_predictions_that_the_run_stored(request, pretrained, machine, name, adaptation):
+    data = request.getfixturevalue(name)
+    outcome = finetune(
+        pretrained, data, adaptation, seed=0, finetune_seed=0, machine=machine, progress=silent, keep=True
+    )
+    model = finetuned(pretrained, data, adaptation, outcome, machine)
+    evaluated = sampled(data, adaptation.max_eval_examples).evaluation
+    task = Task(kind=data.kind, labels=data.labels)
+    answers = model.answer(dataclasses.replace(evaluated, labels=model.kind.blank(task, None, evaluated.text)))
+    assert len(answers) == len(evaluated) == 20
+    assert STORED[data.kind](answers, data.labels) == outcome.predictions["prediction"].tolist()
+
+
+def finetuned(pretrained, data, adaptation, outcome, machine):
+    opened, model = started(pretrained, adaptation, data)
+    model.load_state_dict(outcome.changes, strict=False)
+    adaptation.merge(model)
+    description = dataclasses.replace(DESCRIBED, labels=data.labels, threshold=outcome.threshold)
+    parts = {"pretrained": opened, "model": model.eval(), "adaptation": adaptation, "machine": machine}
+    return Finetuned(description=description, kind=kinds.find(data.kind), **parts)
+
+
+def by_label(field):
+    return lambda answers, labels: [labels.index(answer[field]) for answer in answers]
+
+
+STORED = {
+    "classification": by_label("label"),
+    "multiple-choice": by_label("choice"),
+    "regression": lambda answers, labels: [answer["score"] for answer in answers],
+    "tagging": lambda answers, labels: [labels.index(tag) for answer in answers for tag in answer["tags"]],
+    "span": lambda answers, labels: [[answer["start"] or 0, answer["end"] or 0] for answer in answers],
+}
+"""The predictions that a run stores, from answers."""
 
 
 def test_features_keep_their_tagger_alone(pretrained, entities, machine):

@@ -51,6 +51,7 @@ _RETURNS: Mapping[str, Any] = {
     "head": "torch.nn.Module",
     **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
     "predict": "bertlab.tasks.kinds.base.Predicted",
+    **dict.fromkeys(("blank", "outputs"), list),
     "score": "bertlab.tasks.metrics.Metric",
     **dict.fromkeys(("majority", "example_arrays"), Mapping[str, Any]),
     "lexical": "collections.abc.Callable",
@@ -133,6 +134,11 @@ class TaskKind(Scoring):
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> Sequence[Any]:
         """The answers of a split, checked."""
 
+    def blank(self, task: Task, table: Table, text: Sequence[Sequence[Any]]) -> Sequence[Any]:
+        """Answers that stand in for those of rows without any, so that `encode` takes their `text`: by default the
+        first label. Raises `BadInput` for rows that a model of the task, whose `labels` are named, cannot answer."""
+        return [0] * len(text[0])
+
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
@@ -190,6 +196,20 @@ class TaskKind(Scoring):
         return Predicted(
             arrays={"prediction": prediction, "label": targets, LOG_LIKELIHOOD: right}, collapsed=collapsed
         )
+
+    def outputs(
+        self, labels: Sequence[str], raw: RawExamples, examples: Examples, scores: Float, threshold: float | None
+    ) -> list[dict[str, Any]]:
+        """What `bertlab predict` says of each of `raw` as JSON, from the logits (W, C) of `examples`: by default the
+        most probable label, and the probability of each. Kinds with a threshold answer above it."""
+        from scipy.special import softmax
+
+        names = labels or [str(number) for number in range(scores.shape[1])]
+        best, shares = scores.argmax(-1), softmax(scores.astype(np.float64), -1).round(6).tolist()
+        return [
+            {"label": names[index], "probabilities": dict(zip(names, row, strict=True))}
+            for index, row in zip(best, shares, strict=True)
+        ]
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The best constant prediction of the training examples: by default the first of the most frequent labels."""

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from bertlab.arrays import Integer
+from bertlab.arrays import Float, Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
@@ -87,6 +87,13 @@ class MultipleChoice(TaskKind):
             indices.append(choices.index(value))
         return indices
 
+    def blank(self, task: Task, table: Table, text: Sequence[Sequence[Any]]) -> list[int]:
+        """The first ending. Raises `BadInput` for another number of endings than in training, as they have names."""
+        if len(text) - 1 != len(task.labels):
+            count = f"{len(text) - 1} endings, and examples of the task {len(task.labels)}"
+            raise BadInput(f"{table.source} has {count}: give as many")
+        return [0] * len(text[0])
+
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
@@ -119,6 +126,17 @@ class MultipleChoice(TaskKind):
             return {"prediction": scores.argmax(1), "label": np.array(raw.labels)}
 
         return predict
+
+    def outputs(
+        self, labels: Sequence[str], raw: RawExamples, examples: Examples, scores: Float, threshold: float | None
+    ) -> list[dict[str, Any]]:
+        """The most probable ending by its name or number, with its text, and the probability of each."""
+        by_label = super().outputs(labels, raw, examples, scores, threshold)
+        endings = [dict(zip(labels, row, strict=True)) for row in zip(*raw.text[1:], strict=True)]
+        return [
+            {"choice": output["label"], "text": texts[output["label"]], "probabilities": output["probabilities"]}
+            for output, texts in zip(by_label, endings, strict=True)
+        ]
 
     def score(self, name: str, arrays: Arrays, labels: Sequence[str]) -> Metric:
         """Accuracy alone: the index of an ending is arbitrary."""

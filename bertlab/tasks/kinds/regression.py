@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -44,6 +44,10 @@ class Regression(TaskKind):
             scores.append(float(score))
         return scores
 
+    def blank(self, task: Task, table: Table, text: Sequence[Sequence[Any]]) -> list[float]:
+        """Zeros."""
+        return [0.0] * len(text[0])
+
     def loss(self, logits: Tensor, targets: Tensor) -> Tensor:
         """The mean squared error."""
         from torch.nn.functional import mse_loss
@@ -58,6 +62,12 @@ class Regression(TaskKind):
         # Predictions are never exactly equal: a hundredth of the labels' standard deviation counts as equal.
         collapsed = bool(prediction.std() <= label.std() / 100)
         return Predicted(arrays={"prediction": prediction, "label": label}, collapsed=collapsed)
+
+    def outputs(
+        self, labels: Sequence[str], raw: RawExamples, examples: Examples, scores: Float, threshold: float | None
+    ) -> list[dict[str, Any]]:
+        """The value."""
+        return [{"score": score} for score in scores[:, 0].tolist()]
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The mean of the training examples."""

@@ -45,6 +45,8 @@ THRESHOLD_EXAMPLES = 4_000
 SPARE_WINDOWS = 2
 """Training uses at most this many windows without the answer per question. At 384 tokens few questions have more, so
 training is BERT's; most short windows lack the answer, and a model trained on all of them would answer nothing."""
+NO_ANSWER = {"answer": "", "start": None, "end": None}
+"""What predictions say of a question without an answer in its context."""
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
 
@@ -82,6 +84,10 @@ class Span(TaskKind):
                     raise BadInput(f"{where}: {false}: give its position in characters")
             answers.append(Answers(tuple(texts), tuple(starts)))
         return answers
+
+    def blank(self, task: Task, table: Table, text: Sequence[Sequence[Any]]) -> list[Answers]:
+        """No answer."""
+        return [Answers()] * len(text[0])
 
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
         """A window or more for each question."""
@@ -163,8 +169,7 @@ class Span(TaskKind):
 
         encoded, contexts, right = cast(Windows, examples), raw.text[1], raw.labels
         places, margins = best(encoded, scores)
-        if encoded.targets_per_window == 3:  # the classifier answers at a probability above one half
-            threshold = 0.0
+        threshold = 0.0 if encoded.targets_per_window == 3 else threshold  # of the log-odds of a classifier
         if threshold is None and not all(answer.texts for answer in (*data.train.labels, *right)):
             answered = _scores(_cut(contexts, places), right)["f1"]
             unanswered = np.array([float(not answer.texts) for answer in right])
@@ -175,6 +180,20 @@ class Span(TaskKind):
         likelihoods = log_likelihoods(encoded, right, log_softmax(scores, -1))
         arrays = {"prediction": places, **_scores(predicted, right), LOG_LIKELIHOOD: likelihoods}
         return Predicted(arrays=arrays, collapsed=len(set(predicted)) == 1, threshold=threshold)
+
+    def outputs(
+        self, labels: Sequence[str], raw: RawExamples, examples: Examples, scores: Float, threshold: float | None
+    ) -> list[dict[str, Any]]:
+        """The answer with its places in the context, in characters, and by how much its score is above that of no
+        answer; an empty answer without places where that is not above the threshold."""
+        places, margins = best(cast(Windows, examples), scores)
+        least = -np.inf if threshold is None else threshold
+        answers = []
+        for context, (start, end), margin in zip(raw.text[1], places.tolist(), margins.tolist(), strict=True):
+            answered = margin > least and end > start
+            span = {"answer": context[start:end], "start": start, "end": end} if answered else NO_ANSWER
+            answers.append({**span, "score": round(margin, 6)})
+        return answers
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The most frequent normalised answer of the training questions, or no answer."""

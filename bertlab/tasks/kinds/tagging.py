@@ -60,6 +60,10 @@ class Tagging(TaskKind):
         number = {name: number for number, name in enumerate(names)}
         return [np.array([number[tag] for tag in tags], np.int64) for tags in named(task, table, names)]
 
+    def blank(self, task: Task, table: Table, text: Sequence[Sequence[Any]]) -> list[Integer]:
+        """The first tag for each word."""
+        return [np.zeros(len(words), np.int64) for words in text[0]]
+
     def metrics_for_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Precision, recall and F1 are those of entities; other tags have accuracy only."""
         of_entities = () if not labels or is_bio(labels) else ("f1", "precision", "recall")
@@ -135,6 +139,21 @@ class Tagging(TaskKind):
         """The sentence of each word."""
         sentence = np.repeat(np.arange(len(raw)), [len(tags) for tags in raw.labels])
         return {**super().example_arrays(raw), "sentence": sentence}
+
+    def outputs(
+        self, labels: Sequence[str], raw: RawExamples, examples: Examples, scores: Float, threshold: float | None
+    ) -> list[dict[str, Any]]:
+        """The tag of each word, and its probability."""
+        of_words = super().outputs(labels, raw, examples, scores, threshold)
+        ends = np.cumsum([len(words) for words in raw.text[0]]).tolist()
+        sentences = [of_words[begin:end] for begin, end in zip([0, *ends], ends, strict=False)]
+        return [
+            {
+                "tags": [word["label"] for word in sentence],
+                "probabilities": [word["probabilities"][word["label"]] for word in sentence],
+            }
+            for sentence in sentences
+        ]
 
     def lexical(self, train: RawExamples) -> Callable[[RawExamples], Arrays]:
         """A logistic regression on `lexical.windows`."""

@@ -92,6 +92,11 @@ class CoreferenceResolution(TaskKind):
             annotations.append(Annotation(cast("list[list[Mention]]", clusters_of(links)), counts, parts))
         return annotations
 
+    def blank(self, task: Task, table: Table, text: Sequence[Sequence[Any]]) -> list[Annotation]:
+        """No clusters, in the sentences of each document."""
+        counts = [[len(sentence) for sentence in sentences] for sentences in _documents(task, table)]
+        return [Annotation([], of_document, [0] * len(of_document)) for of_document in counts]
+
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
         """A document is read in segments."""
         words = token_counts(raw.text[0])
@@ -168,20 +173,19 @@ class CoreferenceResolution(TaskKind):
 
         parts = cast(Documents, examples)
         likelihood = np.zeros(len(raw))
-        links: list[list[tuple[Mention, Mention]]] = [[] for _ in range(len(raw))]
-        for at, (first, num_spans) in enumerate(zip(parts.first_targets, parts.num_spans, strict=True)):
-            document, rows = parts.example_index[first], scores[first : first + parts.counts[at]]
-            spans = rows[:num_spans, 1:3].astype(np.int64) + parts.starts[at]
-            antecedents = rows[:num_spans, 3:].reshape(num_spans, -1, 3)
-            best = antecedents[np.arange(num_spans), antecedents[..., 0].argmax(1)]
-            for span, (score, *antecedent) in zip(spans, best, strict=True):
-                if score > 0:
-                    one, two = (tuple(int(word) for word in words) for words in (antecedent + parts.starts[at], span))
-                    links[document].append((cast(Mention, one), cast(Mention, two)))
-            gold = torch.from_numpy(rows[None, num_spans:])
-            likelihood[document] += float(log_likelihoods(gold, torch.from_numpy(parts.mentions[at][None])).sum())
-        predicted = [clusters_of(document_links) for document_links in links]
-        return Predicted(arrays=_scores(predicted, raw) | {LOG_LIKELIHOOD: likelihood}, collapsed=not any(links))
+        for at, rows in enumerate(_rows(parts, scores)):
+            gold = torch.from_numpy(rows[None, parts.num_spans[at] :])
+            mentions = torch.from_numpy(parts.mentions[at][None])
+            likelihood[parts.example_index[parts.first_targets[at]]] += float(log_likelihoods(gold, mentions).sum())
+        predicted = _clusters(parts, scores)
+        collapsed = not any(predicted)
+        return Predicted(arrays=_scores(predicted, raw) | {LOG_LIKELIHOOD: likelihood}, collapsed=collapsed)
+
+    def outputs(
+        self, labels: Sequence[str], raw: RawExamples, examples: Examples, scores: Float, threshold: float | None
+    ) -> list[dict[str, Any]]:
+        """The clusters, lists of the first and last words of mentions, from 0 in the document."""
+        return [{"clusters": clusters} for clusters in _clusters(cast(Documents, examples), scores)]
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """No clusters at all."""
@@ -227,6 +231,27 @@ class CoreferenceResolution(TaskKind):
         mentions = arrays["b_cubed"][:, 3].astype(np.float64)
         scores = arrays[LOG_LIKELIHOOD].astype(np.float64) / np.maximum(mentions, 1)
         return MetricOfMeans(np.stack([mentions * np.exp(scores), mentions], -1), percentage)
+
+
+def _rows(parts: Documents, scores: Float) -> Iterator[Float]:
+    """The rows of the output of each part: those of its kept spans, then those of its gold mentions."""
+    for first, count in zip(parts.first_targets, parts.counts, strict=True):
+        yield scores[first : first + count]
+
+
+def _clusters(parts: Documents, scores: Float) -> list[list[Any]]:
+    """The clusters of each document that the best antecedents of kept spans give."""
+    links: list[list[tuple[Mention, Mention]]] = [[] for _ in range(parts.raw_count)]
+    for at, rows in enumerate(_rows(parts, scores)):
+        num_spans, start = parts.num_spans[at], parts.starts[at]
+        spans = rows[:num_spans, 1:3].astype(np.int64) + start
+        antecedents = rows[:num_spans, 3:].reshape(num_spans, -1, 3)
+        best = antecedents[np.arange(num_spans), antecedents[..., 0].argmax(1)]
+        for span, (score, *antecedent) in zip(spans, best, strict=True):
+            if score > 0:
+                one, two = (tuple(int(word) for word in words) for words in (antecedent + start, span))
+                links[parts.example_index[parts.first_targets[at]]].append((cast(Mention, one), cast(Mention, two)))
+    return [clusters_of(document_links) for document_links in links]
 
 
 def _label(task: Task, table: Table) -> str:

@@ -1,0 +1,32 @@
+"""Opens the fine-tuned model of a run, with the parts of it that a study file defines."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from bertlab.lab import own_parts
+from bertlab.machine import Machine
+from bertlab.store import lookup
+from bertlab.store.runs import Store
+
+if TYPE_CHECKING:
+    from bertlab.training.finetuned import Finetuned
+
+NO_MODEL = "keeps no fine-tuned model: repeat its command with --keep, after `bertlab runs --remove`"
+
+
+def opened(store: Store, name: str, study: str, option: str, machine: Machine) -> Finetuned:
+    """The fine-tuned model of the run that `name` names. `study` is the file that defines parts of it, whose code is
+    run, and `option` what takes that.
+
+    Raises `BadInput` for a run that keeps none, and as `open_finetuned` does.
+    """
+    run = lookup.find(store, name, lambda run: run.holds_task_model, otherwise=NO_MODEL)
+    pretraining = store.get(str(run.definition()["pretrain"]))
+    if study:
+        own_parts.define(run, study, option)
+    elif pretraining is not None:
+        own_parts.define(pretraining, "", option)
+    from bertlab.training.finetuned import open_finetuned
+
+    return open_finetuned(store, run, machine)
