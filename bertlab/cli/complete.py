@@ -152,8 +152,8 @@ def _studies(ctx: typer.Context) -> list[str]:
 
 
 def _exported(ctx: typer.Context) -> Iterable[str]:
-    """What `export` takes: with `--results` a study, else a pre-training."""
-    return _studies(ctx) if ctx.params.get("results") else _runs("pretrain", "import")(ctx)
+    """What `export` takes: with `--results` a study, else a run with a model."""
+    return _studies(ctx) if ctx.params.get("results") else _runs("pretrain", "import", "finetune")(ctx)
 
 
 MODEL = "RUN|DIR|HUB_NAME[@REVISION]"

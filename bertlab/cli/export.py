@@ -17,7 +17,7 @@ def export(
     run: str = argument(
         ...,
         "RUN",
-        "A finished pre-training: STUDY/VARIANT/SEED, its id, label or directory; with --results, a study or `all`.",
+        "A finished pre-training, or a measurement that keeps its model; with --results, a study or `all`.",
         autocompletion=complete.EXPORTED,
     ),
     directory: Path = argument(..., "DIR", "A new directory to write."),
@@ -31,7 +31,8 @@ def export(
 ) -> None:
     """Write a model as a transformers checkpoint.
 
-    Writes a BERT, RoBERTa, RoFormer (rotary positions), ALBERT or ModernBERT. With --results, writes the results of a
+    Writes a BERT, RoBERTa, RoFormer (rotary positions), ALBERT or ModernBERT, a fine-tuned one with the head of its
+    task, such as BertForSequenceClassification. With --results, writes the results of a
     study, or of `all`, for `bertlab merge`, `bertlab report` and `datasets.load_dataset`. Both have a card with the
     measured values.
 

@@ -31,7 +31,7 @@ def predict(
     """
     from rich.console import Console
 
-    from bertlab.lab import finetuned, own_parts
+    from bertlab.lab import finetuned, user_code
     from bertlab.machine import Machine
     from bertlab.store.runs import Store
     from bertlab.text import lines
@@ -39,7 +39,7 @@ def predict(
     if errors not in ERRORS:
         raise unknown("value of --errors", errors, ERRORS)
     machine = Machine(runs=runs, gpus=gpus, threads=threads)
-    model = finetuned.opened(Store(runs), run, study, own_parts.OPTION, machine)
+    model = finetuned.opened(Store(runs), run, study, user_code.OPTION, machine)
     skipped: list[BadInput] = []
 
     def skip(error: BadInput) -> None:

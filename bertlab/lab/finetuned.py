@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bertlab.lab import own_parts
+from bertlab.lab import user_code
 from bertlab.machine import Machine
 from bertlab.store import lookup
 from bertlab.store.runs import Store
@@ -24,9 +24,9 @@ def opened(store: Store, name: str, study: str, option: str, machine: Machine) -
     run = lookup.find(store, name, lambda run: run.holds_task_model, otherwise=NO_MODEL)
     pretraining = store.get(str(run.definition()["pretrain"]))
     if study:
-        own_parts.define(run, study, option)
+        user_code.load_user_code(run, study, option)
     elif pretraining is not None:
-        own_parts.define(pretraining, "", option)
+        user_code.load_user_code(pretraining, "", option)
     from bertlab.training.finetuned import open_finetuned
 
     return open_finetuned(store, run, machine)

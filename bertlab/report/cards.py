@@ -90,6 +90,46 @@ def model(run: Run, recipe: Recipe, store: Store, architecture: str, licence: st
     )
 
 
+def task_model(
+    run: Run, pretraining: Run, pipeline: str, architecture: str, columns: Sequence[str], licence: str = ""
+) -> str:
+    """The card of a fine-tuned model, of the class `architecture` of `transformers`: its scores, and its settings.
+
+    `pipeline` is its task on the Hub, `columns` are those that it reads, `licence` is the Hub's identifier.
+    """
+    from huggingface_hub import ModelCardData
+
+    result = run.result()
+    data = ModelCardData(
+        license=licence or None,
+        model_name=run.label,
+        library_name="transformers",
+        pipeline_tag=pipeline,
+        tags=["bertlab"],
+        eval_results=[*_evaluated({run: result})] or None,
+    )
+    scores = [
+        (part.split, name, *(_text(values[name]) for values in (_known(part.metrics), _known(part.majority))))
+        for part in (result, *([result.test] if result.test else []))
+        for name in part.metrics.keys() & part.majority.keys()
+        if None not in (part.metrics[name], part.majority[name])
+    ]
+    return render(
+        "task_card.md.j2",
+        metadata=data.to_yaml(),
+        run=run,
+        pretraining=pretraining,
+        result=result,
+        architecture=architecture,
+        method=_method(result),
+        columns=columns,
+        synthetic=_is_synthetic(run),
+        version=run.environment().versions.get("bertlab", ""),
+        scores=Table(("split", "metric", "points", "majority guess"), tuple(sorted(scores)), ("metric",)),
+        settings=json.dumps(result.settings, indent=2).replace("`", "\\u0060"),
+    )
+
+
 def _measurements(result: Result) -> Iterator[tuple[str, ...]]:
     """A line for each split of the result of a measurement."""
     for split, examples, metrics in _splits(result):

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, unknown
 from bertlab.lab import user_code
+from bertlab.machine import Machine
 from bertlab.names import ALL, filename
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
@@ -26,13 +27,18 @@ from bertlab.store.writes import folder, sealed, write, write_sealed
 if TYPE_CHECKING:
     import pandas
 
+NO_MODEL = "is a measurement that keeps no model: name a pre-training, or repeat its command with --keep"
+
 
 def checkpoint(store: Store, name: str, directory: Path, study: str = "", licence: str = "") -> str:
-    """Writes the pre-training that `name` names into `directory`; says what it wrote. Raises `BadInput` for no run.
+    """Writes the pre-trained or fine-tuned model that `name` names into `directory`; says what it wrote. Raises
+    `BadInput` for no run, and for a model that is none of `transformers`.
 
     `study` is the file that defines parts of it, see `user_code`; `licence` is for the card.
     """
-    run = lookup.find(store, name, lambda run: run.holds_model)
+    run = lookup.find(store, name, lambda run: run.holds_model or run.holds_task_model, otherwise=NO_MODEL)
+    if run.holds_task_model:
+        return _task_model(store, run, directory, study, licence)
     run.verify()
     user_code.load_user_code(run, study, user_code.OPTION)
     from bertlab.model.interop import huggingface
@@ -45,6 +51,30 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "", licenc
     write(directory, "README.md", cards.model(run, recipe, store, architecture.title, licence))
     repeated = "" if written == recipe.model.declared else ", with what its layers share repeated in each layer,"
     return f"the {architecture.title} checkpoint of {run.label}{repeated}"
+
+
+def _task_model(store: Store, run: Run, directory: Path, study: str, licence: str) -> str:
+    """Writes the fine-tuned model of a run as one of `transformers`; says what it wrote."""
+    from bertlab.lab import finetuned
+    from bertlab.model.interop import huggingface
+
+    model = finetuned.opened(store, run.id, study, user_code.OPTION, Machine())
+    described, kind, tokenizer = model.description, model.kind, model.pretrained.tokenizer
+    pretraining = store.get(described.pretrained)
+    assert pretraining is not None  # it has been opened
+    recipe = load(Recipe, pretraining.science()["recipe"])
+    written = huggingface.write_task(
+        directory,
+        model.model,
+        model.pretrained.model,
+        recipe.model,
+        tokenizer,
+        kind.published_head,
+        kind.published_fields(described.labels),
+        model.adaptation.length,
+    )
+    write(directory, "README.md", cards.task_model(run, pretraining, kind.hub_task, written, model.columns, licence))
+    return f"the {written} of {run.label}"
 
 
 def results(store: Store, study: str, directory: Path, licence: str = "") -> str:

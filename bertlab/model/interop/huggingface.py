@@ -3,13 +3,13 @@
 import dataclasses
 import json
 import typing
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.errors import BadInput
@@ -83,15 +83,61 @@ def write(
 
     Raises `BadInput` if `directory` is not empty, or if no architecture of `transformers` computes what `model` does.
     """
-    from safetensors.torch import save
-
-    if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
-        raise BadInput(f"{directory} exists: give a new directory to export to")
     architecture, written = architecture_of(described, model.encoder.causal, tokenizer.pad)
+    config = _config(architecture, written, model.encoder, tokenizer) | {"architectures": [architecture.name(model)]}
+    tensors = architecture.derived(model.encoder)
+    state = model.state_dict() if written == described.declared else repeated(model)
+    for ours, value in state.items():
+        # those of a head that published models lack have no names: SpanBERT's have none for span boundaries
+        tensors |= _published(architecture, architecture.parameter(ours), value, written.heads)
+    _write(directory, config, tensors, tokenizer, model.encoder.max_length, written.segments)
+
+
+def write_task(
+    directory: Path,
+    model: nn.Module,
+    pretrained: PretrainingModel,
+    described: recipe.BackboneConfig,
+    tokenizer: TrainedTokenizer,
+    head: str,
+    fields: Mapping[str, Any],
+    length: int,
+) -> str:
+    """Writes the `model` of a task, an adapted `pretrained` one, as the class of its architecture for a `head`, such as
+    `TokenClassification`; returns the name of the class. `fields` are those of config.json that the task adds, and
+    `length` is the longest input.
+
+    Raises `BadInput` if `directory` is not empty, or if no class of `transformers` computes what the model does.
+    """
+    encoder = pretrained.encoder
+    architecture, written = architecture_of(described, encoder.causal, tokenizer.pad)
+    name = f"{architecture.name(pretrained).rpartition('For')[0]}For{head}"
+    if head not in architecture.heads or encoder.causal:
+        differs = f" ({name} differs)" if head and not encoder.causal else ""
+        raise BadInput(
+            f"transformers has no class that computes what this model does{differs}: use it with `bertlab predict`"
+        )
+    with torch.device("meta"):
+        plain = described.new_encoder(len(encoder.output_embeddings), encoder.max_length, encoder.causal)
+    inside = {f"encoder.{name}" for name in repeated(plain)}
+    names = architecture.heads[head]
+    state = model.state_dict() if written == described.declared else repeated(model)
+    config = _config(architecture, written, encoder, tokenizer) | architecture.task_config(head)
+    tensors = architecture.derived(encoder) | architecture.task_tensors(encoder)
+    for ours, value in state.items():
+        theirs = architecture.parameter(ours) if ours in inside else architecture.renamed(ours, names)
+        if not theirs or (ours.startswith("encoder.") and ours not in inside):
+            raise BadInput(f"transformers has no place for {ours}, which the adaptation adds: use `bertlab predict`")
+        tensors |= _published(architecture, theirs, value, written.heads)
+    _write(directory, config | dict(fields) | {"architectures": [name]}, tensors, tokenizer, length, written.segments)
+    return name
+
+
+def _config(architecture: Architecture[Any], written: Any, encoder: Any, tokenizer: TrainedTokenizer) -> dict[str, Any]:
+    """The fields of config.json, without the class."""
     config = {
-        "architectures": [architecture.name(model)],
         "model_type": architecture.kind,
-        "vocab_size": len(model.encoder.output_embeddings),
+        "vocab_size": len(encoder.output_embeddings),
         "hidden_size": written.hidden,
         "num_hidden_layers": written.layers,
         "num_attention_heads": written.heads,
@@ -99,29 +145,43 @@ def write(
         "hidden_act": written.activation,
         "hidden_dropout_prob": written.dropout,
         "attention_probs_dropout_prob": written.dropout,
-        "max_position_embeddings": architecture.first_position + model.encoder.max_length,
+        "max_position_embeddings": architecture.first_position + encoder.max_length,
         "type_vocab_size": written.segments,
         "layer_norm_eps": written.layer_norm_eps,
         "initializer_range": written.init_std,
         "pad_token_id": tokenizer.pad,
         "tie_word_embeddings": True,
-        "is_decoder": model.encoder.causal,
+        "is_decoder": encoder.causal,
         **architecture.config(written),
     }
-    config = {architecture.fields.get(name, name): value for name, value in config.items()}
-    tensors = {name: value.clone() for name, value in architecture.derived(model.encoder).items()}
-    state = model.state_dict() if written == described.declared else repeated(model)
-    for ours, value in state.items():
-        names = architecture.parameter(ours)
-        if not names:  # of a head that published models lack: SpanBERT's have none for span boundaries
-            continue
-        for name, part in zip(names, value.detach().float().cpu().chunk(len(names)), strict=True):
-            tensors[name] = architecture.published(name, part, written.heads).clone()
+    return {architecture.fields.get(name, name): value for name, value in config.items()}
+
+
+def _published(architecture: Architecture[Any], names: list[str], value: Tensor, heads: int) -> dict[str, Tensor]:
+    """A parameter of ours as the published tensors with these names."""
+    parts = value.detach().float().cpu().chunk(len(names)) if names else ()
+    return {name: architecture.published(name, part, heads) for name, part in zip(names, parts, strict=True)}
+
+
+def _write(
+    directory: Path,
+    config: dict[str, Any],
+    tensors: dict[str, Tensor],
+    tokenizer: TrainedTokenizer,
+    length: int,
+    segments: int,
+) -> None:
+    """Writes the files of a checkpoint. Raises `BadInput` if `directory` is not empty."""
+    from safetensors.torch import save
+
+    if directory.exists() and not (directory.is_dir() and not any(directory.iterdir())):
+        raise BadInput(f"{directory} exists: give a new directory to export to")
     directory.mkdir(parents=True, exist_ok=True)
     (directory / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-    tokenizer.write(directory, model.encoder.max_length, written.segments)
+    tokenizer.write(directory, length, segments)
+    whole = {name: value.detach().clone() for name, value in tensors.items()}
     # `save_file` reports a full disk as an error of its own, and only its owner can read its files.
-    (directory / _WEIGHTS).write_bytes(save(tensors, metadata={"format": "pt"}))
+    (directory / _WEIGHTS).write_bytes(save(whole, metadata={"format": "pt"}))
 
 
 def _model(config: dict[str, Any], directory: Path) -> tuple[Architecture[Any], recipe.TransformerConfig]:

@@ -38,7 +38,7 @@ Options = Collection[str]
 KINDS: dict[str, TaskKind] = {}
 """The kinds of the package and of the study files that this process has run, by name."""
 _RETURNS: Mapping[str, Any] = {
-    **dict.fromkeys(("name", "hub_task", "settings_group"), str),
+    **dict.fromkeys(("name", "hub_task", "published_head", "settings_group"), str),
     **dict.fromkeys(("labelled", "cased", "per_token"), bool),
     **dict.fromkeys(
         ("metrics", "of_questions", "options", "extra_columns", "label_columns", "label_names"), tuple[str, ...]
@@ -52,6 +52,7 @@ _RETURNS: Mapping[str, Any] = {
     **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
     "predict": "bertlab.tasks.kinds.base.Predicted",
     **dict.fromkeys(("blank", "outputs"), list),
+    "published_fields": dict,
     "score": "bertlab.tasks.metrics.Metric",
     **dict.fromkeys(("majority", "example_arrays"), Mapping[str, Any]),
     "lexical": "collections.abc.Callable",
@@ -80,6 +81,8 @@ class TaskKind(Scoring):
     """Allowed numbers of text columns."""
     hub_task: ClassVar[str] = "text-classification"
     """The name of such tasks on the Hugging Face Hub, for model cards."""
+    published_head: ClassVar[str] = "SequenceClassification"
+    """The end of the name of the classes of `transformers` with its head; empty if there are none."""
     settings_group: ClassVar[str] = "finetune"
     """The one of `SETTINGS` that sets its fine-tuning."""
     options: ClassVar[tuple[str, ...]] = ()
@@ -210,6 +213,11 @@ class TaskKind(Scoring):
             {"label": names[index], "probabilities": dict(zip(names, row, strict=True))}
             for index, row in zip(best, shares, strict=True)
         ]
+
+    def published_fields(self, labels: Sequence[str]) -> dict[str, Any]:
+        """The fields of the config.json of `transformers` for a model of a task with these labels: here their names."""
+        names = {str(number): label for number, label in enumerate(labels)} if self.labelled else {}
+        return {"id2label": names, "label2id": {label: int(number) for number, label in names.items()}} if names else {}
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The best constant prediction of the training examples: by default the first of the most frequent labels."""

@@ -29,6 +29,7 @@ class MultipleChoice(TaskKind):
     columns = range(2, 28)
     metrics: ClassVar[tuple[str, ...]] = ("accuracy",)
     hub_task = "multiple-choice"
+    published_head = "MultipleChoice"
     shuffled_column = 0
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:

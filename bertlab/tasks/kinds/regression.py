@@ -69,6 +69,10 @@ class Regression(TaskKind):
         """The value."""
         return [{"score": score} for score in scores[:, 0].tolist()]
 
+    def published_fields(self, labels: Sequence[str]) -> dict[str, Any]:
+        """One output, which is no probability."""
+        return {"problem_type": "regression", "id2label": {"0": "score"}, "label2id": {"score": 0}}
+
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:
         """The mean of the training examples."""
         return {"prediction": np.full(len(examples), train.targets.mean()), "label": examples.targets}

@@ -58,6 +58,7 @@ class Span(TaskKind):
     columns = range(2, 3)
     metrics = ("exact", "f1")
     hub_task = "question-answering"
+    published_head = "QuestionAnswering"
     settings_group = "span"
     options = (ANSWERABILITY,)
     extra_columns = (DETECTED,)

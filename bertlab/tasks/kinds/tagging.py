@@ -43,6 +43,7 @@ class Tagging(TaskKind):
     columns = range(1, 2)
     metrics = ("accuracy", "precision", "recall", "f1")
     hub_task = "token-classification"
+    published_head = "TokenClassification"
     settings_group = "tagging"
     options = (CONTEXT,)
     labelled = cased = per_token = True

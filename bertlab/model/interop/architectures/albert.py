@@ -52,6 +52,12 @@ class Albert(Architecture[recipe.Model]):
         "predictions.decoder.weight": "encoder.embeddings.tokens.weight",
         "predictions.decoder.bias": "lm_head.bias",
     }
+    heads: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "SequenceClassification": {"pooler.dense.": "{base}.pooler.", "output.": "classifier."},
+        "MultipleChoice": {"pooler.dense.": "{base}.pooler.", "output.": "classifier."},
+        "TokenClassification": {"output.": "classifier."},
+        "QuestionAnswering": {"output.": "qa_outputs."},
+    }
     usual: ClassVar[Mapping[str, Any]] = {
         "hidden_act": "gelu_new",
         "hidden_dropout_prob": 0.0,

@@ -33,6 +33,9 @@ class Architecture(ABC, Generic[M]):
     """Published tensors that are copies of our parameters."""
     usual: ClassVar[Mapping[str, Any]]
     """Values of fields that config.json may lack."""
+    heads: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """By the end of the name of a class for a task, such as `TokenClassification`, parts of the names of our parameters
+    above the encoder, and the published ones; only of classes that compute what ours do."""
     fields: ClassVar[Mapping[str, str]] = {}
     """Fields of config.json that BERT's names otherwise, by BERT's names."""
     unread: ClassVar[tuple[str, ...]] = ()
@@ -77,6 +80,14 @@ class Architecture(ABC, Generic[M]):
         """The losses whose heads a checkpoint has."""
         return (arm(recipe.Loss, "causal_lm")(),) if causal else bert()
 
+    def task_config(self, head: str) -> dict[str, Any]:
+        """The fields of config.json that only one of its `heads` has."""
+        return {}
+
+    def task_tensors(self, encoder: Any) -> dict[str, Tensor]:
+        """Published tensors between the encoder and the last layer of a task, where ours has nothing."""
+        return {}
+
     def derived(self, encoder: Any) -> dict[str, Tensor]:
         """Published tensors that are no parameters of ours but follow from its sizes."""
         return {}
@@ -92,9 +103,13 @@ class Architecture(ABC, Generic[M]):
     def parameter(self, ours: str) -> list[str]:
         """The published names of our parameter: three for fused queries, keys and values, otherwise one; none of a head
         that published models lack."""
-        if not any(part in ours for part in self.names):
+        return self.renamed(ours, self.names)
+
+    def renamed(self, ours: str, names: Mapping[str, str]) -> list[str]:
+        """`parameter`, by parts of names and the published ones."""
+        if not any(part in ours for part in names):
             return []
-        for part, theirs in self.names.items():
+        for part, theirs in names.items():
             ours = ours.replace(part, theirs)
         return list(
             dict.fromkeys(

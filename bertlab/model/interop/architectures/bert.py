@@ -46,6 +46,12 @@ class Bert(Architecture[recipe.Model]):
         "cls.predictions.decoder.weight": "encoder.embeddings.tokens.weight",
         "cls.predictions.decoder.bias": "lm_head.bias",
     }
+    heads: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "SequenceClassification": {"pooler.": "{base}.pooler.", "output.": "classifier."},
+        "MultipleChoice": {"pooler.": "{base}.pooler.", "output.": "classifier."},
+        "TokenClassification": {"output.": "classifier."},
+        "QuestionAnswering": {"output.": "qa_outputs."},
+    }
     usual: ClassVar[Mapping[str, Any]] = {"hidden_act": "gelu", "hidden_dropout_prob": 0.1}
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:

@@ -2,6 +2,9 @@
 
 config.json has two ways to name rotary bases and kinds of layers: both are read, and the older is written, which
 published checkpoints have. A masked LM has no pooler: fine-tuning starts with a new one.
+
+Its classes for tasks have a layer and a normalisation above the encoder, which ours have not: they are written so that
+they change nothing. Its classes for whole sequences normalise behind the activation, which nothing can undo.
 """
 
 from __future__ import annotations
@@ -15,6 +18,8 @@ from bertlab.recipe.objective import Loss
 from bertlab.recipe.ranges import arm
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from bertlab.model.heads import PretrainingModel
 
 _TOO_MANY = 1_000
@@ -42,6 +47,10 @@ class ModernBert(Architecture[recipe.ModernBert]):
         "lm_head.bias": "decoder.bias",
     }
     copies: ClassVar[Mapping[str, str]] = {"decoder.weight": "encoder.embeddings.tokens.weight"}
+    heads: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "TokenClassification": {"output.": "classifier."},
+        "QuestionAnswering": {"output.": "classifier."},
+    }
     fields: ClassVar[Mapping[str, str]] = {
         "hidden_act": "hidden_activation",
         "hidden_dropout_prob": "mlp_dropout",
@@ -82,6 +91,16 @@ class ModernBert(Architecture[recipe.ModernBert]):
             "local_rope_theta": model.local_base,
             **dict.fromkeys(f"{token}_token_id" for token in ("bos", "eos", "cls", "sep")),  # else the published ones
         }
+
+    def task_config(self, head: str) -> dict[str, Any]:
+        """No activation above the encoder."""
+        return {"classifier_activation": "linear"}
+
+    def task_tensors(self, encoder: Any) -> dict[str, Tensor]:
+        """A layer that undoes the gains of the last normalisation, which is then normalised already, and the same gains
+        again; up to the small number that is added to the variance."""
+        norm = encoder.final_norm
+        return {"head.dense.weight": (1 / norm.weight).diag(), "head.norm.weight": norm.weight * (1 + norm.eps) ** 0.5}
 
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Windows, rotary bases and which layers are global."""

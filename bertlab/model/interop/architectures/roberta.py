@@ -38,6 +38,10 @@ class Roberta(Bert):
         "lm_head.decoder.weight": "encoder.embeddings.tokens.weight",
         "lm_head.decoder.bias": "lm_head.bias",
     }
+    heads: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        **Bert.heads,
+        "SequenceClassification": {"pooler.dense.": "classifier.dense.", "output.": "classifier.out_proj."},
+    }
     unread: ClassVar[tuple[str, ...]] = ("pooler.",)
 
     def __init__(self, pad: int = _PAD) -> None:

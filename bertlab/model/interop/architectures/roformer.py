@@ -1,7 +1,8 @@
 """RoFormer: rotary positions.
 
 It rotates the pairs (2i, 2i + 1) of a head and we rotate (i, i + d/2), so its query and key matrices are ours in
-another order. The sines and cosines are among its weights.
+another order. The sines and cosines are among its weights. `RoFormerForSequenceClassification` has GELU above [CLS], in
+place of BERT's tanh.
 """
 
 from __future__ import annotations
@@ -27,6 +28,11 @@ class RoFormer(Bert):
     kind = "roformer"
     title = "RoFormer"
     rounding = 0.01  # some have their angles in bf16
+    heads: ClassVar[Mapping[str, Mapping[str, str]]] = {
+        "MultipleChoice": {"pooler.dense.": "sequence_summary.summary.", "output.": "classifier."},
+        "TokenClassification": Bert.heads["TokenClassification"],
+        "QuestionAnswering": Bert.heads["QuestionAnswering"],
+    }
     names: ClassVar[Mapping[str, str]] = {"encoder.embeddings.projection.": "{base}.embeddings_project.", **Bert.names}
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:
@@ -40,6 +46,11 @@ class RoFormer(Bert):
     def config(self, model: recipe.Model) -> dict[str, Any]:
         """Values are not rotated."""
         return {"rotary_value": False, "embedding_size": model.embedding_width}
+
+    def task_config(self, head: str) -> dict[str, Any]:
+        """BERT's pooler, for multiple choice."""
+        pooler = {"summary_type": "first", "summary_use_proj": True, "summary_activation": "tanh"}
+        return pooler if head == "MultipleChoice" else {}
 
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Fields of positions, embeddings and segments."""

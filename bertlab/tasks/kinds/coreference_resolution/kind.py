@@ -70,6 +70,7 @@ class CoreferenceResolution(TaskKind):
     columns = range(1, 2)
     metrics: ClassVar[tuple[str, ...]] = ("f1", *METRICS)
     hub_task = "token-classification"
+    published_head = ""
     cased = True
     extra_columns = (CLUSTERS,)
 

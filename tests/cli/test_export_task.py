@@ -1,0 +1,108 @@
+"""`bertlab export` of a kept task: a directory that transformers opens, with the answers of `predict`."""
+
+import json
+
+import pytest
+import torch
+from huggingface_hub import ModelCard
+
+from bertlab import predictor, synthetic
+from bertlab.store.runs import Store
+
+ROWS = 24
+LEARNED = ("--set", "model.positions=learned", "--set", "model.dropout=0", "--seed", "3")
+
+
+@pytest.fixture(scope="module")
+def store(call, tmp_path_factory):
+    """A BERT, and a task of each kind that `transformers` has a pipeline or a class for."""
+    runs = tmp_path_factory.mktemp("kept") / "runs"
+    where = ("--scale", "smoke", "--threads", "1", "--runs", runs)
+    assert call("pretrain", "--name", "bert", *LEARNED, *where) == 0
+    for task, group in (("sst2", "finetune"), ("conll2003", "tagging"), ("squad", "span")):
+        more = ("--set", f"{group}.peak_lr=3e-2", "--set", f"{group}.max_steps=60", "--set", f"{group}.dropout=0")
+        assert call("finetune", "--from", "bert", "--task", task, "--keep", *more, *where) == 0
+    return runs
+
+
+@pytest.fixture(scope="module")
+def exported(store, call, tmp_path_factory):
+    def export(task):
+        run = next(run for run in Store(store).runs() if run.holds_task_model and f"-{task}-" in run.label)
+        folder = tmp_path_factory.mktemp("exported") / task
+        assert call("export", run.id, folder, "--runs", store) == 0
+        return folder, predictor(store, run.id, threads=1), run
+
+    return export
+
+
+def test_the_pipeline_labels_texts_as_predict_does(exported):
+    from transformers import pipeline
+
+    folder, model, _ = exported("sst2")
+    rows = synthetic.rows("sentiment", "validation", ROWS)
+    answers = model(rows)
+    classify = pipeline("text-classification", model=str(folder), device="cpu")
+    theirs = classify([row["sentence"] for row in rows], truncation=True)
+    assert [answer["label"] for answer in answers] == [guess["label"] for guess in theirs]
+    for answer, guess in zip(answers, theirs, strict=True):
+        assert answer["probabilities"][guess["label"]] == pytest.approx(guess["score"], abs=2e-5)
+
+
+def test_the_pipeline_tags_the_words_as_predict_does(exported):
+    from transformers import pipeline
+
+    folder, model, _ = exported("conll2003")
+    rows = [row for row in synthetic.rows("entities", "validation", ROWS) if len(row["tokens"]) < 12]
+    tag = pipeline("token-classification", model=str(folder), device="cpu", ignore_labels=[])
+    compared = 0
+    for row, answer in zip(rows, model(rows), strict=True):
+        places = [len(" ".join([*row["tokens"][:index], ""])) for index in range(len(row["tokens"]))]
+        pieces = {guess["start"]: guess["entity"] for guess in tag(" ".join(row["tokens"]))}
+        assert [pieces[place] for place in places] == answer["tags"]
+        compared += len(places)
+    assert compared > 20
+
+
+def test_the_best_span_is_that_of_predict(exported):
+    from transformers import AutoModelForQuestionAnswering, AutoTokenizer
+
+    folder, model, _ = exported("squad")
+    theirs = AutoModelForQuestionAnswering.from_pretrained(folder).eval()
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    compared = 0
+    for row in synthetic.rows("questions", "validation", ROWS):
+        question, context = " ".join(row["question"].split()[:3]), row["context"].partition(". ")[0]
+        row = {"question": question, "context": context}  # short enough for one window, and not to be cut
+        given = tokenizer(row["question"], row["context"], return_tensors="pt", return_offsets_mapping=True)
+        places = given.pop("offset_mapping")[0]
+        if given["input_ids"].shape[1] > 32:  # several windows
+            continue
+        with torch.no_grad():
+            out = theirs(**given)
+        inside = torch.tensor([number == 1 for number in given.sequence_ids(0)])
+        scores = out.start_logits[0][:, None] + out.end_logits[0][None]
+        scores = scores.masked_fill(~(inside[:, None] & inside[None]), -torch.inf)
+        scores = scores.masked_fill(torch.ones_like(scores).tril(-1).bool(), -torch.inf)
+        first, last = divmod(int(scores.argmax()), len(inside))
+        answer = model([row])[0]
+        assert (answer["start"], answer["end"]) == (int(places[first][0]), int(places[last][1]))
+        compared += 1
+    assert compared > 5
+
+
+def test_the_card_has_the_scores_of_the_task(exported):
+    folder, _, run = exported("sst2")
+    card = ModelCard.load(folder / "README.md")
+    assert card.data.pipeline_tag == "text-classification"
+    values = {one.metric_type: one.metric_value for one in card.data.eval_results}
+    assert values["accuracy"] == pytest.approx(run.result().metrics["accuracy"], abs=1e-4)
+    assert "BertForSequenceClassification.from_pretrained" in card.text
+    assert json.loads((folder / "config.json").read_text())["id2label"] == {"0": "negative", "1": "positive"}
+
+
+def test_a_measurement_without_its_model_is_refused(finished, call, tmp_path, capsys):
+    run = next(run for run in Store(finished).runs() if run.kind == "finetune" and not run.holds_task_model)
+    capsys.readouterr()
+    assert call("export", run.id, tmp_path / "out", "--runs", finished) == 2
+    assert "is a measurement that keeps no model" in capsys.readouterr().err
