@@ -105,14 +105,13 @@ def attempt(
             try:
                 work = _begun(job, store, machine, processes)
                 result = run(work, lock) if run else job.run(work, store, machine, lock)
-            except (BadInput, Interrupted, OSError):  # on a full disk, what there is of a large text takes room
+            except (BadInput, Interrupted, OSError) as error:  # on a full disk, what there is of a text takes room
                 if not job.resumes:
                     store.discard(job.kind, job.id)
+                elif isinstance(error, Interrupted):
+                    _time(job, store.work(job.kind, job.id), began)
                 raise
-            seconds = time.monotonic() - began
-            if not job.resumes:  # else it records its own times, across interruptions
-                line = {"stage": job.kind, "step": 0, "seconds": round(seconds, 3)}
-                writes.append_line(work, "timing.jsonl", line)
+            seconds = _time(job, work, began)
             writes.write_json(work, "result.json", result)
             store.finish(job.kind, job.id, job.label)
         return Ended("done", seconds=seconds)
@@ -126,6 +125,15 @@ def attempt(
         return _failed(job, error)
     finally:
         _return_memory()
+
+
+def _time(job: Job, work: Path, began: float) -> float:
+    """The seconds of an attempt, which it records unless its job does."""
+    seconds = time.monotonic() - began
+    if not job.times_itself:
+        line = {"stage": job.kind, "step": 0, "seconds": round(seconds, 3)}
+        writes.append_line(work, "timing.jsonl", line)
+    return seconds
 
 
 def _failed(job: Job, error: BaseException) -> Ended:

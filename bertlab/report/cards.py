@@ -109,10 +109,9 @@ def task_model(
         eval_results=[*_evaluated({run: result})] or None,
     )
     scores = [
-        (part.split, name, *(_text(values[name]) for values in (_known(part.metrics), _known(part.majority))))
+        (part.split, name, _text(part.metrics[name]), _text(part.majority[name]))
         for part in (result, *([result.test] if result.test else []))
-        for name in part.metrics.keys() & part.majority.keys()
-        if None not in (part.metrics[name], part.majority[name])
+        for name in finite(part.metrics).keys() & finite(part.majority).keys()
     ]
     return render(
         "task_card.md.j2",

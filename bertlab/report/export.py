@@ -62,7 +62,7 @@ def _task_model(store: Store, run: Run, directory: Path, study: str, licence: st
     described, kind, tokenizer = model.description, model.kind, model.pretrained.tokenizer
     pretraining = store.get(described.pretrained)
     assert pretraining is not None  # it has been opened
-    recipe = load(Recipe, pretraining.science()["recipe"])
+    recipe = load(Recipe, pretraining.definition()["recipe"])
     written = huggingface.write_task(
         directory,
         model.model,

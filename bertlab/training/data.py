@@ -166,14 +166,15 @@ class TaskDataModule(LightningDataModule):
         self.steps = adaptation.steps(len(train.lengths))
 
     def train_dataloader(self) -> Iterable[TaskBatch]:
-        """Epoch after epoch, each in its own order."""
+        """Epoch after epoch, each in its own order, from the step that the training has reached."""
         return Repeatable(self._epochs)
 
     def _epochs(self) -> Iterator[TaskBatch]:
         epoch, done = 0, 0
+        start = 0 if self.trainer is None else self.trainer.global_step
         while done < self.steps:
             numbers = examples.epoch(self.train.lengths, self.adaptation.batch_size, *self.key, epoch)
-            yield from map(self.train.build, numbers[: self.steps - done])
+            yield from map(self.train.build, numbers[max(0, start - done) : self.steps - done])
             done, epoch = done + len(numbers), epoch + 1
 
     def val_dataloader(self) -> Iterable[TaskBatch]:

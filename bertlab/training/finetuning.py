@@ -28,7 +28,9 @@ from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
-from bertlab.training.callbacks import ProgressCallback, StopOnSignal
+from bertlab.training import checkpoints
+from bertlab.training.callbacks import ProgressCallback, SaveCheckpoints, StopOnSignal
+from bertlab.training.checkpoints import SafetensorsIO
 from bertlab.training.data import TaskDataModule, in_order
 from bertlab.training.loggers import CurveLogger, ThroughputMeter
 from bertlab.training.module import TrainingModule, require_finite, require_scalar
@@ -100,6 +102,15 @@ class FinetuningModule(TrainingModule):
         for step, (loss, norm) in self.buffer.read():
             require_finite(step, loss, norm)
             self._losses.append(loss)
+
+    def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Adds the curve, and the losses since its last point."""
+        self.settle()
+        checkpoint["finetuning"] = {"curve": self.curve, "losses": self._losses}
+
+    def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
+        """Restores them."""
+        self.curve, self._losses = checkpoint["finetuning"]["curve"], checkpoint["finetuning"]["losses"]
 
     def validation_step(self, batch: TaskBatch, batch_idx: int) -> None:
         """Logs the mean loss of evaluation examples."""
@@ -192,15 +203,17 @@ def finetune(
     intermediate_task: TaskData | None = None,
     loggers: Sequence[CurveLogger] = (),
     keep: bool = False,
+    work: Path | None = None,
 ) -> Outcome:
     """Adapts the model in `pretrained`, as it was at `milestone`, to a task, and measures it. With `keep`, the outcome
-    has the tensors that training changed.
+    has the tensors that training changed. In the directory `work` it saves checkpoints, and goes on from the newest
+    one, to the bit.
 
     With `intermediate_task`, model and head are first trained on that task, which has the same kind and labels. Data
     order and dropout are keyed: the same call gives the same bits at the same number of threads.
 
     Raises `BadInput` for a kind of task that the adaptation is not for, `RunFailed` if a loss or gradient is not
-    finite, `Interrupted` when a signal came: nothing is left to resume from, as a fine-tuning is short.
+    finite, `Interrupted` when a signal came, after saving.
     """
     torch.set_num_threads(machine.num_threads)  # the features are computed before any Trainer is made
     kind, key = kinds.find(data.kind), (adaptation.kind, seed, finetune_seed)
@@ -215,20 +228,38 @@ def finetune(
     splits = [raw for raw in (data.evaluation, data.test) if raw is not None]
     encoded = [encode(data, raw, opened, adaptation) for raw in splits]
     stages: list[tuple[TaskData, str, tuple[int | str, ...]]] = [(data, "train", key)]
-    if intermediate_task is not None:
+    if intermediate_task is not None and (work is None or checkpoints.newest(work, "train") is None):
         stages.insert(0, (intermediate_task, "intermediate", (*key, "first")))
     for task, stage, order in stages:
         train = encode_training(task, opened, adaptation)
         examples = TaskDataModule(adaptation.inputs(opened.model, train, machine, progress), adaptation, order)
         module = FinetuningModule(model, kind, adaptation, examples.steps, order, stage).train()
         reports = ProgressCallback(progress, examples.steps, f"{adaptation.stage} {task.name}")
-        with quiet():
-            trainer(machine, examples.steps, [reports, StopOnSignal()], loggers=loggers).fit(module, examples)
+        _train(module, examples, machine, reports, loggers, work)
     trained = sum(value.numel() for value in model.parameters() if value.requires_grad)
     changes = changes_of(model, *start()) if keep else {}
     adaptation.merge(model)
     scores = _Scores(data, opened, train, module, machine, progress)
     return scores.outcome(encoded, trained_parameters=trained, changes=changes)
+
+
+def _train(
+    module: FinetuningModule,
+    examples: TaskDataModule,
+    machine: Machine,
+    reports: ProgressCallback,
+    loggers: Sequence[CurveLogger],
+    work: Path | None,
+) -> None:
+    """Trains a module to its end, from the newest checkpoint of its stage in the directory `work`, if there is one."""
+    if work is None:
+        resumed, callbacks, plugins = None, [reports, StopOnSignal()], []
+    else:
+        resumed = checkpoints.newest(work, module.stage)
+        callbacks, plugins = [reports, SaveCheckpoints(work)], [SafetensorsIO(work, module.stage)]
+    with quiet():
+        lightning = trainer(machine, examples.steps, callbacks, plugins, loggers=loggers)
+        lightning.fit(module, examples, ckpt_path=None if resumed is None else resumed.path)
 
 
 def prepare(

@@ -95,7 +95,9 @@ class Job(ABC):
     """Whether it prepares what other jobs read: the process of the command runs it, before there are workers, and
     nobody runs it for jobs that are finished."""
     resumes: bool = False
-    """Whether another attempt continues from a checkpoint in its working directory; it then times itself."""
+    """Whether another attempt continues from a checkpoint in its working directory."""
+    times_itself: bool = False
+    """Whether it records the seconds of its own stages, over all attempts."""
     steady: bool = False
     """Whether its progress counts at an even pace from its begin to its end, so that the time left follows."""
     finished: bool = False

@@ -62,6 +62,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
     kind: str = field(init=False, compare=False)
     """The kind of its runs, which its adaptation names."""
     counted = "measurements"
+    resumes = True
     imports = ("torch", "bertlab.training.finetuning")
 
     def __post_init__(self) -> None:
@@ -162,6 +163,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
                 intermediate_task=None if before is None else read_task(before),
                 loggers=loggers,
                 keep=self.keep,
+                work=work,
             )
             for logger in loggers:
                 logger.log_result(outcome.steps, outcome.metrics)
@@ -219,9 +221,10 @@ class Evaluation(Job, kinds=("finetune", "features")):
         return total
 
     def storage(self) -> Storage:
-        """Result and predictions; with a fine-tuned model at most the weights of the whole one."""
-        weights = cost.weight_bytes(self.pretrained.read_recipe()) if self.keep else 0.0
-        return Storage(kept=KEPT_BYTES + weights)
+        """Result and predictions, with a fine-tuned model at most the weights of the whole one; and while it trains at
+        most two checkpoints of weights and two moments."""
+        weights = cost.weight_bytes(self.pretrained.read_recipe())
+        return Storage(KEPT_BYTES + (weights if self.keep else 0.0), 6.0 * weights)
 
     @classmethod
     def similarity(cls, definition: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:

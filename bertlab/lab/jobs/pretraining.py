@@ -53,7 +53,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
     finished: bool = field(default=False, compare=False)
     """Whether it stands for a run of the store, as `--from` names one."""
     kind = "pretrain"
-    resumes = True
+    resumes = times_itself = True
     steady = True
     imports = ("torch", "bertlab.training.pretraining")
 
