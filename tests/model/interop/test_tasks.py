@@ -11,6 +11,7 @@ from bertlab.adaptation import Adapters, BitFit, FineTuning, LoRA
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop import huggingface
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM, MaskedLM
 from bertlab.tasks import kinds
 from bertlab.text.tokenizers import WordPiece
@@ -46,7 +47,7 @@ LACKING = {
 
 def prepared(model, kind, adaptation=PLAIN, loss=MASKED):
     pretrained = perturbed(PretrainingModel(model, len(WORDS), TOKENS, 0, (loss,)))
-    task = adaptation.prepare(pretrained, kinds.find(kind), LABELS.get(kind, ()), ("task", 0, 0))
+    task = adaptation.adapt(pretrained, kinds.find(kind), LABELS.get(kind, ()), ("task", 0, 0))
     return pretrained, perturbed(task).eval()
 
 
@@ -75,7 +76,7 @@ def assert_same(folder, name, kind, task):
         given = {key: value.view(2, 2, TOKENS) for key, value in given.items()}
     with torch.no_grad():
         expected = model.eval()(**given)
-        ours = task(tokens, segments, lengths)
+        ours = task(TensorBatch.of(tokens, lengths, segments=segments))
     if kind == "span":
         expected, ours = torch.stack([expected.start_logits, expected.end_logits], 1)[:, :, :10], ours[:, :, :10]
     else:
