@@ -125,7 +125,7 @@ def test_the_loss_of_the_pages_smooths_labels(tmp_path):
     head, hidden, embeddings = smoothed.new_head(recipe.model, 50), torch.randn(2, 3, 32), torch.randn(50, 32)
     targets, weights = torch.tensor([[7, 8, 0], [9, 0, 0]]), torch.tensor([[1.0, 1, 0], [1, 0, 0]])
     arrays = {"targets": targets, "weights": weights}
-    found = smoothed.sum(head, hidden, arrays, embeddings)
+    found = smoothed.loss_sum(head, hidden, arrays, embeddings)
     logs = head(hidden, embeddings).log_softmax(-1)
     expected = -0.9 * logs.gather(-1, targets[..., None])[..., 0] - 0.1 * logs.mean(-1)
     torch.testing.assert_close(found, (expected * weights).sum())
