@@ -12,7 +12,6 @@ from bertlab.recipe import Corpus, Recipe, Source
 from bertlab.recipe.identity import to_canonical
 from bertlab.report.cards import model
 from bertlab.store.runs import Store
-from bertlab.text.tokenizers.base import SPECIALS
 
 
 @pytest.mark.parametrize(
@@ -35,8 +34,7 @@ def test_a_measurement_names_its_adaptation_with_the_fields_of_its_own(builder, 
         builder.run(adaptation.runs, f"f00{number}", result, {})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.id == pretrained)
-    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
-    shown_card = model(run, Recipe(), store)
+    shown_card = model(run, Recipe(), store, "BERT")
     evaluated = [each for each in ModelCard(shown_card).data.eval_results if each.task_name == "mnli"]
     assert [(each.metric_value, each.metric_name) for each in evaluated] == [(50.0, f"accuracy, {shown}")]
     cells = [[cell.strip() for cell in line.split("|")[1:-1]] for line in shown_card.splitlines()]
@@ -56,8 +54,7 @@ def test_results_of_two_settings_are_no_seeds_of_one(builder):
         builder.run("finetune", f"f00{number}", result, {"settings": settings, "finetune_seed": seed})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.id == pretrained)
-    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
-    evaluated = ModelCard(model(run, Recipe(), store)).data.eval_results
+    evaluated = ModelCard(model(run, Recipe(), store, "BERT")).data.eval_results
     found = {(each.metric_value, each.metric_name) for each in evaluated if each.task_name == "mnli"}
     assert found == {(50.0, "accuracy, finetune"), (65.0, "accuracy, finetune, mean of 2 fine-tuning seeds")}
 
@@ -75,16 +72,14 @@ def test_a_language_is_on_the_card_where_all_texts_have_it(builder, names, conte
     builder.pretrain("80/10/10")
     store = Store(builder.root)
     (run,) = store.runs()
-    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
     recipe = Recipe(corpus=Corpus(sources=tuple(Source(name=name, content=content) for name in names)))
-    assert ModelCard(model(run, recipe, store)).data.language == language
+    assert ModelCard(model(run, recipe, store, "BERT")).data.language == language
 
 
 def test_a_card_names_the_checkpoint_of_the_hub_that_its_run_is(builder):
     builder.pretrain("80/10/10")
     store = Store(builder.root)
     (run,) = store.runs()
-    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
     expected = {"google-bert/bert-base-uncased": "00", None: ""}
     for name, commit in expected.items():
         result = replace(run.result(), checkpoint="google-bert/bert-base-uncased", commit=commit)
@@ -92,7 +87,7 @@ def test_a_card_names_the_checkpoint_of_the_hub_that_its_run_is(builder):
             **{key: getattr(run, key) for key in ("id", "label", "path", "environment", "definition")}
         )
         imported.result = lambda result=result: result
-        assert ModelCard(model(imported, Recipe(), store)).data.base_model == name
+        assert ModelCard(model(imported, Recipe(), store, "BERT")).data.base_model == name
 
 
 @pytest.mark.parametrize(
@@ -113,8 +108,7 @@ def test_no_synthetic_task_has_the_name_of_a_published_one(builder, task, datase
     builder.run("finetune", f"{0xF000:016x}", result, {"data": data})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.kind == "pretrain")
-    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
-    shown_card = model(run, Recipe(), store)
+    shown_card = model(run, Recipe(), store, "BERT")
     (evaluated,) = (each for each in ModelCard(shown_card).data.eval_results if each.dataset_split)
     assert (evaluated.task_name, evaluated.dataset_name) == named
     assert ("Tasks on microworld are synthetic" in shown_card) is (dataset == "microworld")
@@ -131,7 +125,6 @@ def test_metadata_hold_any_name(builder, hostile_names):
         builder.run("finetune", f"f{number:04x}", result, {})
     store = Store(builder.root)
     (run,) = (each for each in store.runs() if each.id == pretrained)
-    (run.path / "vocab.txt").write_text("\n".join([*SPECIALS, "word"]))
-    evaluated = ModelCard(model(run, Recipe(), store)).data.eval_results
+    evaluated = ModelCard(model(run, Recipe(), store, "BERT")).data.eval_results
     found = {(each.task_name, each.dataset_name, each.dataset_split) for each in evaluated if each.dataset_split}
     assert found == {(plain(name),) * 3 for name in hostile_names if plain(name)}
