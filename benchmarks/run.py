@@ -27,7 +27,9 @@ from script import LACKING
 from table import Results
 
 HERE = Path(__file__).parent
-SCRIPTS = ("pretraining", "kernels", "arms", "finetuning", "collating", "corpus", "memory", "sharing", "startup")
+SCRIPTS = (
+    "pretraining", "kernels", "arms", "finetuning", "predicting", "collating", "corpus", "memory", "sharing", "startup"
+)  # fmt: skip
 FALLEN = 0.9
 """Of what it was, a figure at least has to be."""
 

@@ -27,7 +27,7 @@ def predict(
     RUN is one of `finetune --keep` or `ablate --keep`. The file has the columns that its task reads, and may have
     others; it may be of any size. Answers are in the order of the rows, each with the line of its row.
 
-    Example: bertlab predict masking/80/10/10/0/MNLI pairs.jsonl > answers.jsonl
+    Example: bertlab predict masking/80/10/10/0/MNLI pairs.jsonl
     """
     from rich.console import Console
 
