@@ -10,7 +10,7 @@ QQP and MRPC are F1, CoLA is Matthews correlation, STS-B Spearman correlation, S
 is a frozen bidirectional language model under a BiLSTM; GPT reads from left to right. Two more rows have no published
 figure: BERT without next-sentence prediction, and a left-to-right beside a right-to-left Transformer, each as large as the
 scale's model, which BERT's section 5.1 names and does not train. All rows have the same text, vocabulary and number of
-tokens.
+tokens; three more, with fewer steps, have the FLOPs of BERT.
 
 Published figures of models that had the same text, of other families, are BabyLM's of 2023 (accuracy; MRPC and QQP macro F1):
 
@@ -24,6 +24,8 @@ Published figures of models that had the same text, of other families, are BabyL
 Run it: `bertlab ablate lineage`.
 """
 
+from dataclasses import replace
+
 from bertlab import (
     GPT,
     Average,
@@ -34,6 +36,7 @@ from bertlab import (
     ELMo,
     MaskedLM,
     Measurement,
+    RelativeSchedule,
     Size,
     Study,
     Variant,
@@ -57,17 +60,25 @@ SQUAD = "SQuAD 1.1"
 SWAG = "SWAG"
 NER = "NER"
 
+ELMO_ROW = Variant("ELMo", model=BiLSTM(), objective=(BidirectionalLM(),), size=ELMO_SIZE, adaptation=ELMo())
+GPT_ROW = Variant("GPT", objective=(CausalLM(),), adaptation=GPT())
+BOTH_ROW = Variant("LTR + RTL", fields={"model": "bitransformer", "objective": "bidirectional_lm"}, size=Size(width=2))
+
 study = Study(
     name="lineage",
     question="How do ELMo, GPT and BERT compare if all of them read the same text?",
     source="Devlin et al. 2019, Figure 3 and Tables 1, 2, 4, 7",
     baseline="BERT",
     variants=[
-        Variant("ELMo", model=BiLSTM(), objective=(BidirectionalLM(),), size=ELMO_SIZE, adaptation=ELMo()),
-        Variant("GPT", objective=(CausalLM(),), adaptation=GPT()),
+        ELMO_ROW,
+        GPT_ROW,
         Variant("BERT"),
         Variant("BERT without NSP", objective=(MaskedLM(),)),
-        Variant("LTR + RTL", fields={"model": "bitransformer", "objective": "bidirectional_lm"}, size=Size(width=2)),
+        BOTH_ROW,
+        *(
+            replace(variant, name=f"{variant.name}, equal FLOPs", relative=RelativeSchedule(equal_flops=True))
+            for variant in (ELMO_ROW, GPT_ROW, BOTH_ROW)
+        ),
     ],
     measurements=[
         *(Measurement(name, task=task, metric=metric) for name, (task, metric) in GLUE.items()),
