@@ -12,10 +12,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bertlab.report.looks import LookHistory, chance, final_level
+from bertlab.report.looks import LookHistory
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.variance import Typical, measured
 from bertlab.report.verdicts import holm
+from bertlab.sequential.power import chance, final_level
 from bertlab.store.record import ClaimLook
 
 ROWS, MEASURES = 6, (0.35, 0.2, 0.15)
