@@ -35,7 +35,7 @@ class LayerReader(BackboneWrapper):
     def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
         """What the BiLSTM reads (B, T, D)."""
         states = self.encoder.hidden_states(batch)
-        return {INPUTS: states[self.level] if self.mix is None else self.mix(torch.stack(states, -2))}
+        return {INPUTS: states[self.level or 0] if self.mix is None else self.mix(torch.stack(states, -2))}
 
     def encode(self, x: Tensor, lengths: Tensor | None = None, positions: Tensor | None = None) -> Tensor:
         """The vectors of the BiLSTM, of 2 N features: see `Backbone.encode`."""

@@ -205,9 +205,8 @@ def finetune(
     keep: bool = False,
     work: Path | None = None,
 ) -> Outcome:
-    """Adapts the model in `pretrained`, as it was at `milestone`, to a task, and measures it. With `keep`, the outcome
-    has the tensors that training changed. In the directory `work` it saves checkpoints, and goes on from the newest
-    one, to the bit.
+    """Adapts the model in `pretrained`, as it was at `milestone`, to a task, and measures it. `keep` gives the tensors
+    that training changed; in the directory `work` it saves checkpoints, and goes on from the newest one, to the bit.
 
     With `intermediate_task`, model and head are first trained on that task, which has the same kind and labels. Data
     order and dropout are keyed: the same call gives the same bits at the same number of threads.
