@@ -56,7 +56,6 @@ def finetune(
     from bertlab.store.config import write_run_config
     from bertlab.store.lookup import ids_of_studies
     from bertlab.store.runs import Store
-    from bertlab.tasks import catalog
 
     adapted = arm(Adaptation, adaptation)()
     machine, store = devices.machine(folders, logger), Store(folders.runs)
@@ -71,15 +70,12 @@ def finetune(
     spelled = {"task": task, "from": from_, "adaptation": adaptation, "keep": keep or None}
     spelled |= by_name(options) | by_name(folders)
     studied = ids_of_studies(store)  # whose commands are beside their records
-    for run in finished:
-        if run.id not in studied:
-            write_run_config(run.path, "finetune", spelled)
+    for run in (run for run in finished if run.id not in studied):
+        write_run_config(run.path, "finetune", spelled)
     if json:
         print_json([{"id": run.id, "path": str(run.path), **run.read("result.json", dict)} for run in finished])
-    counterpart = catalog.find(task).microworld
-    data = f" (here {counterpart}, synthetic)" if plan.world and counterpart not in ("", task) else ""
     for run in finished:
-        _print_result(run.result(), data)
+        _print_result(run.result(), plan.world)
     if keep and finished:
         say(f"Next: `bertlab predict {finished[0].label} FILE{in_store(store.root)}` answers the rows of a file.")
     return 0 if complete else 1
@@ -105,8 +101,12 @@ def _study(name: str, task: str, adaptation: Adaptation, assignments: Sequence[s
     )
 
 
-def _print_result(result: Result, data: str) -> None:
-    """Prints the metrics of a fine-tuning on each of its splits; `data` says what its task has been replaced by."""
+def _print_result(result: Result, world: bool) -> None:
+    """Prints the metrics of a fine-tuning on each of its splits, and what replaces its task if tasks are synthetic."""
+    from bertlab.tasks import catalog
+
+    counterpart = catalog.find(result.task).microworld
+    data = f" (here {counterpart}, synthetic)" if world and counterpart not in ("", result.task) else ""
     for split in filter(None, (result, result.test)):
         points = [
             f"{name} {split.metrics[name]:.2f} (majority guess {floor:.2f})" for name, floor in split.majority.items()

@@ -224,8 +224,7 @@ def finetune(
 
     opened, model = start()
     data = sampled(data, adaptation.max_eval_examples)
-    splits = [raw for raw in (data.evaluation, data.test) if raw is not None]
-    encoded = [encode(data, raw, opened, adaptation) for raw in splits]
+    encoded = [encode(data, raw, opened, adaptation) for raw in (data.evaluation, data.test) if raw is not None]
     stages: list[tuple[TaskData, str, tuple[int | str, ...]]] = [(data, "train", key)]
     if intermediate_task is not None and (work is None or checkpoints.newest(work, "train") is None):
         stages.insert(0, (intermediate_task, "intermediate", (*key, "first")))
