@@ -110,7 +110,7 @@ class ProjectedLSTM(nn.LSTM):
             warnings.filterwarnings("ignore", "LSTM with projections is not supported with oneDNN")
             if x.device.type == "cpu":
                 with torch.autocast("cpu", enabled=False):
-                    x, _ = super().forward(x.to(self.weight_hh_l0.dtype))
+                    x, _ = super().forward(x.to(next(self.parameters()).dtype))
             else:
                 x, _ = super().forward(x)
         return x
