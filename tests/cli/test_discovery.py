@@ -99,7 +99,7 @@ def test_bash_completes_commands_studies_and_words_with_spaces(shell):
         (["finetune", "--adaptation", "f"], ["features", "finetune"]),
         (["ablate", "masking", "--substitute", "conll"], ["conll2003="]),
         (["export", ""], []),
-        (["export", "--results", "a"], ["adapters", "all"]),
+        (["export", "--results", "a"], ["adaptation", "adapters", "all"]),
         (["ablate", "none.py", "--only", ""], []),
     ],
 )
@@ -128,16 +128,16 @@ def test_runs_are_completed_from_the_store(completed, tmp_path):
     ):
         (tmp_path / "store" / path).mkdir(parents=True)
     assert completed("fill-mask", "--runs", "store", "") == ["own-a-seed0", trained]
-    assert completed("export", "--runs", "store", "b") == [trained]
+    assert completed("export", "--runs", "store", "b") == [trained, measured]
     assert completed("runs", "--runs", "store", "--remove", "b") == [measured, trained]
     assert completed("runs", "--runs", "store", "--remove", "own") == ["own-a-mnli", "own-a-seed0"]
     values = (value(trained, measured, variant="A b", measurement="MNLI"),)
     records.write(tmp_path / "store", "own", record("own", rows=(row("A b", trained),), cells=values))
-    assert completed("export", "--runs", "store", "own") == ["own/A\\ b/0", "own-a-seed0"]
+    assert completed("export", "--runs", "store", "own/") == ["own/A\\ b/0", "own/A\\ b/0/MNLI"]
     found = completed("runs", "--runs", "store", "--remove", "own/")
     assert found == ["own/A\\ b/0", "own/A\\ b/0/MNLI"]
     (tmp_path / "store" / "studies" / "damaged.json").write_text("{")
-    assert completed("export", "--runs", "store", "own") == ["own-a-seed0"]
+    assert completed("export", "--runs", "store", "own") == ["own-a-mnli", "own-a-seed0"]
 
 
 def test_a_study_file_is_read_and_not_run(completed, tmp_path):
