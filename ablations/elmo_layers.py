@@ -11,17 +11,12 @@ no figure of it could be verified, so the study shows measured values alone and 
 `bertlab ablate elmo-layers`.
 """
 
+from typing import Any
+
 from bertlab import BidirectionalLM, BiLSTM, ELMo, Measurement, Study, Variant
 from bertlab.lab.papers import ELMO_NOTES, ELMO_SIZE, ELMO_UNLIKE
 
-READ = {
-    "scalar mix": ELMo(),
-    "embeddings": ELMo(levels="embeddings"),
-    "first layer": ELMo(levels="first"),
-    "top layer": ELMo(levels="top"),
-    "scalar mix, fine-tuned": ELMo(frozen=False),
-    "top layer, fine-tuned": ELMo(levels="top", frozen=False),
-}
+BILM: dict[str, Any] = {"model": BiLSTM(), "objective": (BidirectionalLM(),), "size": ELMO_SIZE}
 
 study = Study(
     name="elmo-layers",
@@ -29,8 +24,12 @@ study = Study(
     source="Peters et al. 2018, section 5.1",
     baseline="scalar mix",
     variants=[
-        Variant(name, model=BiLSTM(), objective=(BidirectionalLM(),), size=ELMO_SIZE, adaptation=adaptation)
-        for name, adaptation in READ.items()
+        Variant("scalar mix", **BILM, adaptation=ELMo()),
+        Variant("embeddings", **BILM, adaptation=ELMo(levels="embeddings")),
+        Variant("first layer", **BILM, adaptation=ELMo(levels="first")),
+        Variant("top layer", **BILM, adaptation=ELMo(levels="top")),
+        Variant("scalar mix, fine-tuned", **BILM, adaptation=ELMo(frozen=False)),
+        Variant("top layer, fine-tuned", **BILM, adaptation=ELMo(levels="top", frozen=False)),
     ],
     measurements=[
         Measurement("NER", task="conll2003", metric="f1"),

@@ -24,7 +24,7 @@ Published figures of models that had the same text, of other families, are BabyL
 Run it: `bertlab ablate lineage`.
 """
 
-from dataclasses import replace
+from typing import Any
 
 from bertlab import (
     GPT,
@@ -60,9 +60,12 @@ SQUAD = "SQuAD 1.1"
 SWAG = "SWAG"
 NER = "NER"
 
-ELMO_ROW = Variant("ELMo", model=BiLSTM(), objective=(BidirectionalLM(),), size=ELMO_SIZE, adaptation=ELMo())
-GPT_ROW = Variant("GPT", objective=(CausalLM(),), adaptation=GPT())
-BOTH_ROW = Variant("LTR + RTL", fields={"model": "bitransformer", "objective": "bidirectional_lm"}, size=Size(width=2))
+ELMO: dict[str, Any] = {"model": BiLSTM(), "objective": (BidirectionalLM(),), "size": ELMO_SIZE, "adaptation": ELMo()}
+LEFT_TO_RIGHT: dict[str, Any] = {"objective": (CausalLM(),), "adaptation": GPT()}
+SIDE_BY_SIDE: dict[str, Any] = {
+    "fields": {"model": "bitransformer", "objective": "bidirectional_lm"}, "size": Size(width=2),
+}
+SAME_FLOPS = RelativeSchedule(equal_flops=True)
 
 study = Study(
     name="lineage",
@@ -70,15 +73,14 @@ study = Study(
     source="Devlin et al. 2019, Figure 3 and Tables 1, 2, 4, 7",
     baseline="BERT",
     variants=[
-        ELMO_ROW,
-        GPT_ROW,
+        Variant("ELMo", **ELMO),
+        Variant("GPT", **LEFT_TO_RIGHT),
         Variant("BERT"),
         Variant("BERT without NSP", objective=(MaskedLM(),)),
-        BOTH_ROW,
-        *(
-            replace(variant, name=f"{variant.name}, equal FLOPs", relative=RelativeSchedule(equal_flops=True))
-            for variant in (ELMO_ROW, GPT_ROW, BOTH_ROW)
-        ),
+        Variant("LTR + RTL", **SIDE_BY_SIDE),
+        Variant("ELMo, equal FLOPs", **ELMO, relative=SAME_FLOPS),
+        Variant("GPT, equal FLOPs", **LEFT_TO_RIGHT, relative=SAME_FLOPS),
+        Variant("LTR + RTL, equal FLOPs", **SIDE_BY_SIDE, relative=SAME_FLOPS),
     ],
     measurements=[
         *(Measurement(name, task=task, metric=metric) for name, (task, metric) in GLUE.items()),

@@ -94,7 +94,7 @@ def _parsed(path: Path) -> ast.Module:
 def _variants(ctx: typer.Context) -> Iterator[str]:
     """The names of the variants of studies."""
     for file in _files(ctx):
-        yield from _names("Variant", file.body, {})
+        yield from _names("Variant", file.body, _assigned(file))
 
 
 def _measurements(ctx: typer.Context) -> Iterator[str]:

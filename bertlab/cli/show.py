@@ -50,8 +50,11 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     published = [
         (name, at) for name, at in places if any(study.figure(variant.name, name, at) for variant in study.variants)
     ]
-    recipe = flatten(study.recipe(study.variant(study.baseline), scale.recipe)) | _settings(study, scale)
-    fixed = study.fixed()
+    recipe, settings = flatten(study.recipe(study.variant(study.baseline), scale.recipe)), _settings(study, scale)
+    # --set changes the scale's recipe, which has other sizes than a baseline with a `size`, and not its losses
+    of_scale = flatten(scale.recipe)
+    fixed = study.fixed() | {path for path, leaf in recipe.items() if path not in of_scale or of_scale[path] != leaf}
+    recipe |= settings
     return {
         "name": study.name,
         "question": study.question,
