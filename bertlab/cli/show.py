@@ -52,8 +52,8 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     ]
     recipe, settings = flatten(study.recipe(study.variant(study.baseline), scale.recipe)), _settings(study, scale)
     # --set changes the scale's recipe, which has other sizes than a baseline with a `size`, and not its losses
-    of_scale = flatten(scale.recipe)
-    fixed = study.fixed() | {path for path, leaf in recipe.items() if path not in of_scale or of_scale[path] != leaf}
+    of_scale = {path: by_kind(leaf) for path, leaf in flatten(scale.recipe).items()}
+    fixed = study.fixed() | {path for path, leaf in recipe.items() if of_scale.get(path, ...) != by_kind(leaf)}
     recipe |= settings
     return {
         "name": study.name,
