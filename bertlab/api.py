@@ -177,7 +177,7 @@ def _ablated(arguments: dict[str, Any]) -> Ablation:
 
     arguments["set_"] = arguments.pop("settings") or {}
     loggers = [logger if isinstance(logger, str) else Opener(logger) for logger in arguments.pop("loggers")]
-    arguments["logger"] = [*_texts(arguments.get("logger", ())), *loggers]
+    arguments["logger"] = [*_texts(arguments.get("logger") or ()), *loggers]
     openers = [logger for logger in loggers if isinstance(logger, Opener)]
     if openers and arguments["workers"] is None:  # numbers stay those of a worker
         arguments |= {"workers": 0, "threads": arguments["threads"] or int(not arguments["gpus"])}

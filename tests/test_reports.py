@@ -88,7 +88,7 @@ def test_the_readme_pivots_a_store_into_the_means_of_its_report(store):
     names = {"table": tidy.typed(tidy.values(gathered(store)))}  # what `results` returns
     exec(lines[0], names)
     summaries = {
-        (study.name, study.scale, study.full_setting, variant, 100, name): study.summary(variant, name)
+        (study.name, study.scale, study.columns["setting"], variant, 100, name): study.summary(variant, name)
         for study in gathered(store)
         for variant, name in itertools.product(study.variants, study.measurements)
     }

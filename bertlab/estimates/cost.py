@@ -70,7 +70,9 @@ def estimate(plan: Plan, store: Store, machine: Machine, seconds: Seconds, *, re
     """Estimates what a plan costs beyond the finished runs of a store."""
     finished, pending = plan.split(store)
     done = Counter(job.kind for job in finished)
-    left = {kind: [job for job in pending if job.kind == kind] for kind in dict.fromkeys(job.kind for job in plan.jobs)}
+    left: dict[str, list[Job]] = {job.kind: [] for job in plan.jobs}
+    for job in pending:
+        left[job.kind].append(job)
     # the time of a job that is not finished does not depend on its seeds
     cost_of = partial(cost, machine=machine, seconds=per_group(seconds), read_tasks=read_tasks)
     by_kind = {kind: cost_of(jobs) for kind, jobs in left.items() if jobs or done[kind]}

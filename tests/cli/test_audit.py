@@ -115,7 +115,7 @@ def test_a_fault_is_in_the_json(audit, monkeypatch):
         ),
         (
             "return MaskedLM(selection=Own()).batch_transform(*given)",
-            "bertlab: AttributeError: 'int' object has no attribute 'used', in the computation of Mine; correct it",
+            "bertlab: AttributeError: 'int' object has no attribute 'valid', in the computation of Mine; correct it",
         ),
     ],
 )

@@ -40,7 +40,8 @@ def test_every_study_is_here():
         "sharing",
     }
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
-    assert {*BASES, *alberts, *others, "base-and-large", "features"} == set(studies.names())
+    later = {"adaptation", "elmo-layers", "gpt", "lineage"}
+    assert {*BASES, *alberts, *others, *later, "base-and-large", "features"} == set(studies.names())
 
 
 @pytest.mark.parametrize("study", BASES)

@@ -157,5 +157,5 @@ def test_each_is_timed_at_its_best_in_turns(store, machine, monkeypatch, tmp_pat
 
 def test_the_baseline_sets_the_time(machine):
     own = Variant("BERT large", relative=RelativeSchedule(equal_time=True))
-    with pytest.raises(BadInput, match="baseline's own time"):
+    with pytest.raises(BadInput, match="compares with the baseline itself"):
         dataclasses.replace(STUDY, variants=[own, *STUDY.variants[1:]])

@@ -74,12 +74,12 @@ class Warm:
 
 
 def finished_files(runs):
-    """Every file of every finished run apart from what says by whom it was run and when."""
+    """Every file of every finished run apart from what says by whom it was run, when, and how long."""
     return {
         (run.path.name, path.relative_to(run.path).as_posix()): path.read_bytes()
         for run in Store(runs).runs()
         for path in sorted(run.path.rglob("*"))
-        if path.is_file() and path.name not in ("manifest.json", "environment.json")
+        if path.is_file() and path.name not in ("manifest.json", "environment.json", "timing.jsonl")
     }
 
 

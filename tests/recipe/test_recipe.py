@@ -54,6 +54,8 @@ def base(path: str) -> Recipe:
         return Recipe(tokenizer=Unigram())
     if path in MODERN:
         return Recipe(model=recipe.ModernBert())
+    if path == "model.cells":
+        return Recipe(model=recipe.BiLSTM())
     if path in ("optimizer.decay", "optimizer.min_scale"):
         return Recipe(optimizer=Adafactor())
     if path.startswith("schedule.curve."):
@@ -113,7 +115,7 @@ def changed(path: str) -> Recipe:
 # Shares that must add up are changed together, and left to right is without next sentence.
 TOGETHER = {
     *(f"masked_lm.corruption.{name}" for name in ("mask", "keep", "random")),
-    *(f"{loss}_lm.share" for loss in ("masked", "causal")),
+    *(f"{loss}_lm.share" for loss in ("masked", "causal", "bidirectional")),
 }
 
 

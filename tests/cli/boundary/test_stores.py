@@ -184,5 +184,5 @@ def test_a_measurement_is_told_from_a_run_that_is_not_there(refused, store):
     write_json(work, "result.json", {"status": "done"})
     write_json(work, "environment.json", {"numerics": {}})
     store.finish("finetune", "3" * 16, "measured")
-    refused("export", "3" * 16, "out", says="is a measurement, not a pre-training")
+    refused("export", "3" * 16, "out", says="is a measurement that keeps no model")
     refused("export", "4" * 16, "out", says="no finished run")

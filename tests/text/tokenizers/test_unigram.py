@@ -237,7 +237,7 @@ def test_settings_must_be_those_of_the_file(published, tmp_path):
     ours = base.read(published)
     path, config = published / "tokenizer.json", tmp_path / "tokenizer_config.json"
     other = Unigram(lowercase=not ours.settings.lowercase)
-    with pytest.raises(BadInput, match=r"is of tokenizer\.lowercase=(true|false): set it"):
+    with pytest.raises(BadInput, match=r"was made with tokenizer\.lowercase=(true|false): give --set"):
         other.load(path)
     (tmp_path / "tokenizer.json").write_bytes(path.read_bytes())
     config.write_text(json.dumps({"do_lower_case": other.lowercase}))
