@@ -151,7 +151,7 @@ def test_a_page_has_what_a_study_file_defines(runs, call, tmp_path):
     same = {name: value for name, value in usual.items() if "masked_lm" not in name and name != "objective"}
     assert same.items() <= own.items()
     defined = [cell.result.defined for cell in study.column("SST-2")]
-    assert [one and one.description for one in defined] == [None, "the biases alone"]
+    assert [one and one.description for one in defined] == ["all weights fine-tuned", "the biases alone"]
 
 
 def copy_of(runs):

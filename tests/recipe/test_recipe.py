@@ -55,7 +55,7 @@ def base(path: str) -> Recipe:
     if path in MODERN:
         return Recipe(model=recipe.ModernBert())
     if path == "model.cells":
-        return Recipe(model=recipe.BiLSTM())
+        return Recipe(model=recipe.BiLSTM(cells=1024))
     if path in ("optimizer.decay", "optimizer.min_scale"):
         return Recipe(optimizer=Adafactor())
     if path.startswith("schedule.curve."):
