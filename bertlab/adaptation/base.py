@@ -84,7 +84,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Passes over the training examples; 2 to 4 in BERT (appendix A.3)."""
     peak_lr: Rate = 5e-5
     """Learning rate at the end of the warm-up; 2e-5, 3e-5 or 5e-5 in BERT (appendix A.3)."""
-    lr_factor: Annotated[float, Range(0, 1000, above=True)] = field(default=1.0, repr=False)
+    lr_factor: Annotated[float, Range(0, 1000, above=True)] = 1.0
     """The learning rate as a multiple of `peak_lr`, which a scale sets: a variant's own one at all scales."""
     warmup: Annotated[float, SHARE] = 0.1
     """Share of the steps in which the rate rises linearly."""
