@@ -103,11 +103,11 @@ def smoke():
     return ("ablate", "masking", "--scale", "smoke", *variants, "--threads", "1", "--precision", "fp32")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def finished(call, smoke, tmp_path_factory):
     """A store with two variants of Table 8 and the one without pre-training, at smoke scale.
 
-    One process of the tests computes it, and each has a copy.
+    One process of the tests computes it, and each file of tests has a copy: what it adds is seen by no other.
     """
     place = tmp_path_factory.getbasetemp()
     shared = (place.parent if "PYTEST_XDIST_WORKER" in os.environ else place) / "shared-finished"

@@ -20,7 +20,7 @@ def store(call, tmp_path_factory):
     where = ("--scale", "smoke", "--threads", "1", "--runs", runs)
     assert call("pretrain", "--name", "bert", *LEARNED, *where) == 0
     for task, group in (("sst2", "finetune"), ("conll2003", "tagging"), ("squad", "span")):
-        more = ("--set", f"{group}.peak_lr=3e-2", "--set", f"{group}.max_steps=60", "--set", f"{group}.dropout=0")
+        more = ("--set", f"{group}.peak_lr=1e-2", "--set", f"{group}.max_steps=60", "--set", f"{group}.dropout=0")
         assert call("finetune", "--from", "bert", "--task", task, "--keep", *more, *where) == 0
     return runs
 
@@ -84,6 +84,9 @@ def test_the_best_span_is_that_of_predict(exported):
         scores = out.start_logits[0][:, None] + out.end_logits[0][None]
         scores = scores.masked_fill(~(inside[:, None] & inside[None]), -torch.inf)
         scores = scores.masked_fill(torch.ones_like(scores).tril(-1).bool(), -torch.inf)
+        best, second = scores.flatten().topk(2).values
+        if best - second < 1e-3:  # rounding decides
+            continue
         first, last = divmod(int(scores.argmax()), len(inside))
         answer = model([row])[0]
         assert (answer["start"], answer["end"]) == (int(places[first][0]), int(places[last][1]))

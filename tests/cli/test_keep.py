@@ -16,12 +16,12 @@ def store(call, finished):
     return Store(finished)
 
 
-def finetuned(store):
-    return [run for run in store.runs() if run.kind == "finetune" and run.label.startswith("masking-80-10-10-seed0-")]
+def with_model(store):
+    return [run for run in store.runs() if run.kind == "finetune" and run.holds_task_model]
 
 
 def test_the_run_has_the_changes_and_says_what_they_are(store):
-    (run,) = finetuned(store)
+    (run,) = with_model(store)
     (pretraining,) = (run for run in store.runs() if run.label == RUN)
     data = json.loads((run.path / "task.json").read_text())
     assert (data["pretrained"], data["kind"], data["seed"]) == (pretraining.id, "classification", 0)
@@ -32,9 +32,11 @@ def test_the_run_has_the_changes_and_says_what_they_are(store):
 
 
 def test_the_id_is_that_of_the_run_without_the_model(store, call, finished, tmp_path, capsys):
-    (run,) = finetuned(store)
+    (run,) = with_model(store)
+    before = {other.id for other in store.runs()}
     assert call(*FINETUNE, "--runs", finished) == 0  # finished already
-    assert [run.id] == [other.id for other in finetuned(Store(finished))]
+    assert {other.id for other in Store(finished).runs()} == before
+    assert run.label.startswith(f"{RUN}-")
 
 
 def test_a_run_that_finished_without_its_model_is_named(store, call, finished, capsys):
@@ -47,7 +49,6 @@ def test_a_run_that_finished_without_its_model_is_named(store, call, finished, c
 
 
 def test_what_is_kept_is_not_pruned(store, call, finished):
-    (run,) = finetuned(store)[:1]
+    (run,) = with_model(store)
     assert call("runs", "--prune", "--runs", finished) == 0
-    assert run.holds_task_model
-    assert [each.id for each in Store(finished).runs() if each.kind == "finetune" and each.holds_task_model] == [run.id]
+    assert [remaining.id for remaining in with_model(Store(finished))] == [run.id]

@@ -22,7 +22,7 @@ ROWS = synthetic.rows("sentiment", "validation", 40)
 @pytest.fixture(scope="module")
 def run(call, finished):
     assert call(*FINETUNE, "--keep", "--set", "finetune.max_eval_examples=0", "--runs", finished) == 0
-    kept = [run for run in Store(finished).runs() if run.holds_task_model]  # tests of other files share the store
+    kept = [run for run in Store(finished).runs() if run.holds_task_model]
     return next(run for run in kept if "-sst2-" in run.label)
 
 
