@@ -61,9 +61,9 @@ def test_the_command_of_a_synthetic_study_requests_the_runs_that_are_there(confi
     assert (left["pretrainings"], left["measurements"]) == (0, 0)
 
 
-@pytest.fixture(scope="module", params=[store for store in STORES if not store.name.startswith("micro")], ids=NAME)
+@pytest.fixture(scope="module", params=[REPORTS / "default", REPORTS / "real"], ids=NAME)
 def reported(request, call, tmp_path_factory):
-    """A store of the repository and its pages; those of the `micro` stores would take minutes and show nothing new."""
+    """A store of the repository and its pages; those of the others would take minutes and show nothing new."""
     out = tmp_path_factory.mktemp("pages")
     assert call("report", "--runs", request.param, "--out", out) == 0
     return request.param, out / "index.html"

@@ -312,31 +312,38 @@ def interval(comparisons: pandas.DataFrame, resamples: int = RESAMPLES) -> Inter
     its pairs have; pairs of a section with the same seeds share the draw. Signs are those of the means over the drawn
     seeds.
     """
-    studies = [lines for _, lines in comparisons.groupby("study", sort=False)]
+    studies = [[*_drawn_together(lines)] for _, lines in comparisons.groupby("study", sort=False)]
     if not studies or (len(studies) == 1 and min(map(len, comparisons["seeds"])) < VERDICT_MIN_SEEDS):
         return None
     numbers = np.arange(len(studies))
     key = keyed.key("agreement", "studies")
     which = keyed.integers(len(studies), key, np.arange(resamples)[:, None], numbers[None])  # (B, studies)
     agreed, counted = np.zeros(resamples), np.zeros(resamples)
-    for draw, (number, lines) in itertools.product(numbers, enumerate(studies)):
+    for draw, (number, sections) in itertools.product(numbers, enumerate(studies)):
         drawn = which[:, draw] == number
-        sections: Any = lines.groupby([*SECTION, "seeds"], sort=False)
-        for (*section, seeds), pairs in sections:
+        for section, differences, signs in sections:
             # a study that is drawn twice draws its seeds twice
-            key = keyed.key("agreement", int(draw), *section, *seeds)
-            agreed[drawn] += _agreeing(pairs, seeds, np.flatnonzero(drawn), key)
-            counted[drawn] += len(pairs)
+            key = keyed.key("agreement", int(draw), *section)
+            agreed[drawn] += _agreeing(differences, signs, np.flatnonzero(drawn), key)
+            counted[drawn] += len(signs)
     low, high = np.quantile(agreed / counted, [0.5 - LEVEL / 2, 0.5 + LEVEL / 2])
     return Interval(float(low), float(high))
 
 
-def _agreeing(pairs: pandas.DataFrame, seeds: Sequence[int], resamples: Int64, key: int) -> Float:
-    """How many pairs with these seeds agree in each of these resamples: (B,)."""
-    differences = np.array([[by_seed[seed] for seed in seeds] for by_seed in pairs["by_seed"]])  # (P, S)
-    draws = keyed.integers(len(seeds), key, resamples[:, None], np.arange(len(seeds))[None])  # (B, S)
-    weights = (draws[:, :, None] == np.arange(len(seeds))).sum(1).astype(np.float64)  # (B, S)
-    agreeing: Float = ((weights @ differences.T) * np.sign(pairs["published"].to_numpy()) > _ROUNDING).sum(1)
+def _drawn_together(comparisons: pandas.DataFrame) -> Iterator[tuple[tuple[Any, ...], Float, Float]]:
+    """The pairs of a study by section and seeds: these, their differences (P, S), and their published signs (P,)."""
+    sections: Any = comparisons.groupby([*SECTION, "seeds"], sort=False)
+    for (*section, seeds), pairs in sections:
+        differences = np.array([[by_seed[seed] for seed in seeds] for by_seed in pairs["by_seed"]])
+        yield (*section, *seeds), differences, np.sign(pairs["published"].to_numpy())
+
+
+def _agreeing(differences: Float, signs: Float, resamples: Int64, key: int) -> Float:
+    """How many pairs with these differences by seed (P, S) have their signs (P,) in each of these resamples: (B,)."""
+    seeds = differences.shape[1]
+    draws = keyed.integers(seeds, key, resamples[:, None], np.arange(seeds)[None])  # (B, S)
+    weights = (draws[:, :, None] == np.arange(seeds)).sum(1).astype(np.float64)  # (B, S)
+    agreeing: Float = ((weights @ differences.T) * signs > _ROUNDING).sum(1)
     return agreeing
 
 
