@@ -134,6 +134,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         shared = {name: getattr(finetuning, name) for name in names}
         return cls(**shared | {"peak_lr": cls.rate_factor * finetuning.peak_lr})
 
+    def at_rate(self, factor: float) -> Self:
+        """This setting with a multiple of its learning rate."""
+        return dataclasses.replace(self, lr_factor=factor * self.lr_factor)
+
     def in_model(self, layers: int) -> Self:
         """This setting on an encoder with `layers` layers. Settings that coincide there become equal and share runs."""
         return self

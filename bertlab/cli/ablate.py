@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 class AblateOptions(StudyOptions):
     """Everything but the devices."""
 
-    search: bool = flag("First choose fine-tuning settings by a grid search on the baseline.", rich_help_panel="Tasks")
+    search: bool = flag("First choose fine-tuning settings by trials on held-back examples.", rich_help_panel="Tasks")
     budget: str = option(
         "",
         "TIME|NUMBERruns",
@@ -165,13 +165,15 @@ def _searched(command: Command, request: Request, plan: Plan) -> Request | Measu
     from bertlab.lab import search
 
     planning.check_data(plan, command.store, command.machine)  # before any trial
-    trials = search.make(request, command.machine)
-    if trials.plan.pending(command.store):
-        cost = print_plan(trials.plan, command.store, command.machine, "settings to try on the baseline")
-        if command.options.dry_run:
-            return Measured(plan.jobs, cost=cost)
-        run_jobs(trials.plan.jobs, command.store, command.machine, retry=command.options.retry)
-    return trials.chosen(command.store)
+    for make in search.SEARCHES:
+        trials = make(request, command.machine)
+        if trials.plan.pending(command.store):
+            cost = print_plan(trials.plan, command.store, command.machine, trials.title)
+            if command.options.dry_run:
+                return Measured(plan.jobs, cost=cost)
+            run_jobs(trials.plan.jobs, command.store, command.machine, retry=command.options.retry)
+        request = trials.chosen(command.store)
+    return request
 
 
 def _in_rounds(command: Command, request: Request, plan: Plan) -> Measured:

@@ -10,6 +10,7 @@ from typing import Any
 from bertlab.lab import scales
 from bertlab.lab.needs import sizes
 from bertlab.lab.plan import Cell, Plan, without_collector
+from bertlab.lab.request import RATE
 from bertlab.lab.scales import Scale
 from bertlab.lab.statement import definition, statement, unlike
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
@@ -56,6 +57,7 @@ def _setting(plan: Plan, study: Study) -> str:
     scale = request.scale.following(study.at_paper)
     grouped = _only(scale.given, {*names, *first.values(), *SETTINGS})
     revised = _only(scale.tasks, names.intersection(scale.revised))
+    rates = {"rates": request.rates[study.name]} if study.name in request.rates else {}
     left_out: dict[str, Any] = {"revised": (), "counterparts": {}, "own_tasks": {}, "grid": {}, "assigned": ()}
     return identity(
         "record",
@@ -64,6 +66,7 @@ def _setting(plan: Plan, study: Study) -> str:
         substitutes=_only(request.substitutes, names),
         intermediate_task=first,
         pretrained=request.pretrained.id if request.pretrained else "",
+        **rates,
     )
 
 
@@ -100,6 +103,7 @@ def _record(plan: Plan, study: Study, options: str) -> Record:
         timed=request.timed.get(study.name),
         speeds=speeds if study.speeds else None,
         searched={task: dict(changes) for task, changes in request.searched.items()},
+        rates=request.rates.get(study.name),
         rows=tuple(
             Row(
                 variant=cell.variant,
@@ -222,6 +226,8 @@ def _unlike(plan: Plan, study: Study, measurement: Measurement, cells: Sequence[
         theirs = study.adaptation(study.variant(cell.variant), measurement, paper, task.kind, located.name)
         prefix = f"{adaptation.group(kind)}."
         searched = {f"{prefix}{name}" for name in plan.request.searched.get(located.name, ())}
+        if located.name in plan.request.rates.get(study.name, {}).get(cell.variant, {}):
+            searched.add(f"{prefix}{RATE}")
         yield from _fields(adaptation, theirs, prefix, searched)
 
 

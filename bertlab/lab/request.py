@@ -10,6 +10,8 @@ from bertlab.lab.scales import Scale
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.names import plain
 
+RATE = "lr_factor"
+"""The field of an adaptation that a search of learning rates chooses."""
 LONGEST_NAME = 60
 """The most characters of the name of a setting."""
 
@@ -47,8 +49,11 @@ class Request:
     """The model that all variants measure instead of pre-training their own."""
     searched: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """The settings that a search chose, by task; the scale contains them too."""
+    rates: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
+    """The learning rates that a search chose for variants with an adaptation of their own, as multiples of the one that
+    it has otherwise, by study, variant and task."""
     tries: tuple[str, ...] = ()
-    """Ids of the runs of that search."""
+    """Ids of the runs of the search."""
     timed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """The steps that take as long as the baseline's, by study and variant."""
     speeds: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
@@ -74,6 +79,10 @@ class Request:
             for name in requested:
                 if name not in names:
                     raise unknown(what, name, names)
+
+    def rate(self, study: Study, variant: str, task: str) -> float:
+        """The chosen learning rate of a variant on a task; 1 without a search."""
+        return self.rates.get(study.name, {}).get(variant, {}).get(task, 1.0)
 
     def measurements(self, study: Study) -> list[Measurement]:
         """The measurements of a study that are asked for."""

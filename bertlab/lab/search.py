@@ -1,83 +1,188 @@
-"""`--search`: chooses the fine-tuning settings of each task by a grid search on the baseline, for all variants.
+"""`--search`: chooses the settings of fine-tuning by trials.
+
+First a grid of settings is tried on the baseline, for each task: all variants are measured with the best one. Then
+each variant that is adapted in its own way, such as by adapters beside full fine-tuning, gets the best of three
+learning rates for each task: a comparison at one rate favours the method that the rate suits.
 
 Each trial is an ordinary job, evaluated on a held-back eighth of the training examples, never on the examples that a
-study reports. The study is then planned with the best settings in its scale.
+study reports.
 """
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar, NamedTuple
 
 from bertlab.errors import BadInput
 from bertlab.lab import plan as planning
 from bertlab.lab.jobs import Job
-from bertlab.lab.plan import Plan, Request
+from bertlab.lab.plan import Cell, Plan, Request
+from bertlab.lab.request import RATE
+from bertlab.lab.study import Study, Variant
 from bertlab.machine import Machine
 from bertlab.store.runs import Store
+from bertlab.tasks import catalog
 from bertlab.tasks.kinds.base import SETTINGS
+
+FACTORS = (1.0, 0.3, 3.0)
+"""The rates that are tried for a variant, as multiples of the one that it has without a search."""
 
 Setting = Mapping[str, float]
 """Fields of a fine-tuning and their values."""
 
 
-@dataclass(frozen=True)
-class Search:
-    """The trials of every setting of a grid on every task on which a request fine-tunes."""
+class Trial(NamedTuple):
+    """A setting that is tried."""
 
+    setting: Setting
+    job: Job
+    metric: str
+    """The metric that decides."""
+
+
+@dataclass(frozen=True)
+class Search(ABC):
+    """The trials of a request, of which each choice between settings has several."""
+
+    title: ClassVar[str]
+    """What the trials are, in words for the console."""
     request: Request
     plan: Plan
     """The trials and the jobs that they need."""
-    tries: Mapping[str, list[tuple[Setting, Job, str]]]
-    """The trials of each task: a setting, the job of its trial, and the metric that decides."""
+    tries: Mapping[Any, list[Trial]]
+    """The trials of each choice."""
+
+    @abstractmethod
+    def chosen(self, store: Store) -> Request:
+        """The request with the best finished setting of each choice."""
+
+    def best(self, store: Store) -> dict[Any, Setting]:
+        """The finished setting with the highest score of each choice, the first one of equal ones."""
+        settings = {}
+        for choice, trials in self.tries.items():
+            runs = ((trial, store.get(trial.job.id)) for trial in trials)
+            finished = [(run.result().metrics[trial.metric], trial.setting) for trial, run in runs if run]
+            scores = [(score, setting) for score, setting in finished if score is not None]
+            if scores:
+                _, settings[choice] = max(scores, key=lambda scored: scored[0])
+        return settings
+
+    @property
+    def ids(self) -> tuple[str, ...]:
+        """The ids of the trials."""
+        of_trials = {trial.job.id for trials in self.tries.values() for trial in trials}
+        return tuple(job.id for job in self.plan.jobs if job.id in of_trials)
+
+
+class GridSearch(Search):
+    """Every setting of the scale's grid on the baseline, for each task."""
+
+    title = "settings to try on the baseline"
+    tries: Mapping[str, list[Trial]]
+    """By task."""
 
     def chosen(self, store: Store) -> Request:
-        """The request with the best finished setting of each task; the first one of equal ones."""
-        scale, searched = self.request.scale, {}
-        for task, tries in self.tries.items():
-            finished = [
-                (setting, run.result().metrics[metric]) for setting, job, metric in tries if (run := store.get(job.id))
-            ]
-            scores = [(score, setting) for setting, score in finished if score is not None]
-            if scores:
-                _, best = max(scores, key=lambda scored: scored[0])
-                scale, searched[task] = scale.give(task, best), best
-        of_tries = {job.id for tries in self.tries.values() for _, job, _ in tries}
-        ids = tuple(job.id for job in self.plan.jobs if job.id in of_tries)
-        return dataclasses.replace(self.request, scale=scale, searched=searched, tries=ids if searched else ())
+        """The request with the best setting of each task in its scale."""
+        scale, searched = self.request.scale, self.best(store)
+        for task, setting in searched.items():
+            scale = scale.give(task, setting)
+        return dataclasses.replace(self.request, scale=scale, searched=searched, tries=self.ids if searched else ())
 
 
-def make(request: Request, machine: Machine) -> Search:
-    """The search of a request: for each task on the baseline of the first study with it, with one seed.
+class RateSearch(Search):
+    """Three learning rates of each variant that is adapted in its own way, for each task."""
+
+    title = "learning rates to try on variants with an adaptation of their own"
+    tries: Mapping[tuple[str, str, str], list[Trial]]
+    """By study, variant and task."""
+
+    def chosen(self, store: Store) -> Request:
+        """The request with the best rate of each variant on each task."""
+        rates = defaultdict[str, dict[str, dict[str, float]]](dict)
+        for (study, variant, task), setting in self.best(store).items():
+            rates[study].setdefault(variant, {})[task] = setting[RATE]
+        tries = (*self.request.tries, *(self.ids if rates else ()))
+        return dataclasses.replace(self.request, rates=dict(rates), tries=tries)
+
+
+def settings(request: Request, machine: Machine) -> GridSearch:
+    """The search of settings: for each task on the baseline of the first study with it, with one seed.
 
     Raises `BadInput` as `plan.make` does, and for a field that is both set and searched.
     """
     grid = request.scale.grid
-    for settings in request.scale.given.values():
-        for name in settings.keys() & grid.keys():
+    for changes in request.scale.given.values():
+        for name in changes.keys() & grid.keys():
             raise BadInput(f"--search chooses {name}, and --set sets it: leave one of the two out")
-    tries: dict[str, list[tuple[Setting, Job, str]]] = {}
-    only = tuple(dict.fromkeys(study.baseline for study in request.studies))
-    single: dict[str, Any] = {"seeds": (0,), "finetune_seeds": 1, "random_init": False, "searched": {}}
+    tries = defaultdict[str, list[Trial]](list)
+    baselines = {study.name: (study.variant(study.baseline),) for study in request.studies}
     for values in itertools.product(*grid.values()):
-        setting = dict(zip(grid, values, strict=True))
-        described = "-".join(f"{name} {value:g}" for name, value in setting.items())
-        scale = request.scale
+        setting, scale = dict(zip(grid, values, strict=True)), request.scale
         for group in SETTINGS:
             scale = scale.give(group, setting)
-        tried = dataclasses.replace(request, scale=scale, only=only, held_back=True, keep=False, **single)
-        plan = planning.make(tried, machine)
-        seen = set()
-        for cell in plan.cells:
-            adapted = cell.job.settings
-            if cell.variant != cell.study.baseline or adapted is None or not adapted.searched or cell.milestone < 100:
-                continue
-            if (task := cell.job.tasks[0].name) not in seen:
-                trial = cell.job.labelled(f"{cell.job.name}-held back-{described}")
-                tries.setdefault(task, []).append((setting, trial, cell.measurement.metric))
-                seen.add(task)
+        tried = set()
+        for cell, trial in _trials(dataclasses.replace(request, scale=scale), machine, baselines, setting):
+            if (task := cell.job.tasks[0].name) not in tried:
+                tries[task].append(trial)
+                tried.add(task)
     if not tries:
         raise BadInput("--search has no effect: no study fine-tunes its baseline on a task, leave it out")
-    jobs = planning.jobs_of(job for of_task in tries.values() for _, job, _ in of_task)
-    return Search(request, dataclasses.replace(plan, cells=(), jobs=jobs), tries)
+    return GridSearch(request, _plan(request, machine, tries), tries)
+
+
+def rates(request: Request, machine: Machine) -> RateSearch:
+    """The search of learning rates, with one seed; it has no trials where no variant is adapted in its own way."""
+    tries = defaultdict[tuple[str, str, str], list[Trial]](list)
+    adapted = {study.name: tuple(_adapted(study, request)) for study in request.studies}
+    for factor in FACTORS if any(adapted.values()) else ():
+        of_tasks = {study.name: dict.fromkeys(_tasks(study), factor) for study in request.studies}
+        of_study = {
+            study: {variant.name: of_tasks[study] for variant in variants} for study, variants in adapted.items()
+        }
+        tried = set()
+        for cell, trial in _trials(dataclasses.replace(request, rates=of_study), machine, adapted, {RATE: factor}):
+            if (choice := (cell.study.name, cell.variant, cell.job.tasks[0].name)) not in tried:
+                tries[choice].append(trial)
+                tried.add(choice)
+    return RateSearch(request, _plan(request, machine, tries), tries)
+
+
+SEARCHES = (settings, rates)
+"""The searches, each of which starts from what the one before has chosen."""
+
+
+def _adapted(study: Study, request: Request) -> Iterator[Variant]:
+    """The variants of a request that are adapted in another way than the baseline."""
+    usual = study.variant(study.baseline).adaptation
+    for variant in study.variants:
+        if variant.adaptation not in (None, usual) and (not request.only or variant.name in request.only):
+            yield variant
+
+
+def _tasks(study: Study) -> set[str]:
+    return {catalog.find(measurement.task).name for measurement in study.measurements if measurement.task}
+
+
+def _trials(
+    request: Request, machine: Machine, variants: Mapping[str, tuple[Variant, ...]], setting: Setting
+) -> Iterator[tuple[Cell, Trial]]:
+    """The trials of a setting that a request has, of some variants of each study, at the end of pre-training."""
+    names = [(study, variant.name) for study, chosen in variants.items() for variant in chosen]
+    only = tuple(dict.fromkeys(variant for _, variant in names))
+    one: dict[str, Any] = {"seeds": (0,), "finetune_seeds": 1, "random_init": False, "searched": {}}
+    tried = dataclasses.replace(request, only=only, held_back=True, keep=False, **one)
+    described = "-".join(f"{name} {value:g}" for name, value in setting.items())
+    for cell in planning.make(tried, machine).cells:
+        settings = cell.job.settings
+        if (cell.study.name, cell.variant) in names and settings and settings.searched and cell.milestone == 100:
+            job = cell.job.labelled(f"{cell.job.name}-held back-{described}")
+            yield cell, Trial(setting, job, cell.measurement.metric)
+
+
+def _plan(request: Request, machine: Machine, tries: Mapping[Any, list[Trial]]) -> Plan:
+    """The plan of these trials and the jobs that they need."""
+    jobs = planning.jobs_of(trial.job for trials in tries.values() for trial in trials)
+    return dataclasses.replace(planning.make(request, machine), cells=(), jobs=jobs)

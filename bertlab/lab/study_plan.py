@@ -190,6 +190,7 @@ class StudyPlanner:
                     "report the evaluation split, or use data that have one"
                 )
             adaptation = study.adaptation(variant, measurement, self.scale, kind.name, data.name)
+            adaptation = adaptation.at_rate(request.rate(study, variant.name, data.name))
             if problem := adaptation.unsupported_reason(kind):
                 raise BadInput(f"variant '{variant.name}': {problem}" if variant.adaptation is not None else problem)
             adaptation = pretraining.fitted(adaptation)

@@ -215,6 +215,9 @@ class Record:
     speeds: Annotated[Speeds | None, OPTIONAL] = None
     searched: Mapping[str, Mapping[str, Figure]]
     """The settings that a search chose, by task."""
+    rates: Annotated[Mapping[str, Mapping[str, Figure]] | None, OPTIONAL] = None
+    """The learning rates that a search chose for variants with an adaptation of their own, as multiples of the one that
+    it has otherwise, by variant and task."""
     rows: tuple[Row, ...]
     cells: tuple[Value, ...]
     sequential: Annotated[Sequential | None, OPTIONAL] = None

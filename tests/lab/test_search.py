@@ -35,13 +35,13 @@ def test_on_a_finished_pre_training_only_measurements_are_tried(machine):
     only = ("80/10/10",)
     (trained,) = (job for job in plan.make(request("masking", only=only), machine).jobs if isinstance(job, Pretraining))
     trained = dataclasses.replace(trained, finished=True)
-    made = search.make(request("masking", only=only, pretrained=trained), machine)
+    made = search.settings(request("masking", only=only, pretrained=trained), machine)
     assert len(made.plan.jobs) == 16
     assert all(isinstance(job, Evaluation) for job in made.plan.jobs)
 
 
 def test_the_grid_is_tried_on_the_baseline_and_on_held_back_examples(machine):
-    made = search.make(request("masking", seeds=(0, 1, 2), finetune_seeds=2, random_init=True), machine)
+    made = search.settings(request("masking", seeds=(0, 1, 2), finetune_seeds=2, random_init=True), machine)
     assert made.tries.keys() == {"mnli", "conll2003"}
     (pretrain,) = (job for job in made.plan.jobs if job.kind == "pretrain")
     assert pretrain.recipe.seed == 0
@@ -57,7 +57,7 @@ def test_the_grid_is_tried_on_the_baseline_and_on_held_back_examples(machine):
 
 
 def test_every_variant_gets_the_best_setting_of_each_task(machine, tmp_path):
-    made, store = search.make(request("masking"), machine), Store(tmp_path / "runs")
+    made, store = search.settings(request("masking"), machine), Store(tmp_path / "runs")
     best = {
         "mnli": {"batch_size": 32, "peak_lr": 1e-4, "epochs": 3},
         "conll2003": {"batch_size": 16, "peak_lr": 1e-3, "epochs": 2},
@@ -77,21 +77,57 @@ def test_every_variant_gets_the_best_setting_of_each_task(machine, tmp_path):
 
 
 def test_what_has_no_try_yet_keeps_its_setting(machine, tmp_path):
-    made = search.make(request("masking"), machine)
+    made = search.settings(request("masking"), machine)
     assert made.chosen(Store(tmp_path / "none")) == made.request
 
 
 def test_a_task_is_searched_once_on_the_first_baseline_that_has_it(machine):
-    made = search.make(request("nsp", "convergence"), machine)
+    made = search.settings(request("nsp", "convergence"), machine)
     assert len(made.tries["mnli"]) == 8
     assert {job.pretraining.recipe.objective[-1].kind for _, job, _ in made.tries["mnli"]} == {"next_sentence"}
+
+
+def test_each_variant_with_an_adaptation_of_its_own_gets_the_best_of_three_rates_on_each_task(machine, tmp_path):
+    only = ("fine-tuning", "adapters 64", "LoRA 8")
+    asked = request("adaptation", only=only, seeds=(0, 1), measure=("MRPC", "SST-2"))
+    made, store = search.rates(asked, machine), Store(tmp_path / "runs")
+    choices = {("adaptation", variant, task) for variant in only[1:] for task in ("mrpc", "sst2")}
+    assert made.tries.keys() == choices
+    (pretrain,) = (job for job in made.plan.jobs if isinstance(job, Pretraining))
+    assert pretrain.recipe.seed == 0
+    best = dict(zip(sorted(choices), (0.3, 3.0, 1.0, 0.3), strict=True))
+    for choice, trials in made.tries.items():
+        assert [trial.job.settings.lr_factor for trial in trials] == [1.0, 0.3, 3.0]
+        assert all(trial.job.held_back and trial.job.settings.rate_factor == 10 for trial in trials)
+        for number, trial in enumerate(trials):
+            finish(store, trial.job, 90.0 if trial.setting == {"lr_factor": best[choice]} else float(number))
+    chosen = made.chosen(store)
+    planned = plan.make(chosen, machine)
+    factors = {(cell.variant, cell.job.data.name): cell.job.settings.lr_factor for cell in planned.cells}
+    expected = {(variant, task): factor for (_, variant, task), factor in best.items()}
+    assert factors == {**expected, ("fine-tuning", "mrpc"): 1.0, ("fine-tuning", "sst2"): 1.0}
+    assert not {trial.job.id for trials in made.tries.values() for trial in trials} & {job.id for job in planned.jobs}
+    (record,), (usual,) = (records(one, "").values() for one in (planned, plan.make(asked, machine)))
+    assert record.rates == {
+        variant: {task: expected[variant, task] for task in ("mrpc", "sst2")} for variant in only[1:]
+    }
+    assert {*record.tries} == {trial.job.id for trials in made.tries.values() for trial in trials}
+    assert usual.rates is None
+    assert record.setting != usual.setting, "values of other rates are those of another setting"
+    assert not [one for one in record.differences if "lr_factor" in one.what]
+
+
+def test_where_all_variants_are_adapted_alike_no_rate_is_tried(machine, tmp_path):
+    made = search.rates(request("masking"), machine)
+    assert not made.plan.jobs
+    assert made.chosen(Store(tmp_path / "none")) == made.request
 
 
 @pytest.mark.parametrize("given", ["tasks.mnli.peak_lr=7e-4", "finetune.epochs=2"])
 def test_what_is_set_cannot_be_searched(machine, given):
     with pytest.raises(BadInput, match="leave one of the two out"):
-        search.make(request("masking", scale=SCALE.set([given])), machine)
-    free = search.make(request("masking", scale=SCALE.set(["finetune.dropout=0.3"])), machine)
+        search.settings(request("masking", scale=SCALE.set([given])), machine)
+    free = search.settings(request("masking", scale=SCALE.set(["finetune.dropout=0.3"])), machine)
     assert {job.settings.dropout for _, job, _ in free.tries["mnli"]} == {0.3}
 
 
@@ -109,4 +145,4 @@ def test_a_study_without_fine_tuning_has_nothing_to_search(machine):
         measurements=[each for each in studies.find("masking").measurements if each.task == "conll2003"],
     )  # fmt: skip
     with pytest.raises(BadInput, match="--search has no effect"):
-        search.make(plan.Request(studies=(features,), scale=SCALE), machine)
+        search.settings(plan.Request(studies=(features,), scale=SCALE), machine)
