@@ -89,8 +89,8 @@ study = Study(
         "fine-tuning is a claim of the study `adapters`, with the paper's figures of BERT base; in the table of BERT large it is one "
         "on the mean of GLUE with the size chosen for each task (80.0 against 80.4), and no variant is that row.",
         "Adapters of 64 units are 1.9 % of the parameters of BERT large at scale paper (paper: 2.1 % a task).",
-        "Without --search, adapters, LoRA and BitFit have ten times the learning rate of fine-tuning at any width and rank, and a "
-        "difference between widths may be one of rates. --search chooses among three rates of each variant on each task.",
+        "Without --search-rates, adapters, LoRA and BitFit have ten times the learning rate of fine-tuning at any width and rank, and a "
+        "difference between widths may be one of rates. --search-rates chooses among three rates of each variant on each task.",
         "Gradual unfreezing has 12 equal stages, as in T5 (Raffel et al. 2020, section 3.5.1).",
         "LoRA has alpha 8 at each rank. Its ranks and the top layers are absolute numbers: a model of two layers has two of three.",
         "Training on an intermediate task first is an option for all variants: `--intermediate-task mrpc=qqp`.",

@@ -38,7 +38,11 @@ if TYPE_CHECKING:
 class AblateOptions(StudyOptions):
     """Everything but the devices."""
 
-    search: bool = flag("First choose fine-tuning settings by trials on held-back examples.", rich_help_panel="Tasks")
+    search: bool = flag("First choose fine-tuning settings by a grid search on the baseline.", rich_help_panel="Tasks")
+    search_rates: bool = flag(
+        "First choose the learning rate of each variant on each task, where variants are adapted in different ways.",
+        rich_help_panel="Tasks",
+    )
     budget: str = option(
         "",
         "TIME|NUMBERruns",
@@ -50,6 +54,11 @@ class AblateOptions(StudyOptions):
     logger: Names = LOGGERS
     retry: bool = RETRY
     dry_run: bool = DRY_RUN
+
+    @property
+    def searches(self) -> bool:
+        """Whether settings are chosen by trials first."""
+        return self.search or self.search_rates
 
     @property
     def in_rounds(self) -> bool:
@@ -129,7 +138,7 @@ def measured(command: Command) -> Measured:
     check_kept(plan.jobs, command.store)
     if command.options.dry_run:
         read_tasks(plan.pending(command.store), local=True)
-    if command.options.search:
+    if command.options.searches:
         searched = _searched(command, request, plan)
         if isinstance(searched, Measured):
             return searched
@@ -165,7 +174,8 @@ def _searched(command: Command, request: Request, plan: Plan) -> Request | Measu
     from bertlab.lab import search
 
     planning.check_data(plan, command.store, command.machine)  # before any trial
-    for make in search.SEARCHES:
+    searches = (command.options.search, search.settings), (command.options.search_rates, search.rates)
+    for make in (make for asked, make in searches if asked):  # the second starts from what the first has chosen
         trials = make(request, command.machine)
         if trials.plan.pending(command.store):
             cost = print_plan(trials.plan, command.store, command.machine, trials.title)

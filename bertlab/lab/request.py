@@ -50,8 +50,7 @@ class Request:
     searched: Mapping[str, Mapping[str, float]] = field(default_factory=dict)
     """The settings that a search chose, by task; the scale contains them too."""
     rates: Mapping[str, Mapping[str, Mapping[str, float]]] = field(default_factory=dict)
-    """The learning rates that a search chose for variants with an adaptation of their own, as multiples of the one that
-    it has otherwise, by study, variant and task."""
+    """The learning rates that a search chose, as multiples of those without it, by study, variant and task."""
     tries: tuple[str, ...] = ()
     """Ids of the runs of the search."""
     timed: Mapping[str, Mapping[str, int]] = field(default_factory=dict)

@@ -1,8 +1,8 @@
-"""`--search`: chooses the settings of fine-tuning by trials.
+"""`--search` and `--search-rates`: choose the settings of fine-tuning by trials.
 
-First a grid of settings is tried on the baseline, for each task: all variants are measured with the best one. Then
-each variant that is adapted in its own way, such as by adapters beside full fine-tuning, gets the best of three
-learning rates for each task: a comparison at one rate favours the method that the rate suits.
+The first tries a grid of settings on the baseline, for each task: all variants are measured with the best one. The
+second gives each variant the best of three learning rates for each task, where variants are adapted in different ways,
+such as by adapters beside full fine-tuning: a comparison at one rate favours the method that the rate suits.
 
 Each trial is an ordinary job, evaluated on a held-back eighth of the training examples, never on the examples that a
 study reports.
@@ -93,9 +93,9 @@ class GridSearch(Search):
 
 
 class RateSearch(Search):
-    """Three learning rates of each variant that is adapted in its own way, for each task."""
+    """Three learning rates of each variant, for each task."""
 
-    title = "learning rates to try on variants with an adaptation of their own"
+    title = "learning rates to try on each variant"
     tries: Mapping[tuple[str, str, str], list[Trial]]
     """By study, variant and task."""
 
@@ -134,10 +134,15 @@ def settings(request: Request, machine: Machine) -> GridSearch:
 
 
 def rates(request: Request, machine: Machine) -> RateSearch:
-    """The search of learning rates, with one seed; it has no trials where no variant is adapted in its own way."""
+    """The search of learning rates, in the studies whose variants are adapted in different ways, with one seed.
+
+    Raises `BadInput` as `plan.make` does, and if there is no such study.
+    """
     tries = defaultdict[tuple[str, str, str], list[Trial]](list)
-    adapted = {study.name: tuple(_adapted(study, request)) for study in request.studies}
-    for factor in FACTORS if any(adapted.values()) else ():
+    adapted = {study.name: _adapted(study, request) for study in request.studies}
+    if not any(adapted.values()):
+        raise BadInput("--search-rates has no effect: all variants are adapted in the same way, leave it out")
+    for factor in FACTORS:
         of_tasks = {study.name: dict.fromkeys(_tasks(study), factor) for study in request.studies}
         of_study = {
             study: {variant.name: of_tasks[study] for variant in variants} for study, variants in adapted.items()
@@ -150,16 +155,11 @@ def rates(request: Request, machine: Machine) -> RateSearch:
     return RateSearch(request, _plan(request, machine, tries), tries)
 
 
-SEARCHES = (settings, rates)
-"""The searches, each of which starts from what the one before has chosen."""
-
-
-def _adapted(study: Study, request: Request) -> Iterator[Variant]:
-    """The variants of a request that are adapted in another way than the baseline."""
-    usual = study.variant(study.baseline).adaptation
-    for variant in study.variants:
-        if variant.adaptation not in (None, usual) and (not request.only or variant.name in request.only):
-            yield variant
+def _adapted(study: Study, request: Request) -> tuple[Variant, ...]:
+    """The variants that are asked for, if they are not all adapted in the same way."""
+    chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
+    alike = all(variant.adaptation == chosen[0].adaptation for variant in chosen)
+    return () if alike else tuple(chosen)
 
 
 def _tasks(study: Study) -> set[str]:

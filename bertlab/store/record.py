@@ -216,8 +216,7 @@ class Record:
     searched: Mapping[str, Mapping[str, Figure]]
     """The settings that a search chose, by task."""
     rates: Annotated[Mapping[str, Mapping[str, Figure]] | None, OPTIONAL] = None
-    """The learning rates that a search chose for variants with an adaptation of their own, as multiples of the one that
-    it has otherwise, by variant and task."""
+    """The learning rates that a search chose, as multiples of those without it, by variant and task."""
     rows: tuple[Row, ...]
     cells: tuple[Value, ...]
     sequential: Annotated[Sequential | None, OPTIONAL] = None

@@ -87,40 +87,38 @@ def test_a_task_is_searched_once_on_the_first_baseline_that_has_it(machine):
     assert {job.pretraining.recipe.objective[-1].kind for _, job, _ in made.tries["mnli"]} == {"next_sentence"}
 
 
-def test_each_variant_with_an_adaptation_of_its_own_gets_the_best_of_three_rates_on_each_task(machine, tmp_path):
+def test_each_of_the_variants_that_are_adapted_differently_gets_the_best_rate_on_each_task(machine, tmp_path):
     only = ("fine-tuning", "adapters 64", "LoRA 8")
     asked = request("adaptation", only=only, seeds=(0, 1), measure=("MRPC", "SST-2"))
     made, store = search.rates(asked, machine), Store(tmp_path / "runs")
-    choices = {("adaptation", variant, task) for variant in only[1:] for task in ("mrpc", "sst2")}
+    choices = {("adaptation", variant, task) for variant in only for task in ("mrpc", "sst2")}
     assert made.tries.keys() == choices
     (pretrain,) = (job for job in made.plan.jobs if isinstance(job, Pretraining))
     assert pretrain.recipe.seed == 0
-    best = dict(zip(sorted(choices), (0.3, 3.0, 1.0, 0.3), strict=True))
+    best = dict(zip(sorted(choices), (0.3, 3.0, 1.0, 0.3, 1.0, 0.3), strict=True))
     for choice, trials in made.tries.items():
         assert [trial.job.settings.lr_factor for trial in trials] == [1.0, 0.3, 3.0]
-        assert all(trial.job.held_back and trial.job.settings.rate_factor == 10 for trial in trials)
+        assert all(trial.job.held_back for trial in trials)
         for number, trial in enumerate(trials):
             finish(store, trial.job, 90.0 if trial.setting == {"lr_factor": best[choice]} else float(number))
     chosen = made.chosen(store)
     planned = plan.make(chosen, machine)
     factors = {(cell.variant, cell.job.data.name): cell.job.settings.lr_factor for cell in planned.cells}
     expected = {(variant, task): factor for (_, variant, task), factor in best.items()}
-    assert factors == {**expected, ("fine-tuning", "mrpc"): 1.0, ("fine-tuning", "sst2"): 1.0}
+    assert factors == expected
     assert not {trial.job.id for trials in made.tries.values() for trial in trials} & {job.id for job in planned.jobs}
     (record,), (usual,) = (records(one, "").values() for one in (planned, plan.make(asked, machine)))
-    assert record.rates == {
-        variant: {task: expected[variant, task] for task in ("mrpc", "sst2")} for variant in only[1:]
-    }
+    assert record.rates == {variant: {task: expected[variant, task] for task in ("mrpc", "sst2")} for variant in only}
     assert {*record.tries} == {trial.job.id for trials in made.tries.values() for trial in trials}
     assert usual.rates is None
     assert record.setting != usual.setting, "values of other rates are those of another setting"
     assert not [one for one in record.differences if "lr_factor" in one.what]
 
 
-def test_where_all_variants_are_adapted_alike_no_rate_is_tried(machine, tmp_path):
-    made = search.rates(request("masking"), machine)
-    assert not made.plan.jobs
-    assert made.chosen(Store(tmp_path / "none")) == made.request
+@pytest.mark.parametrize("only", [{"studies": (studies.find("masking"),)}, {"only": ("LoRA 8",)}])
+def test_where_all_variants_are_adapted_alike_no_rate_can_be_chosen(machine, only):
+    with pytest.raises(BadInput, match="--search-rates has no effect"):
+        search.rates(request("adaptation", **only), machine)
 
 
 @pytest.mark.parametrize("given", ["tasks.mnli.peak_lr=7e-4", "finetune.epochs=2"])
