@@ -31,8 +31,8 @@ def plan(
 
     Times come from similar finished runs, else from short trials on this machine (for models too large for it, from
     the speed of its matrix products), or from the peak of other GPUs. Where two seeds are finished, it says what
-    reduces the noise of each measurement most per minute. The plan leaves out the trials of `ablate --search` and `--search-rates`;
-    `ablate --search --dry-run` prints those.
+    reduces the noise of each measurement most per minute. The plan leaves out the trials of
+    `ablate --search` and `--search-rates`, which `--dry-run` prints.
 
     Example: bertlab plan all --scale base --gpus 8 --peak-tflops 989 --device-memory-gb 80
     """
