@@ -61,7 +61,7 @@ def test_results_keep_why_a_run_has_none(call, finished, tmp_path):
     """A training that diverged is a result, also for those who have no weights; its log may name paths."""
     runs = shutil.copytree(finished, tmp_path / "runs")
     store = Store(runs)
-    run = next(each for each in store.runs() if each.kind == "finetune")
+    run = next(run for run in store.runs() if run.kind == "finetune")
     store.remove([run])
     why = "diverged at step 7: the loss is not finite"
     store.fail(Failure(id=run.id, kind=run.kind, label=run.label, status="diverged", reason=why, log="/home/of/one"))
@@ -110,13 +110,13 @@ def test_the_card_has_the_recipe_and_what_was_measured(exported, finished):
     (recipe,) = re.findall(r"```json\n(.*?)\n```", card, re.DOTALL)
     assert json.loads(recipe) == run.definition()["recipe"]
     assert re.search(rf"\| held out: perplexity +\| +{run.result().heldout['perplexity']:.4g} \|", card)
-    measured = [each.result() for each in runs if each.kind in ("finetune", "features")]
-    own = [each for each in measured if each.pretrain_id == run.id]
+    measured = [measurement.result() for measurement in runs if measurement.kind in ("finetune", "features")]
+    own = [result for result in measured if result.pretrain_id == run.id]
     assert 0 < len(own) < len(measured)
-    for each in own:
-        metric, value = next(iter(each.metrics.items()))
-        assert re.search(rf"\| {each.task} *\| +microworld \| +{each.split} \|.*\b{metric} {value:.4g}", card)
-    assert len(re.findall(r"\| +microworld \| ", card)) == len(own) + sum(each.test is not None for each in own)
+    for result in own:
+        metric, value = next(iter(result.metrics.items()))
+        assert re.search(rf"\| {result.task} *\| +microworld \| +{result.split} \|.*\b{metric} {value:.4g}", card)
+    assert len(re.findall(r"\| +microworld \| ", card)) == len(own) + sum(result.test is not None for result in own)
 
 
 def test_the_card_has_the_licence_and_no_language_of_synthetic_text(exported):
@@ -157,7 +157,7 @@ def test_what_was_exported_comes_back(again, exported, finished, call, tmp_path)
     (run,) = (run for run in Store(finished).runs() if run.label == RUN)
     (back,) = (run for run in Store(runs).runs() if run.kind == "import")
     assert (back.path / "vocab.txt").read_bytes() == (run.path / "vocab.txt").read_bytes()
-    before, after = (load_file(each.path / "model.safetensors") for each in (run, back))
+    before, after = (load_file(directory.path / "model.safetensors") for directory in (run, back))
     names = [name for name in before if again == "as it is" or not name.startswith("nsp_head.")]
     assert len(names) > 40
     assert all(torch.equal(before[name], after[name]) for name in names)

@@ -48,7 +48,7 @@ def test_more_seeds_go_to_the_claims_that_this_setting_can_decide(machine):
 
 def test_an_untrained_variant_has_the_seeds_of_the_claims(machine):
     made = claim_plan.make(request(claim_seeds=(0, 1, 2, 3), random_init=True), machine)
-    untrained = {each for each in beyond(made, 0) if each[0] == RANDOM_INIT}
+    untrained = {column for column in beyond(made, 0) if column[0] == RANDOM_INIT}
     assert untrained == {(RANDOM_INIT, on, seed) for on in (MNLI, FEATURES) for seed in (1, 2, 3)}
 
 

@@ -44,8 +44,8 @@ def differing(mirror):
         place = dataclasses.replace(mirror, data=None) if embedded else mirror
         made = plan.make(plan.Request(scale=scales.find(scale).set(list(assignments)), **request), place)
         found = {}
-        for each in differences(made, study):
-            found.setdefault(each.on, []).append(each.what)
+        for difference in differences(made, study):
+            found.setdefault(difference.on, []).append(difference.what)
         return found
 
     return found
@@ -109,9 +109,9 @@ def test_a_margin_of_a_study_of_ones_own_is_tested_in_its_own_setting(machine):
     claim = Claim("the same", better="learned", worse="rotary", on="MNLI", within=1.0)
     variants = [Variant(name, fields={"model.positions": name}) for name in ("learned", "rotary")]
     study = dataclasses.replace(MINE, baseline="learned", variants=variants, claims=[claim])
-    for each, decidable in ((study, []), (*studies.chosen([study]), [claim])):
-        made = plan.make(plan.Request(studies=(each,), scale=scales.find("smoke")), machine)
-        assert claim_plan.decidable(made, each) == decidable
+    for variation, decidable in ((study, []), (*studies.chosen([study]), [claim])):
+        made = plan.make(plan.Request(studies=(variation,), scale=scales.find("smoke")), machine)
+        assert claim_plan.decidable(made, variation) == decidable
 
 
 def test_another_scale_differs_in_each_of_its_fields(differing):

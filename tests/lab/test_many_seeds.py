@@ -89,8 +89,8 @@ def test_a_value_per_group_is_computed_once_for_all_seeds(machine, tmp_path):
     assert len(values) == 1 + 2 * 5 * (1 + 3 * 2)
     assert len(asked) == len({job.group for job in made.jobs}) == 1 + 2 * (1 + 3)
     one = planned(["masking"], "smoke", machine, finetune_seeds=2, only=("80/10/10", "0/0/100"))
-    costs = [estimate(each, Store(tmp_path), machine, lambda job, devices: 1.0).to_do for each in (one, made)]
-    assert [each.jobs for each in costs] == [15, 71]
+    costs = [estimate(planned, Store(tmp_path), machine, lambda job, devices: 1.0).to_do for planned in (one, made)]
+    assert [cost.jobs for cost in costs] == [15, 71]
     assert costs[1].flops == pytest.approx(5 * costs[0].flops)
 
 

@@ -140,7 +140,7 @@ def test_a_plan_of_several_texts_prepares_them_first(machine):
 @pytest.fixture
 def second_file(tmp_path):
     path = tmp_path / "more.jsonl"
-    path.write_text("".join(json.dumps({"text": f"Document number {each}. It is short."}) + "\n" for each in range(40)))
+    path.write_text("".join(json.dumps({"text": f"Document number {row}. It is short."}) + "\n" for row in range(40)))
     return path
 
 
@@ -154,8 +154,8 @@ def test_variants_that_read_some_corpora_share_the_text_and_change_no_other_id(m
     assert first.id != second.id == all_of_them.id
     assert (first.recipe.inputs.corpora, second.recipe.declared.inputs.corpora) == (1, 0)
     unvaried = own(Variant("a", schedule=Schedule(warmup=0.5)), Variant("b", schedule=Schedule(warmup=0.01)))
-    set_to = [scales.find("smoke").set([f"inputs.corpora={each}"]) for each in (0, 1)]
-    whole, part = (plan.make(request(studies=(unvaried,), scale=each, **both), machine) for each in set_to)
+    set_to = [scales.find("smoke").set([f"inputs.corpora={index}"]) for index in (0, 1)]
+    whole, part = (plan.make(request(studies=(unvaried,), scale=scale, **both), machine) for scale in set_to)
     assert [job.id for job in whole.jobs[:1]] == [job.id for job in part.jobs[:1]] == [made.jobs[0].id]
     assert whole.jobs[1].recipe.corpus == part.jobs[1].recipe.corpus
     assert not {job.id for job in whole.jobs[1:]} & {job.id for job in part.jobs[1:]}
@@ -259,9 +259,9 @@ def test_the_record_of_a_study_holds_every_cell_with_its_published_figure(machin
     ((name, record),) = records(made, "bertlab ablate masking").items()
     assert name.startswith("masking--smoke--")
     assert len(record.cells) == 18
-    cell = next(each for each in record.cells if each.variant == "0/0/100" and each.method == "features")
+    cell = next(value for value in record.cells if value.variant == "0/0/100" and value.method == "features")
     assert cell.published == 94.6
-    assert {each.run_id for each in record.cells} <= {job.id for job in made.jobs}
+    assert {value.run_id for value in record.cells} <= {job.id for job in made.jobs}
     other = records(plan.make(request(scale=scales.find("smoke").set(["schedule.steps=3"])), machine), "x")
     assert list(other) != [name]  # another setting is another section of the report
 
@@ -311,8 +311,11 @@ def test_a_local_corpus_is_named_by_its_content(machine, text_file, tmp_path):
         ({"seeds": ()}, "--seeds names 0"),
         ({"finetune_seeds": -1}, "--finetune-seeds is -1"),
         *(
-            ({"pretrained": CheckpointImport(Checkpoint("hub:mine@1", "mine")), **each}, "leave out --corpus, --vocab")
-            for each in ({"corpora": ("microworld",)}, {"vocabulary": Path("vocab.txt")}, {"seeds": (1,)})
+            (
+                {"pretrained": CheckpointImport(Checkpoint("hub:mine@1", "mine")), **changes},
+                "leave out --corpus, --vocab",
+            )
+            for changes in ({"corpora": ("microworld",)}, {"vocabulary": Path("vocab.txt")}, {"seeds": (1,)})
         ),
     ],
 )
@@ -332,7 +335,7 @@ def test_without_a_data_set_the_other_measurements_can_be_made(machine, tmp_path
     assert {cell.variant for cell in made.cells if cell.pretraining.seed == 1} == {"80/10/10", "100/0/0", "0/0/100"}
     assert {claim.on for claim in claim_plan.decidable(made, study)} == {*chosen}
     features = [
-        {job.id for job in each.jobs if job.kind == "features"} for each in (made, plan.make(request(), machine))
+        {job.id for job in planned.jobs if job.kind == "features"} for planned in (made, plan.make(request(), machine))
     ]
     assert features[0] > features[1], "the same runs, and those of seed 1"
 
@@ -472,7 +475,7 @@ def test_a_variant_with_a_bilstm_differs_in_its_fine_tuning(machine):
     made = plan.make(request(studies=(dataclasses.replace(MASKING, **changes, published={}, claims=[]),)), machine)
     assert kinds(made).count("pretrain") == 1
     settings = {cell.job.settings for cell in made.cells if cell.variant == "with a BiLSTM"}
-    assert {(each.kind, each.bilstm, each.max_steps) for each in settings} == {("finetune", True, 10)}
+    assert {(setting.kind, setting.bilstm, setting.max_steps) for setting in settings} == {("finetune", True, 10)}
 
 
 def test_adapters_have_the_papers_sizes_at_its_width_and_grow_at_every_scale():
@@ -484,7 +487,7 @@ def test_adapters_have_the_papers_sizes_at_its_width_and_grow_at_every_scale():
         )
         tuning = scale.finetuning("classification", "mnli")
         assert (tuned, frozen) == (tuning, dataclasses.replace(tuning, frozen=True))
-        units = [each.units(scale.recipe.model.hidden) for each in adapters]
+        units = [adapter.units(scale.recipe.model.hidden) for adapter in adapters]
         assert units == [8, 64, 256] if scale.name in ("base", "paper") else 1 <= units[0] < units[1] < units[2]
 
 
@@ -536,7 +539,7 @@ def test_on_the_embedded_text_what_comes_first_is_synthetic_too(machine):
     """Without access to the Hub, like the tasks."""
     made = plan.make(request(intermediate_task={"mnli": "rte", "conll2003": "wnut17"}), machine)
     first = [job.intermediate_task for job in made.jobs if isinstance(job, Evaluation) and job.intermediate_task]
-    assert {(each.name, each.origin) for each in first} == {("inference", "microworld"), ("entities", "microworld")}
+    assert {(task.name, task.origin) for task in first} == {("inference", "microworld"), ("entities", "microworld")}
     (record,) = records(made, "").values()
     assert record.intermediate_task == {"mnli": "inference", "conll2003": "entities"}
     with pytest.raises(BadInput, match="squad is span"):
@@ -574,7 +577,7 @@ def test_at_the_papers_scale_each_study_measures_as_its_paper(machine):
     for name in ("nsp", "features"):
         assert (found[name, "conll2003"].context, found[name, "conll2003"].length) == (True, 512)
     recipes = {cell.study.name: cell.pretraining.recipe for cell in made.cells}
-    assert {name: each.tokenizer.lowercase for name, each in recipes.items()} == {
+    assert {name: recipe.tokenizer.lowercase for name, recipe in recipes.items()} == {
         "nsp": True, "formats": True, "features": False,
     }  # fmt: skip
 
@@ -629,7 +632,7 @@ def test_a_setting_of_a_task_goes_before_that_of_its_kind_and_what_is_set_before
 def test_at_the_papers_scale_fine_tunings_are_the_papers():
     paper = scales.find("paper")
     found = {
-        (kind, task): (each.batch_size, each.epochs, each.peak_lr, each.length, each.dropout)
+        (kind, task): (setting.batch_size, setting.epochs, setting.peak_lr, setting.length, setting.dropout)
         for kind, task in (
             ("classification", "mnli"),
             ("span", "squad"),
@@ -637,7 +640,7 @@ def test_at_the_papers_scale_fine_tunings_are_the_papers():
             ("multiple-choice", "swag"),
             ("coreference-resolution", "ontonotes"),
         )
-        if (each := paper.finetuning(kind, task))
+        if (setting := paper.finetuning(kind, task))
     }
     assert found == {
         ("classification", "mnli"): (32, 3.0, 5e-5, 128, 0.1),
@@ -679,12 +682,12 @@ def test_parameters_are_those_of_the_model_that_is_built(scale):
     from bertlab.model.heads import PretrainingModel
 
     every = [studies.find(name) for name in studies.names()]
-    recipes = [each.recipe(variant, scales.find(scale).recipe) for each in every for variant in each.variants]
+    recipes = [study.recipe(variant, scales.find(scale).recipe) for study in every for variant in study.variants]
     assert len(recipes) > 20
     for recipe in recipes:
         with torch.device("meta"):
             model = PretrainingModel.of(recipe, recipe.tokenizer.vocabulary)
-        assert cost.trained_parameters(recipe) == sum(each.numel() for each in model.parameters()), recipe
+        assert cost.trained_parameters(recipe) == sum(value.numel() for value in model.parameters()), recipe
 
 
 # Linguistic spans
@@ -700,9 +703,9 @@ def pretrainings(made):
 def test_only_variants_that_read_linguistic_spans_have_an_annotated_corpus(machine):
     made = plan.make(request(studies=(SPANS,)), machine)
     found = pretrainings(made)
-    annotators = {name: each.recipe.corpus.annotator for name, each in found.items()}
+    annotators = {name: job.recipe.corpus.annotator for name, job in found.items()}
     assert annotators == {name: "microworld@1" if name in READING else "" for name in found}
-    corpora = {name: each.corpus.id for name, each in found.items()}
+    corpora = {name: job.corpus.id for name, job in found.items()}
     assert {name for name in found if corpora[name] != made.text} == READING
     assert len(set(corpora.values())) == kinds(made).count("corpus") == 2  # one for both kinds of spans
     plain = plan.make(request(studies=(MASKING,)), machine)
@@ -726,10 +729,10 @@ def test_other_text_needs_a_pipeline_for_its_spans(machine, text_file, capsys):
     assert "study spans leaves out 'named entities' and 'noun phrases': corpus 'world.jsonl' has no linguist" in line
     scale = scales.find("smoke").set(["corpus.annotator=microworld"])
     named = pretrainings(plan.make(dataclasses.replace(own, scale=scale), machine))
-    assert {name: each.id for name, each in named.items() if name not in READING} == {
-        name: each.id for name, each in without.items()
+    assert {name: job.id for name, job in named.items() if name not in READING} == {
+        name: job.id for name, job in without.items()
     }
-    assert {each.recipe.corpus.annotator for name, each in named.items() if name in READING} == {"microworld@1"}
+    assert {job.recipe.corpus.annotator for name, job in named.items() if name in READING} == {"microworld@1"}
     with pytest.raises(BadInput, match=r"corpus\.annotator has no effect"):
         plan.make(request(scale=scale), machine)
 

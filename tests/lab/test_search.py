@@ -140,7 +140,7 @@ def test_the_grid_of_every_scale_has_the_settings_near_its_own(name):
 def test_a_study_without_fine_tuning_has_nothing_to_search(machine):
     features = Study(
         name="frozen", question="?", source="?", baseline="a", variants=[Variant("a", adaptation=Features())],
-        measurements=[each for each in studies.find("masking").measurements if each.task == "conll2003"],
+        measurements=[column for column in studies.find("masking").measurements if column.task == "conll2003"],
     )  # fmt: skip
     with pytest.raises(BadInput, match="--search has no effect"):
         search.settings(plan.Request(studies=(features,), scale=SCALE), machine)

@@ -53,7 +53,7 @@ def test_any_name_that_can_be_seen_is_one(hostile_names):
     names = [name for name in hostile_names if name and plain(name) == name]
     made = [study(name=name, variants=[Variant("a"), *map(Variant, names)]) for name in names]
     assert len(made) > 60
-    assert all(each.variant(name).name == name for each in made for name in names)
+    assert all(named_study.variant(name).name == name for named_study in made for name in names)
 
 
 def test_a_table_is_read_line_by_line_and_a_ragged_one_refused():
@@ -84,8 +84,8 @@ def test_a_variant_goes_before_the_measurement_in_the_fields_that_vary():
     column = Measurement("MNLI", task="mnli", adaptation=FineTuning(peak_lr=1e-3, dropout=0.3))
     made = study(variants=rates, measurements=[column])
     scale = scales.find("smoke")
-    found = [made.adaptation(each, column, scale, "classification", "mnli") for each in made.variants]
-    assert [(each.peak_lr, each.dropout) for each in found] == [(2e-3, 0.3), (3e-3, 0.3)]
+    found = [made.adaptation(variant, column, scale, "classification", "mnli") for variant in made.variants]
+    assert [(setting.peak_lr, setting.dropout) for setting in found] == [(2e-3, 0.3), (3e-3, 0.3)]
 
 
 def test_multiples_of_a_rate_are_the_rate_that_is_written():
@@ -126,7 +126,7 @@ def test_a_variant_of_another_encoder_has_the_size_of_the_scale():
     made = study(variants=variants)
     scale = Recipe(model=Model(layers=4, hidden=128, heads=2, positions="rotary", dropout=0.0))
     shape = {"layers": 4, "hidden": 128, "heads": 2, "dropout": 0.0}
-    found = [made.recipe(each, scale).model for each in variants]
+    found = [made.recipe(variant, scale).model for variant in variants]
     assert found == [scale.model, ModernBert(**shape, window=16), ModernBert(**shape)]
     assert made.varied == {"model", "model.window"}
     twice = dataclasses.replace(variants[1], size=Size(layers=2, width=2))
@@ -285,7 +285,7 @@ def test_the_papers_scale_is_the_papers():
 def test_learned_positions_are_trained_as_far_as_tasks_read(name):
     scale = scales.find(name)
     settings = [scale.finetune, scale.tagging, scale.span, scale.features]
-    read = [each.length for each in settings] + [each.get("length", 0) for each in scale.tasks.values()]
+    read = [setting.length for setting in settings] + [setting.get("length", 0) for setting in scale.tasks.values()]
     assert scale.recipe.model.positions == "learned"
     assert cost.phases(scale.recipe)[-1][0] >= max(read) >= 384
 
@@ -317,8 +317,10 @@ def test_a_measurement_without_a_task_names_a_held_out_figure():
 def test_a_metric_that_is_given_is_that_of_the_same_study_where_it_is_usual(machine):
     """Stores know a study by its definition, in which the usual metric is left out."""
     definitions = [
-        records(plan.make(plan.Request(studies=(study(measurements=[each]),), scale=scales.find("smoke")), machine))
-        for each in (COLUMN, Measurement("MNLI", task="mnli", metric="accuracy"))
+        records(
+            plan.make(plan.Request(studies=(study(measurements=[measurement]),), scale=scales.find("smoke")), machine)
+        )
+        for measurement in (COLUMN, Measurement("MNLI", task="mnli", metric="accuracy"))
     ]
     one, two = ([record.definition for record in found.values()] for found in definitions)
     assert one == two
@@ -330,7 +332,7 @@ def test_all_stands_beside_other_studies_and_a_name_for_one(tmp_path):
     own.write_text(builtin_studies.path("dropout").read_text())
     renamed = own.with_name("renamed.py")
     renamed.write_text(own.read_text().replace('name="dropout"', 'name="mine"'))
-    assert [each.name for each in studies.chosen(["all", str(renamed)])] == [*studies.names(), "mine"]
+    assert [named_study.name for named_study in studies.chosen(["all", str(renamed)])] == [*studies.names(), "mine"]
     for given in (["dropout", str(own)], ["all", str(own)]):
         with pytest.raises(BadInput, match="two studies are named 'dropout'"):
             studies.chosen(given)

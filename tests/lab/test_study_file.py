@@ -82,7 +82,7 @@ def test_modules_beside_are_kept_and_hashed_if_one_of_them_is_code(tmp_path):
     assert first.code == again.code is not None
     changed = written(tmp_path, f"import patches\n{DATA}", patches=f"{code}\nx = 1\n", deeper="")
     called = written(tmp_path, f"import patches\n{DATA}\npatches.install(0.3)\n", patches=code, deeper="")
-    assert len({each.code.sha256 for each in (first, changed, called)}) == 3
+    assert len({code_file.code.sha256 for code_file in (first, changed, called)}) == 3
 
 
 def test_code_is_in_the_ids_of_all_runs_and_in_the_record(tmp_path, machine):

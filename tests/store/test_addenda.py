@@ -39,7 +39,7 @@ def test_the_floor_of_a_run_depends_on_its_examples_alone():
     same = {**SCIENCE, "pretrain": "b", "settings": {"max_train_examples": 9, "peak_lr": 1e-3}}
     others = ({**SCIENCE, "data": "sha256:2"}, {**SCIENCE, "settings": {}}, {**SCIENCE, "task": {"kind": "span"}})
     assert floor_key(same) == floor_key(SCIENCE)
-    assert len({floor_key(each) for each in (SCIENCE, *others)}) == 4
+    assert len({floor_key(science) for science in (SCIENCE, *others)}) == 4
 
 
 def test_of_two_stores_the_first_floor_counts(tmp_path):
@@ -49,7 +49,7 @@ def test_of_two_stores_the_first_floor_counts(tmp_path):
         Addenda(floors, (Remark("The same.", "nsp"), Remark(name, "nsp"))).write(tmp_path / name)
     joined = MergedStores([Store(tmp_path / "one"), Store(tmp_path / "two")]).addenda()
     assert (joined.floors["0a"].evaluation, len(joined.floors)) == ({"accuracy": 45.0}, 3)
-    assert [each.sentence for each in joined.remarks] == ["The same.", "one", "two"]
+    assert [remark.sentence for remark in joined.remarks] == ["The same.", "one", "two"]
     assert joined.of({"one"}, {"other"}) == Addenda({"one": FLOOR})
 
 

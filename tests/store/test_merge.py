@@ -34,7 +34,7 @@ def finish(store, *more, run_id=A0):
 
 
 def joined(into, *others):
-    return merge([each.root for each in others], into.root, lambda done, total: None)[:2]
+    return merge([other.root for other in others], into.root, lambda done, total: None)[:2]
 
 
 def test_a_run_that_is_finished_somewhere_has_not_failed(stores):

@@ -377,8 +377,8 @@ def test_hostile_names_make_runs_and_records_inside_the_store(store, hostile_nam
         records.write(store.root, filename(f"{name}--tiny--01234567"), record(study=name, source=name))
     assert len(store.runs()) == len(hostile_names)
     found = [*store.records(needed=()).values()]
-    assert sorted(each.study for each in found) == sorted(hostile_names)
-    assert all(each.source == each.study for each in found)
+    assert sorted(record.study for record in found) == sorted(hostile_names)
+    assert all(record.source == record.study for record in found)
     assert [path.name for path in tmp_path.iterdir()] == ["runs"]
 
 
@@ -393,7 +393,7 @@ def test_failures_and_lines_keep_any_text(store, hostile_names):
 def test_a_record_of_a_long_name_keeps_its_setting_apart(store):
     for mark in ("01234567", "89abcdef"):
         records.write(store.root, filename(f"{'a' * 80}--tiny--{mark}"), record(setting=mark))
-    assert {each.setting for each in store.records(needed=()).values()} == {"01234567", "89abcdef"}
+    assert {record.setting for record in store.records(needed=()).values()} == {"01234567", "89abcdef"}
 
 
 def test_a_place_that_cannot_be_written_is_one_line(tmp_path):

@@ -97,8 +97,8 @@ def test_looks_are_kept_whichever_record_joins_which(store, recorded):
     more, other = looked((0, 1, 2, 3), (0, 1, 2, 3, 4)), looked((0, 1, 2, 3), (0, 1, 2, 3, 5))
     plain = recorded(seeds=(0, 1))
     for order in ((plain, fewer, more), (more, plain, fewer), (fewer, more, plain), (more, other), (other, more)):
-        for each in order:
-            record = each if each is plain else dataclasses.replace(recorded(), sequential=each)
+        for history in order:
+            record = history if history is plain else dataclasses.replace(recorded(), sequential=history)
             (kept,) = union.save_records(store, [record])
         assert kept.sequential == (other if other in order else more)
         assert store.records(needed=["masking"]).popitem()[1].sequential == kept.sequential
@@ -247,7 +247,7 @@ def test_other_settings_text_vocabularies_and_rows_are_kept_apart(store, recorde
 
 def test_what_replaces_or_precedes_a_task_keeps_records_apart_that_measure_others(store, recorded):
     others = {"substitutes": {"mnli": "question-inference"}}, {"intermediate_task": {"mnli": "rte"}}
-    parts = [recorded(**each, measure=("MNLI fine-tuned",)) for each in others]
+    parts = [recorded(**changes, measure=("MNLI fine-tuned",)) for changes in others]
     union.save_records(store, [recorded(measure=("NER fine-tuned",)), *parts])
     assert len(store.records(needed=())) == 3
 
@@ -292,8 +292,8 @@ def test_milestones_places_and_grids_may_change(store, recorded, machine, tmp_pa
     searched = dataclasses.replace(scale, grid={"epochs": (1.0,)})
     settings = {
         record.setting
-        for each in (scale, searched)
-        for record in records(plan.make(plan.Request(studies=(MASKING,), scale=each), machine)).values()
+        for scale_of_record in (scale, searched)
+        for record in records(plan.make(plan.Request(studies=(MASKING,), scale=scale_of_record), machine)).values()
     }
     assert len(settings) == 1
 

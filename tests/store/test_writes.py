@@ -112,7 +112,7 @@ OWN_NAMES = {
 def is_write(call):
     """Whether a call changes files: one of `WRITES`, or `open` with a mode that writes."""
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
-    texts = [each.value for each in (*call.args, *(option.value for option in call.keywords)) if hasattr(each, "value")]
+    texts = [node.value for node in (*call.args, *(option.value for option in call.keywords)) if hasattr(node, "value")]
     return name in WRITES or (name == "open" and any(str(mode) in MODES for mode in texts))
 
 
