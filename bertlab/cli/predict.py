@@ -40,11 +40,12 @@ def predict(
         raise unknown("value of --errors", errors, ERRORS)
     machine = Machine(runs=runs, gpus=gpus, threads=threads)
     model = finetuned.opened(Store(runs), run, study, user_code.OPTION, machine)
+    source = "standard input" if file == lines.STANDARD_INPUT else file
     skipped: list[BadInput] = []
 
     def skip(error: BadInput) -> None:
         skipped.append(error)
-        complain(f"skipped: {file} {error}")
+        complain(f"skipped: {source} {error}")
 
     began, done = time.monotonic(), 0
     with lines.opened(file) as rows, Console(stderr=True).status("reading") as status:
@@ -55,7 +56,7 @@ def predict(
                 if done % 100 == 0:
                     status.update(f"{pluralise(done, 'row')}, {done / (time.monotonic() - began):,.0f} a second")
         except BadInput as error:
-            raise BadInput(f"{file} {error}") from None
+            raise BadInput(f"{source} {error}") from None
     without = f", {pluralise(len(skipped), 'row')} skipped" if skipped else ""
     complain(f"{pluralise(done, 'row')} in {duration(time.monotonic() - began)}{without}")
 

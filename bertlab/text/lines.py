@@ -24,9 +24,12 @@ def opened(name: str) -> Iterator[Iterator[Line]]:
     """The lines of a file, decompressed if its name ends with `.gz`, or of standard input, `-`, which is a table with
     commas unless it begins with `{`. Raises `BadInput` for a file that cannot be read."""
     if name == STANDARD_INPUT:
-        stream: Any = sys.stdin.buffer
-        first = stream.peek(1).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-        yield of_json(stream) if first in (b"{", b"") else of_table(stream, ",")
+        if sys.stdin is None:
+            raise BadInput("standard input is closed: give a file, or rows on standard input")
+        with rows.reading("standard input"):
+            stream: Any = sys.stdin.buffer
+            first = stream.peek(1).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
+            yield of_json(stream) if first in (b"{", b"") else of_table(stream, ",")
         return
     path = Path(name)
     delimiter = next((TABLES[suffix] for suffix in path.suffixes if suffix in TABLES), "")
@@ -46,11 +49,13 @@ def of_json(stream: IO[bytes]) -> Iterator[Line]:
 
 
 def of_table(stream: IO[bytes], delimiter: str) -> Iterator[Line]:
-    """The rows of a table whose first line names the columns; a row has the number of its last line."""
+    """The rows of a table whose first line names the columns; a row has the number of its last line. Quotes enclose
+    cells unless tabs divide them, as in `rows.read`. Raises `BadInput` for a header that cannot be read."""
     csv.field_size_limit(rows.LONGEST_CELL)
     with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
-        reader = csv.reader(text, strict=True, delimiter=delimiter)
-        names = next(reader, [])
+        quoting: Any = csv.QUOTE_NONE if delimiter == "\t" else csv.QUOTE_MINIMAL
+        reader = csv.reader(text, strict=True, delimiter=delimiter, quoting=quoting)
+        names = _header(reader)
         while True:
             try:
                 cells = next(reader)
@@ -65,3 +70,15 @@ def of_table(stream: IO[bytes], delimiter: str) -> Iterator[Line]:
                 yield number, BadInput(f"{differ}: give each row as many")
             elif cells:
                 yield number, dict(zip(names, cells, strict=True))
+
+
+def _header(reader: Iterator[list[str]]) -> list[str]:
+    """The names of the columns of a table."""
+    try:
+        names = next(reader, [])
+        rows.require_distinct(names)
+    except UnicodeDecodeError:  # of the file, whose name the caller knows
+        raise
+    except (csv.Error, ValueError) as error:
+        raise BadInput(f"has no header that names each column once ({error}): correct its first line") from None
+    return names

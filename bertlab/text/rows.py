@@ -40,15 +40,21 @@ def read(path: Path, column: str = "", header: Sequence[str] = (), quoted: bool 
 @contextmanager
 def opened(path: Path) -> Iterator[IO[bytes]]:
     """Opens a file, decompressed if its name ends with `.gz`. Raises `BadInput` if it is found damaged meanwhile."""
+    with reading(path), unzipped(path, "file") as stream:
+        yield stream
+
+
+@contextmanager
+def reading(source: Path | str) -> Iterator[None]:
+    """Raises `BadInput` that names the source if it is found damaged within it."""
     try:
-        with unzipped(path, "file") as stream:
-            yield stream
+        yield
     except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-        raise BadInput(f"{path} is a damaged gzip file ({error}): remove it and make or fetch it again") from None
+        raise BadInput(f"{source} is a damaged gzip file ({error}): remove it and make or fetch it again") from None
     except UnicodeDecodeError as error:
-        raise BadInput(f"{path} is not UTF-8 ({error.reason}): save it as UTF-8") from None
+        raise BadInput(f"{source} is not UTF-8 ({error.reason}): save it as UTF-8") from None
     except OSError as error:
-        raise BadInput(f"{path} cannot be read ({error.strerror or error}): check the file") from None
+        raise BadInput(f"{source} cannot be read ({error.strerror or error}): check the file") from None
 
 
 def _parquet(path: Path, stream: IO[bytes], column: str) -> Rows:
@@ -57,7 +63,7 @@ def _parquet(path: Path, stream: IO[bytes], column: str) -> Rows:
 
     try:
         with pyarrow.parquet.ParquetFile(stream) as file:
-            _require_distinct(file.schema_arrow.names)
+            require_distinct(file.schema_arrow.names)
             columns = [column] if column in file.schema_arrow.names else None
             for batch in file.iter_batches(batch_size=256, columns=columns):  # documents may be long
                 yield from batch.to_pylist()
@@ -89,7 +95,7 @@ def _cells(path: Path, stream: IO[bytes], header: Sequence[str], quoted: bool | 
     try:
         with io.TextIOWrapper(stream, encoding="utf-8-sig", newline="") as text:
             reader = csv.reader(text, strict=True, delimiter="," if comma else "\t", quoting=quoting)
-            _require_distinct(names := list(header or next(reader, [])))
+            require_distinct(names := list(header or next(reader, [])))
             rows = reader if comma or quoted is not None else _with_quotes_as_text(path, names, reader)
             for row in filter(None, rows):
                 if header and row == names:
@@ -133,10 +139,11 @@ def _unclear_quotes(path: Path, cell: str) -> BadInput:
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    _require_distinct([name for name, _ in pairs])
+    require_distinct([name for name, _ in pairs])
     return dict(pairs)
 
 
-def _require_distinct(names: list[str]) -> None:
+def require_distinct(names: list[str]) -> None:
+    """Raises `ValueError` if a column is there twice."""
     if len(set(names)) < len(names):
         raise ValueError(f"it has '{max(names, key=names.count)}' twice")
