@@ -73,7 +73,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
         **dict.fromkeys(("encoder", "adapt"), "torch.nn.Module"),
         "lr_multipliers": Annotated[Mapping[Any, float], Range(0, 10**6)],
-        **dict.fromkeys(("rate_factor", "train_cost"), Annotated[float, Range(0, 10**6, above=True)]),
+        **dict.fromkeys(("rate_factor", "train_cost", "trained_share"), Annotated[float, Range(0, 10**6, above=True)]),
         "steps": Annotated[int, Range(1, 10**9)],
         "flops": Annotated[float, WORK],
     }
@@ -123,6 +123,12 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     @abstractmethod
     def description(self) -> str:
         """The trained parameters in words, for reports."""
+
+    @property
+    def trained_share(self) -> float:
+        """About how many weights it trains and adds, as a share of those of a pre-trained model of BERT base's shape:
+        what a kept model takes of a disk."""
+        return 1.0
 
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:

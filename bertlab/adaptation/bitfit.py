@@ -22,6 +22,7 @@ class BitFit(Adaptation):
     description = "biases trained in a frozen encoder"
     stage = "training biases"
     searched = True
+    trained_share = 0.01
     train_cost = 2.0
     rate_factor = 10.0
     """The paper searches rates from 1e-4 to 1e-3 (section 4), and 1e-5 to 5e-5 for all weights."""

@@ -56,6 +56,11 @@ class ELMo(Adaptation):
         read = {"mix": "all layers", "embeddings": "the embeddings"}.get(self.levels, f"the {self.levels} layer")
         return f"a BiLSTM trained on {read} of a {'frozen' if self.frozen else 'fine-tuned'} model"
 
+    @property
+    def trained_share(self) -> float:
+        """The BiLSTM, and a model that is not frozen."""
+        return 0.25 if self.frozen else 1.25
+
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
         """The setting of fine-tuning, with the BiLSTM and the learning rate of the scale's features."""

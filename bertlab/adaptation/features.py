@@ -36,6 +36,8 @@ class Features(Adaptation):
     description = "frozen features"
     stage = "training on features"
     intermediate = False
+    trained_share = 0.4
+    """The BiLSTM of the paper on four concatenated layers."""
 
     epochs: Epochs = 10.0
     """Passes over the training examples; BERT's section 5.3 gives no number."""

@@ -49,6 +49,11 @@ class FineTuning(Adaptation):
         """All weights are trained, or the head only."""
         return "the head trained on a frozen encoder" if self.frozen else "all weights fine-tuned"
 
+    @property
+    def trained_share(self) -> float:
+        """What is above a frozen encoder, perhaps a BiLSTM, or all weights."""
+        return 0.1 if self.frozen else 1.0
+
     def adapt(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:

@@ -30,6 +30,8 @@ class LoRA(Adaptation):
     kind = "lora"
     stage = "training low-rank changes"
     searched = True
+    trained_share = 0.1
+    """With `rank` 64 in queries, values and the feed-forward network; with 8 in the first two it is 0.01."""
     rate_factor = 10.0
     """The paper has 4e-4 and 5e-4 for RoBERTa base (Table 9), RoBERTa's own fine-tuning 1e-5 to 3e-5."""
 

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
+from bertlab.adaptation import FineTuning, LoRA
 from bertlab.errors import BadInput, RunFailed
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import CorpusPreparation, Evaluation, Pretraining
@@ -12,6 +13,7 @@ from bertlab.lab.jobs.lists import devices_per_run
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.machine import Machine
 from bertlab.progress import silent
+from bertlab.recipe import cost
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
 from bertlab.tasks import kinds
@@ -101,6 +103,16 @@ def test_the_result_has_the_number_of_rows_without_a_label(measure, store, machi
     located = dataclasses.replace(located, content=content_of(located, machine))
     result = dataclasses.replace(measure, data=located).run(tmp_path, store, machine, silent)
     assert result["rows"] == {"train": 40, "evaluation": 30, "unlabelled": 3}
+
+
+def test_a_small_change_of_a_model_takes_little_of_the_disk(measure):
+    weights = cost.weight_bytes(measure.pretrained.read_recipe())
+    whole, small = (dataclasses.replace(measure, settings=adaptation) for adaptation in (FineTuning(), LoRA()))
+    added = [dataclasses.replace(job, keep=True).storage().kept - job.storage().kept for job in (whole, small)]
+    assert added[0] == weights
+    assert 0 < added[1] < weights / 5
+    assert whole.storage().working == 6 * weights  # two checkpoints of weights and two moments
+    assert 2 * weights < small.storage().working < 3 * weights
 
 
 def test_examples_that_have_changed_since_the_plan_are_not_measured(measure, store, machine, folder, tmp_path):
