@@ -1,6 +1,7 @@
 """The parts of a finished run that a study file defines, such as a loss. The copy in a store is not run by itself."""
 
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from bertlab.errors import BadInput
@@ -26,8 +27,17 @@ def load_user_code(run: Run, study: str, option: str) -> None:
             raise BadInput(f"{option}'{study}' is not the study file with which run {run.id} was trained{_advice(run)}")
         studies.find(study)
         return
-    try:
+    with needing_file(run, option):
         load(Recipe, run.definition()["recipe"])
+
+
+@contextmanager
+def needing_file(run: Run, option: str) -> Iterator[None]:
+    """Raises `BadInput` if within it a part is unknown that the study file of `run` defines, with the place of its copy
+    and the `option` that takes it."""
+    code = run.definition().get("code", "")
+    try:
+        yield
     except BadInput as error:
         if not code:
             raise

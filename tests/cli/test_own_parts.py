@@ -106,6 +106,7 @@ study = Study(
     variants=[
         Variant("MLM", objective=(MaskedLM(),)),
         Variant("length", objective=(Own(selection=Others(), mask_prob=0.2), Long()), adaptation=Biases()),
+        Variant("biases", adaptation=Biases()),
     ],
     measurements=[Measurement("SST-2", task="sst2"), Measurement("length", metric="long_accuracy")],
 )
@@ -123,7 +124,7 @@ def runs(tmp_path_factory, text_file):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("\n".join(rows))
     given = ("--corpus", text_file, "--data", folder / "mirror", "--scale", "smoke", "--runs", folder / "runs")
-    command = (sys.executable, "-m", "bertlab", "ablate", folder / "lengths.py", *given, "--workers", "0")
+    command = (sys.executable, "-m", "bertlab", "ablate", folder / "lengths.py", *given, "--workers", "0", "--keep")
     environment = os.environ | {"PYTHONPATH": str(ROOT)}
     subprocess.run(
         [*command, "--threads", "1", "--precision", "fp32"], check=True, capture_output=True, env=environment
@@ -151,7 +152,7 @@ def test_a_page_has_what_a_study_file_defines(runs, call, tmp_path):
     same = {name: value for name, value in usual.items() if "masked_lm" not in name and name != "objective"}
     assert same.items() <= own.items()
     defined = [cell.result.defined for cell in study.column("SST-2")]
-    assert [one and one.description for one in defined] == ["all weights fine-tuned", "the biases alone"]
+    assert [one and one.description for one in defined] == ["all weights fine-tuned", *["the biases alone"] * 2]
 
 
 def copy_of(runs):
@@ -171,6 +172,11 @@ def test_a_part_that_is_not_defined_is_named_with_the_copy_of_its_file(runs, cal
     assert call("finetune", "--from", "lengths/length/0", "--task", "sst2", "--scale", "smoke", "--runs", runs) == 2
     assert "was trained with the code of a study file: measure it in that study" in capsys.readouterr().err
     assert call("fill-mask", "lengths/MLM/0", "a [MASK]", "--runs", runs) == 0  # has no part of its own
+    (tmp_path / "rows.csv").write_text("sentence\ntext 1\n")
+    run = lookup.find(Store(runs), "lengths/biases/0/SST-2")  # which has one, of a pre-training without
+    assert call("predict", run.id, tmp_path / "rows.csv", "--runs", runs) == 2
+    cause = f"unknown adaptation 'biases': run {run.id} was trained with the code of a study file: "
+    assert f"{cause}read its copy and run it with --study '{copy_of(runs)}'" in capsys.readouterr().err
 
 
 def test_another_file_is_not_run(runs, call, tmp_path, capsys):
@@ -198,3 +204,8 @@ def test_its_file_defines_the_parts_of_a_run(runs, call, tmp_path, capsys):
     assert call("export", "lengths/length/0", tmp_path / "out", *where) == 0
     assert (tmp_path / "out" / "config.json").is_file()
     assert "own_lm" in (tmp_path / "out" / "README.md").read_text()
+    (tmp_path / "rows.csv").write_text("sentence\ntext 1\n")
+    for variant in ("length", "biases"):
+        capsys.readouterr()
+        assert call("predict", f"lengths/{variant}/0/SST-2", tmp_path / "rows.csv", *where) == 0
+        assert json.loads(capsys.readouterr().out)["label"] in ("0", "1", "negative", "positive")
