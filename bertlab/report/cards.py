@@ -69,11 +69,12 @@ def model(run: Run, recipe: Recipe, store: Store, architecture: str, licence: st
         for evaluation in store.runs()
         if (outcome := evaluation.result()).pretrain_id == run.id and outcome.whole
     }
+    at_end = {evaluation: outcome for evaluation, outcome in measured.items() if outcome.milestone == 100}
     measurements = sorted(line for outcome in measured.values() for line in _measurements(outcome))
     studies = [study for study in gather_all(store) if any(run.id == cell.pretrain_id for cell in study.cells)]
     return render(
         "model_card.md.j2",
-        metadata=_metadata(run, recipe, measured, architecture, licence),
+        metadata=_metadata(run, recipe, at_end, architecture, licence),
         studies=studies,
         in_studies=Table.from_lines([*_in_studies(studies, run.id)], "scale", "variant", "measurement", "metric"),
         synthetic=any(map(_is_synthetic, measured)),
@@ -206,13 +207,11 @@ def _heldout(run: Run, recipe: Recipe) -> Iterator[EvalResult]:
 
 
 def _evaluated(measured: Mapping[Run, Result]) -> Iterator[EvalResult]:
-    """Each metric of each task, split and method at the end of a pre-training: the mean over fine-tuning seeds."""
+    """Each metric of each task, split and method: the mean over fine-tuning seeds."""
     from huggingface_hub import EvalResult
 
     by_setting: dict[tuple[str, ...], list[float]] = {}  # what other settings gave is another result
     for run, result in measured.items():
-        if result.milestone != 100:
-            continue
         kind = str(run.definition().get("task", {}).get("kind", "classification"))
         setting = canonical({name: value for name, value in run.definition().items() if name != "finetune_seed"})
         for split, _, metrics in _splits(result):

@@ -1,5 +1,6 @@
 """`bertlab export` of a kept task: a directory that transformers opens, with the answers of `predict`."""
 
+import dataclasses
 import json
 
 import pytest
@@ -7,6 +8,10 @@ import torch
 from huggingface_hub import ModelCard
 
 from bertlab import predictor, synthetic
+from bertlab.recipe import Recipe
+from bertlab.recipe.identity import load
+from bertlab.report import cards
+from bertlab.store.run import Run
 from bertlab.store.runs import Store
 
 ROWS = 24
@@ -102,6 +107,28 @@ def test_the_card_has_the_scores_of_the_task(exported):
     assert values["accuracy"] == pytest.approx(run.result().metrics["accuracy"], abs=1e-4)
     assert "BertForSequenceClassification.from_pretrained" in card.text
     assert json.loads((folder / "config.json").read_text())["id2label"] == {"0": "negative", "1": "positive"}
+
+
+def test_a_model_of_a_milestone_has_its_scores_which_are_not_those_of_the_end(store, monkeypatch, tmp_path):
+    result = Run.result
+    runs = Store(store).runs()
+    pretraining = next(run for run in runs if run.holds_model)
+    run = next(run for run in runs if run.holds_task_model and "-sst2-" in run.label)
+
+    def scores():
+        recipe = load(Recipe, pretraining.definition()["recipe"])
+        texts = [
+            cards.task_model(run, pretraining, "text-classification", "BertForSequenceClassification", ("sentence",)),
+            cards.model(pretraining, recipe, Store(store), "BERT"),
+        ]
+        for name, text in zip(("task", "whole"), texts, strict=True):
+            (tmp_path / f"{name}.md").write_text(text)
+        data = [ModelCard.load(tmp_path / f"{name}.md").data.eval_results for name in ("task", "whole")]
+        return ["sst2" in " ".join(one.task_name for one in of_card) for of_card in data]
+
+    assert scores() == [True, True]
+    monkeypatch.setattr(Run, "result", lambda self: dataclasses.replace(result(self), milestone=50))
+    assert scores() == [True, False]
 
 
 def test_a_measurement_without_its_model_is_refused(finished, call, tmp_path, capsys):
