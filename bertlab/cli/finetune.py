@@ -51,7 +51,6 @@ def finetune(
     from bertlab.cli.jobs import run_jobs
     from bertlab.lab import plan as planning
     from bertlab.lab.jobs.find import find_pretrained
-    from bertlab.lab.jobs.lists import check_kept
     from bertlab.recipe.ranges import arm
     from bertlab.store.config import write_run_config
     from bertlab.store.lookup import ids_of_studies
@@ -64,7 +63,6 @@ def finetune(
     pretrained = find_pretrained(from_, store, machine)
     study = _study(pretrained.label, task, adapted, options.set_ or ())
     plan = planning.make(options.request((study,), pretrained=pretrained, keep=keep), machine)
-    check_kept(plan.jobs, store)
     complete = run_jobs(plan.jobs, store, machine, retry=retry)
     finished = [run for cell in plan.cells if (run := store.get(cell.job.id)) is not None]
     spelled = {"task": task, "from": from_, "adaptation": adaptation, "keep": keep or None}
@@ -77,7 +75,7 @@ def finetune(
     for run in finished:
         _print_result(run.result(), plan.world)
     if keep and finished:
-        say(f"Next: `bertlab predict {finished[0].label} FILE{in_store(store.root)}` answers the rows of a file.")
+        say(f"Next: `bertlab predict {finished[0].id} FILE{in_store(store.root)}` answers the rows of a file.")
     return 0 if complete else 1
 
 

@@ -20,7 +20,7 @@ from bertlab.execution.schedule import execute
 from bertlab.lab import texts
 from bertlab.lab.jobs import Job
 from bertlab.lab.jobs.evaluation import read_task
-from bertlab.lab.jobs.lists import check_components, grouped, to_run
+from bertlab.lab.jobs.lists import check_components, check_kept, grouped, to_run
 from bertlab.lab.plan import Plan
 from bertlab.lab.record import differences
 from bertlab.lab.statement import timed_notes
@@ -164,6 +164,7 @@ def run_jobs(
     Reads all tasks first. Calls `on_training` when the first training begins. Raises `BadInput`, without leaving a new
     store behind. Writes nothing if all are finished: the store may be read-only.
     """
+    check_kept(jobs, store)  # plans of a search and of rounds are made after those that a command checks
     done = {run.id for run in store.runs()}
     pending = to_run(jobs, done)
     if not pending:

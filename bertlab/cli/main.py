@@ -95,7 +95,7 @@ def main() -> None:
             environment.set_up()
             code = app(prog_name="bertlab", standalone_mode=False) or 0
     except Interrupted as error:
-        line = f"{error}; finished work is kept: give the same command again to resume"
+        line = f"{error}; {_again()}"
         code = 130 if error.number == signal.SIGINT else 143
     except Exception as error:
         code, line = (1, "") if complete.asked() else _status(error)
@@ -114,6 +114,14 @@ def main() -> None:
         complain(f"bertlab: {line}")
     _takes_no_more(sys.stderr)
     raise SystemExit(code)
+
+
+def _again() -> str:
+    """What the same command does after a signal: those that only show something begin again."""
+    name = next((word for word in sys.argv[1:] if not word.startswith("-")), "")
+    if name in [shows.__name__.replace("_", "-") for shows in PANELS["See"]]:
+        return "the same command begins again"
+    return "finished work is kept: give the same command again to resume"
 
 
 def _takes_no_more(stream: TextIO) -> bool:

@@ -4,6 +4,9 @@ import json
 
 import pytest
 
+from bertlab.cli.jobs import run_jobs
+from bertlab.errors import BadInput
+from bertlab.lab import plan, scales, studies
 from bertlab.store.runs import Store
 
 RUN = "masking-80-10-10-seed0"
@@ -28,6 +31,7 @@ def test_the_run_has_the_changes_and_says_what_they_are(store):
     assert data["labels"]
     assert data["settings"]["length"] == 32
     assert data["tokenizer"] == pretraining.manifest()["vocab.txt"].sha256
+    assert data["weights"] == pretraining.manifest()["model.safetensors"].sha256
     assert {"task.json", "task.safetensors"} <= run.manifest().keys()
 
 
@@ -46,6 +50,20 @@ def test_a_run_that_finished_without_its_model_is_named(store, call, finished, c
     assert call(*lora, "--keep") == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert "--keep: 1 run finished without keeping the model: `bertlab runs --remove " in line
+
+
+def test_no_plan_is_carried_out_whose_runs_finished_without_a_model(finished, machine):
+    """Plans of a search and of rounds are made after the command's own."""
+    request = plan.Request(studies=(studies.find("masking"),), scale=scales.find("smoke"), keep=True)
+    with pytest.raises(BadInput, match=r"--keep: [0-9]+ runs finished without keeping the model"):
+        run_jobs(plan.make(request, machine).jobs, Store(finished), machine)
+
+
+def test_the_command_that_uses_the_model_names_its_run(store, call, capsys):
+    (run,) = with_model(store)
+    capsys.readouterr()
+    assert call(*FINETUNE, "--keep", "--runs", store.root) == 0
+    assert f"`bertlab predict {run.id} FILE --runs {store.root}`" in capsys.readouterr().out
 
 
 def test_what_is_kept_is_not_pruned(store, call, finished):

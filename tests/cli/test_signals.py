@@ -97,6 +97,18 @@ def test_a_signal_ends_each_command_with_its_status(tmp_path, number, at, argume
     assert f"interrupted by {number.name}" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("at", "arguments", "again"),
+    [
+        ("bertlab.lab.finetuned", ("predict", "run", "rows.csv"), "the same command begins again"),
+        ("torch", ("pretrain", "--scale", "smoke"), "finished work is kept: give the same command again to resume"),
+    ],
+)
+def test_a_signal_says_what_the_same_command_does(tmp_path, at, arguments, again):
+    done = ended(tmp_path, signal.SIGINT, at, *arguments)
+    assert done.stderr == f"bertlab: interrupted by SIGINT; {again}\n"
+
+
 @pytest.mark.parametrize("number", BOTH)
 def test_a_study_file_that_swallows_the_signal_is_no_bad_input(tmp_path, number):
     done = ended(tmp_path, number, "", "ablate", "own.py")
