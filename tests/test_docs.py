@@ -100,6 +100,25 @@ def test_a_command_that_is_shown_can_be_given(command):
         assert study in (*studies.names(), "all", "STUDY") or study.endswith(".py")
 
 
+def test_the_model_of_your_own_of_the_readme_is_trained_and_answers(tmp_path, call, monkeypatch, capfd):
+    """Its commands in their order, but for the installation."""
+    section = PAGES["README.md"].partition("## A model of your own\n")[2].partition("\n## ")[0]
+    install, *commands = re.search(r"```bash\n(.*?)```", section, re.S)[1].splitlines()
+    assert install.startswith("pip install -c constraints.txt transformers ")
+    monkeypatch.chdir(tmp_path)
+    for command in commands:
+        if command.startswith("bertlab "):
+            assert call(*shlex.split(command)[1:]) == 0
+        else:
+            done = subprocess.run(["bash", "-c", command.replace("python", sys.executable, 1)], check=False)
+            assert done.returncode == 0
+    printed = capfd.readouterr().out
+    answers = [json.loads(line) for line in printed.splitlines() if line.startswith('{"line"')]
+    assert [answer["line"] for answer in answers] == [2, 3]
+    assert {answer["label"] for answer in answers} <= {"negative", "positive"}
+    assert re.search(r"\[{'label': '(negative|positive)', 'score': [\d.]+}\]", printed)
+
+
 def test_the_selection_of_the_readme_is_audited_and_trained(tmp_path, call, text_file):
     (text,) = (text for text in FILES if "(Selection)" in text)
     assert sum(map(bool, text.splitlines())) < 30

@@ -35,7 +35,7 @@ study = Study(
 ABLATE = (
     "ablate", "own.py", "--scale", "smoke", "--corpus", "world.jsonl", "--set", "schedule.steps=6",
     "--set", "tagging.max_steps=3", "--set", "features.max_steps=3",
-    "--threads", "1", "--precision", "fp32",
+    "--threads", "1", "--precision", "fp32", "--keep",
 )  # fmt: skip
 ONE_THREAD = {
     **dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1"),

@@ -12,6 +12,7 @@ WORK = "runs/KIND/.#.work"
 ALONE = (
     f"write {WORK}/heldout/tokens.bin:1", "step pre-training:4", f"rename {WORK}/checkpoint/.part:3",
     f"rmdir {WORK}/checkpoint/step-#:2", f"rename {WORK}:3", f"rename {WORK}/.result.json.#.part:2",
+    "step fine-tuning long:2",
 )  # fmt: skip
 
 
@@ -53,7 +54,7 @@ def test_killed_at_every_place_in_one_store(warm, undisturbed, same_end, tmp_pat
 
 
 @pytest.mark.parametrize(
-    "fault", [pytest.param(each, marks=[] if each in ALONE[-2:] else pytest.mark.faults) for each in ALONE]
+    "fault", [pytest.param(each, marks=[] if each in ALONE[-3:] else pytest.mark.faults) for each in ALONE]
 )
 def test_killed_at_one_place(warm, same_end, tmp_path, fault):
     runs = tmp_path / "runs"
