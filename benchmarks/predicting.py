@@ -68,8 +68,8 @@ def model(here: Machine) -> Finetuned:
     adaptation, kind = FineTuning(length=LENGTH), KINDS["classification"]
     adapted = adaptation.adapt(pretrained, kind, LABELS, ("task", 0, 0)).eval()
     described = Description(
-        pretrained="0" * 16, tokenizer="0" * 64, task="task", kind=kind.name, text=("sentence",), label="label",
-        labels=LABELS, settings={},
+        pretrained="0" * 16, weights="0" * 64, tokenizer="0" * 64, task="task", kind=kind.name, text=("sentence",),
+        label="label", labels=LABELS, settings={},
     )  # fmt: skip
     return Finetuned(
         description=described,

@@ -41,8 +41,8 @@ def read(located: LocatedTask, most: int | None = None) -> TaskData:
 
     def examples(table: Table) -> RawExamples:
         text, answers_of_split = kind.text(task, table), kind.answers(task, table, labels)
-        questions = _numbers(table, task.question) if task.question else None
-        groups = questions if group is None else _numbers(table, group)
+        questions = group_numbers(table, task.question) if task.question else None
+        groups = questions if group is None else group_numbers(table, group)
         return RawExamples(text=text, labels=answers_of_split, groups=groups, questions=questions)
 
     train, evaluation, *test = map(examples, tables)
@@ -55,11 +55,12 @@ def read(located: LocatedTask, most: int | None = None) -> TaskData:
         evaluation=evaluation,
         test=test[0] if test else None,
         content=located.content,
+        group=group or "",
         unlabelled=sum(table.unlabelled for table in tables),
     )
 
 
-def _numbers(table: Table, column: str) -> Integer:
+def group_numbers(table: Table, column: str) -> Integer:
     """The number of the group of each row, by first appearance. Raises `BadInput` for a group without a name."""
     values = table.columns[column] if column in table.columns else table.texts(column)
     for row, value in enumerate(values, start=1):
@@ -172,7 +173,7 @@ def _lines(located: LocatedTask, split: str, count: int) -> tuple[str, ...]:
     ]
     lines = [" / ".join(parts) for parts in zip(*texts, strict=True)]
     lines = [f"{line} ({answer})" if answer else line for line, answer in zip(lines, right, strict=True)]
-    questions = _numbers(table, task.question) if task.question else None
+    questions = group_numbers(table, task.question) if task.question else None
     return tuple(lines[row] for row in _evaluated(len(lines), count, questions))
 
 

@@ -209,5 +209,7 @@ class TaskData:
     test: RawExamples | None = None
     content: str
     """Identifies the examples, as `LocatedTask.content`."""
+    group: str = ""
+    """The column of `Task.group` that the examples have; empty for none."""
     unlabelled: int = 0
     """Rows without a label, which are left out of all splits."""

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -19,20 +20,23 @@ from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.progress import silent, stop_if_asked
+from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
-from bertlab.store.files import digest
 from bertlab.store.run import CHANGES, Run
 from bertlab.store.runs import Store
 from bertlab.store.schema import Count, Hash, Id, Number, Percent, Texts, to_json
 from bertlab.store.writes import write, write_json
 from bertlab.tasks import kinds
+from bertlab.tasks.data import group_numbers
 from bertlab.tasks.examples import TaskBatch
 from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.task import RawExamples, Table, Task, columns_of
 from bertlab.text.lines import Line
 from bertlab.training.data import in_order
-from bertlab.training.finetuning import Pretrained, in_order_of_targets, open_pretrained, prepare
+from bertlab.training.finetuning import Pretrained, in_order_of_targets, open_pretrained, prepare, weights_file
+from bertlab.training.trainer import configure_process
 
+T = TypeVar("T")
 Row = Mapping[str, Any]
 """The value of each column by its name."""
 Output = dict[str, Any]
@@ -52,8 +56,10 @@ class Description:
     """The run of the pre-trained model."""
     milestone: Percent = 100
     """The percentage of the steps of the pre-training after which fine-tuning began."""
+    weights: Hash
+    """The SHA-256 of the file of its weights."""
     tokenizer: Hash
-    """The SHA-256 of the file of the tokenizer."""
+    """The SHA-256 of the file of its tokenizer."""
     task: str
     """The name of the task."""
     kind: str
@@ -62,6 +68,8 @@ class Description:
     """What it reads of a row, as `Task.text`."""
     label: str
     """The column of the answers, as `Task.label`."""
+    group: str = ""
+    """The column of `Task.group` that the examples have; empty for none."""
     labels: Texts = ()
     """The names of its labels."""
     settings: Mapping[str, Any]
@@ -88,7 +96,7 @@ class Finetuned:
     description: Description
     pretrained: Pretrained
     model: nn.Module
-    """As `Adaptation.prepare` makes it, trained, merged, and in evaluation mode."""
+    """The module of `Adaptation.adapt`, trained, merged, and in evaluation mode."""
     adaptation: Adaptation
     kind: TaskKind
     machine: Machine
@@ -101,22 +109,27 @@ class Finetuned:
 
     @property
     def columns(self) -> tuple[str, ...]:
-        """The columns that it reads of a row."""
-        return tuple(dict.fromkeys(chain.from_iterable(map(columns_of, self.description.text))))
+        """The columns that it reads of a row: those of the text, and if it reads neighbours, that of the group."""
+        grouped = [self.description.group] if self.description.group and self._context_rows else []
+        return tuple(dict.fromkeys((*chain.from_iterable(map(columns_of, self.description.text)), *grouped)))
+
+    @property
+    def _context_rows(self) -> int:
+        """How many rows before and after one it may read with it."""
+        return self.kind.context_rows(self.adaptation.length, self.adaptation.options(self.kind))
 
     def outputs(
         self, lines: Iterable[Line], unit: str = "line", skip: Callable[[BadInput], object] | None = None
     ) -> Iterator[tuple[int, Output]]:
-        """The number and the output of each row, in their order; holds `ROWS` of them at once.
+        """The number and the output of each row, in their order; holds `ROWS` of them at once, and neighbours that a
+        kind of task reads.
 
-        A row that cannot be read is given to `skip`; without that, raises its `BadInput`, which names the row as the
-        `unit` of its number.
+        A row that cannot be read is given to `skip`, and its neighbours are then each other's; without that, raises its
+        `BadInput`, which names the row as the `unit` of its number.
         """
-        remaining = iter(lines)
-        while chunk := list(islice(remaining, ROWS)):
-            numbered, raw = self._read(chunk, unit, skip)
-            if numbered:
-                yield from zip(numbered, self.answer(raw), strict=True)
+        for window, inside in _windows(self._readable(lines, unit, skip), ROWS, self._context_rows):
+            raw = self._examples([row for _, row in window], "").take(np.array(inside))
+            yield from zip([window[index][0] for index in inside], self.answer(raw), strict=True)
 
     def answer(self, raw: RawExamples) -> list[Output]:
         """What it answers to examples, whose labels it does not read."""
@@ -133,16 +146,24 @@ class Finetuned:
         batch = {name: value.to(self.machine.device) for name, value in batch.items()}
         return self.adaptation.logits(self.model, self.kind, batch).float().cpu()
 
-    def _read(
-        self, chunk: Sequence[Line], unit: str, skip: Callable[[BadInput], object] | None
-    ) -> tuple[list[int], RawExamples]:
-        """The numbers and the examples of the rows that can be read."""
-        rows = {number: row for number, row in chunk if not isinstance(row, BadInput)}
+    def _readable(
+        self, lines: Iterable[Line], unit: str, skip: Callable[[BadInput], object] | None
+    ) -> Iterator[tuple[int, Row]]:
+        """The numbers of the rows that can be read, and these."""
+        remaining = iter(lines)
+        while chunk := list(islice(remaining, ROWS)):
+            yield from self._read(chunk, unit, skip).items()
+
+    def _read(self, chunk: Sequence[Line], unit: str, skip: Callable[[BadInput], object] | None) -> dict[int, Row]:
+        """The rows that can be read, by their numbers."""
+        rows: dict[int, Row] = {number: row for number, row in chunk if not isinstance(row, BadInput)}
         if len(rows) == len(chunk):
             try:
-                return list(rows), self._examples(list(rows.values()), "")
+                self._examples(list(rows.values()), "")
             except BadInput:  # of one row or several: which, each by itself says
                 pass
+            else:
+                return rows
         for number, row in chunk:
             try:
                 if isinstance(row, BadInput):
@@ -155,26 +176,48 @@ class Finetuned:
                     raise refused from None
                 skip(refused)
                 rows.pop(number, None)
-        return list(rows), self._examples(list(rows.values()), "")
+        return rows
 
     def _examples(self, rows: Sequence[Row], source: str) -> RawExamples:
         """Rows as examples, whose labels stand in for those that they do not have. Raises `BadInput`."""
-        if not rows:
-            return RawExamples(text=(), labels=())
         described = self.description
         task = Task(kind=described.kind, text=described.text, label=described.label, labels=described.labels)
         table = Table.of(rows, source, self.columns)
         text = self.kind.text(task, table)
-        return RawExamples(text=text, labels=self.kind.blank(task, table, text))
+        groups = group_numbers(table, described.group) if described.group in table.columns else None
+        return RawExamples(text=text, labels=self.kind.blank(task, table, text), groups=groups)
+
+
+def _windows(rows: Iterable[T], size: int, reach: int) -> Iterator[tuple[list[T], range]]:
+    """The rows in their order, `size` at a time with at most `reach` before and after them, and the indices of these
+    `size`."""
+    remaining, before = iter(rows), list[T]()
+    ahead = list(islice(remaining, size + reach))
+    while ahead:
+        end = len(before) + min(size, len(ahead))
+        window = before + ahead
+        yield window, range(len(before), end)
+        before = window[max(0, end - reach) : end]
+        ahead = window[end:] + list(islice(remaining, size))
+
+
+def hashes_of(pretraining: Run, milestone: int) -> dict[str, str]:
+    """The SHA-256 of the files that a fine-tuning reads of a pre-training, by the fields of `Description`."""
+    science, manifest = load(Recipe, pretraining.definition()["recipe"]), pretraining.manifest()
+    files = {"weights": weights_file(science, milestone), "tokenizer": science.tokenizer.file}
+    return {name: manifest[file].sha256 if file in manifest else "" for name, file in files.items()}
 
 
 def open_finetuned(store: Store, run: Run, machine: Machine) -> Finetuned:
     """The fine-tuned model that a run keeps, with the pre-trained one that the store has.
 
-    Raises `BadInput` if either is damaged, or the pre-trained one is missing or another one.
+    Raises `BadInput` if either is damaged, or the pre-trained one is missing or another one, and if the machine lacks
+    its devices.
     """
     from safetensors.torch import load_file
 
+    machine.check()
+    configure_process(machine)
     run.verify()
     described = run.read(DESCRIPTION, Description)
     parent = store.get(described.pretrained)
@@ -184,8 +227,10 @@ def open_finetuned(store: Store, run: Run, machine: Machine) -> Finetuned:
     parent.verify()
     adaptation, kind = load(Adaptation, described.settings), kinds.find(described.kind)
     opened = open_pretrained(parent.path, described.milestone)
-    if digest(parent.path / opened.tokenizer.settings.file) != described.tokenizer:
-        raise BadInput(f"run {run.id} was fine-tuned with another tokenizer than run {parent.id} has: train it again")
+    for name, sha256 in hashes_of(parent, described.milestone).items():
+        if getattr(described, name) != sha256:
+            other = f"run {run.id} was fine-tuned from run {parent.id} with another file of its {name}"
+            raise BadInput(f"{other}: give the store in which it was trained, or train it again")
     opened, model = prepare(opened, adaptation, kind, described.labels, described.seed, described.finetune_seed)
     try:
         unexpected = model.load_state_dict(load_file(run.file(CHANGES)), strict=False).unexpected_keys

@@ -34,7 +34,7 @@ from bertlab.training.checkpoints import SafetensorsIO
 from bertlab.training.data import TaskDataModule, in_order
 from bertlab.training.loggers import CurveLogger, ThroughputMeter
 from bertlab.training.module import TrainingModule, require_finite, require_scalar
-from bertlab.training.trainer import quiet, trainer
+from bertlab.training.trainer import configure_process, quiet, trainer
 
 
 class FinetuningModule(TrainingModule):
@@ -175,14 +175,19 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{directory} is no pre-training that can be read ({error}): name a finished run") from None
     science = load(recipe.Recipe, record)
-    step = science.schedule.milestone(milestone)
-    weights = directory / ("model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors")
+    weights = directory / weights_file(science, milestone)
     if not weights.exists():
         raise _without(weights)
     tokenizer = science.tokenizer.load(directory / science.tokenizer.file)
     model = PretrainingModel.of(science, tokenizer.size)
     model.load(weights)
     return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.max_length)
+
+
+def weights_file(science: recipe.Recipe, milestone: int) -> str:
+    """Where the directory of a pre-training has its weights after `milestone` per cent of the steps."""
+    step = science.schedule.milestone(milestone)
+    return "model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors"
 
 
 def _without(weights: Path) -> BadInput:
@@ -214,7 +219,7 @@ def finetune(
     Raises `BadInput` for a kind of task that the adaptation is not for, `RunFailed` if a loss or gradient is not
     finite, `Interrupted` when a signal came, after saving.
     """
-    torch.set_num_threads(machine.num_threads)  # the features are computed before any Trainer is made
+    configure_process(machine)  # the features are computed before any Trainer is made
     kind, key = kinds.find(data.kind), (adaptation.kind, seed, finetune_seed)
     if problem := adaptation.unsupported_reason(kind):
         raise BadInput(f"task '{data.name}': {problem}")
@@ -341,7 +346,8 @@ def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Mac
 
 def in_order_of_targets(part: Examples, read: Inputs, batches: Sequence[Tensor]) -> Float32:
     """The logits of the batches that `in_order` gives, as `predict` returns them."""
-    scores = np.full((len(part.targets), max(logits.shape[-1] for logits in batches)), -np.inf, np.float32)
+    width = max((logits.shape[-1] for logits in batches), default=1)
+    scores = np.full((len(part.targets), width), -np.inf, np.float32)
     for numbers, logits in zip(by_length(read.lengths, read.batch_tokens), batches, strict=True):
         slots = part.batch(numbers).slots
         scores[slots[slots >= 0], : logits.shape[-1]] = logits.numpy()[slots >= 0]

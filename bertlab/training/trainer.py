@@ -51,7 +51,7 @@ def trainer(
     Uses one device, or the device that the `strategy` of a group gives this process. With `validate`, validates when a
     callback sets `val_check_batch`. The `options` are the Trainer's own.
     """
-    _configure(machine)
+    configure_process(machine)
     if strategy is None:  # whatever started this process, and numbered it: SLURM, LSF, torchrun
         alone = LightningEnvironment()
         alone.set_global_rank(0)
@@ -83,7 +83,7 @@ def trainer(
     return lightning
 
 
-def _configure(machine: Machine) -> None:
+def configure_process(machine: Machine) -> None:
     """Sets the threads of this process, exact LSTMs on a GPU, and the level of `LOGGERS`."""
     torch.set_num_threads(machine.num_threads)
     if machine.gpus:

@@ -4,10 +4,13 @@ import csv
 import gzip
 import io
 import json
+import shutil
 import sys
 
 import numpy as np
 import pytest
+import torch
+from safetensors.torch import load_file, save_file
 
 from bertlab import predictor, synthetic
 from bertlab.errors import BadInput
@@ -22,8 +25,7 @@ ROWS = synthetic.rows("sentiment", "validation", 40)
 @pytest.fixture(scope="module")
 def run(call, finished):
     assert call(*FINETUNE, "--keep", "--set", "finetune.max_eval_examples=0", "--runs", finished) == 0
-    kept = [run for run in Store(finished).runs() if run.holds_task_model]
-    return next(run for run in kept if "-sst2-" in run.label)
+    return next(run for run in Store(finished).runs() if run.holds_task_model and "-sst2-" in run.label)
 
 
 @pytest.fixture
@@ -102,6 +104,37 @@ def test_cells_that_do_not_fit_their_header_are_named(predicted, file):
     assert f"skipped: {path} line 5 has 1 cell, the header 2" in errors[0]
 
 
+def test_quotes_of_a_tsv_are_text(predicted, file):
+    path = file('sentence\tid\n"fine\t1\na "good" one\t2\n', "rows.tsv")
+    answers, _ = predicted(path)
+    expected, _ = predicted(file(lines([{"sentence": '"fine'}, {"sentence": 'a "good" one'}])))
+    assert [{**answer, "line": answer["line"] - 1} for answer in answers] == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "header", "problem"),
+    [
+        ("rows.csv", "sentence,id,sentence", "it has 'sentence' twice"),
+        ("rows.tsv", "id\tid", "it has 'id' twice"),
+        ("rows.csv", '"sentence"s,id', "',' expected after '\"'"),
+    ],
+)
+def test_a_header_that_cannot_be_read_is_one_line(predicted, file, name, header, problem):
+    path = file(f"{header}\nfine,1,2\n", name)
+    _, errors = predicted(path, "--errors", "skip", code=2)
+    assert errors == [f"bertlab: {path} has no header that names each column once ({problem}): correct its first line"]
+
+
+@pytest.mark.parametrize("text", [b"sentence\nfine\n\xff\n", b"sent\xff,id\nfine,1\n"], ids=["row", "header"])
+def test_bytes_of_no_text_are_one_line(predicted, tmp_path, monkeypatch, text):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(text)
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(text))))
+    for source, called in ((path, path), ("-", "standard input")):
+        _, errors = predicted(source, code=2)
+        assert errors == [f"bertlab: {called} is not UTF-8 (invalid start byte): save it as UTF-8"]
+
+
 def test_memory_is_that_of_some_rows(run, monkeypatch):
     monkeypatch.setattr(finetuned, "ROWS", 8)
     model = predictor(run.root, run.id, threads=1)
@@ -129,12 +162,74 @@ def test_python_answers_rows_and_names_one_without_the_columns(run, predicted, f
 
 def test_a_run_without_a_model_or_its_pre_training_is_refused(run, call, finished, tmp_path, capsys, file):
     path = file(lines(ROWS[:1]))
-    other = next(each for each in Store(finished).runs() if each.kind == "finetune" and not each.holds_task_model)
+    others = Store(finished).runs()
+    measured = next(other for other in others if other.kind == "finetune" and not other.holds_task_model)
+    trained = next(other for other in others if other.holds_model)
     capsys.readouterr()
-    assert call("predict", other.id, path, "--runs", finished) == 2
-    assert "keeps no fine-tuned model" in capsys.readouterr().err
+    for other in (measured, trained):
+        assert call("predict", other.id, path, "--runs", finished) == 2
+        assert "keeps no fine-tuned model: `bertlab finetune --keep` makes one of a pre-training" in (
+            capsys.readouterr().err
+        )
     alone = tmp_path / "alone" / "finetune" / run.path.name
     alone.parent.mkdir(parents=True)
     alone.symlink_to(run.path, target_is_directory=True)
     assert call("predict", run.id, path, "--runs", tmp_path / "alone") == 2
     assert "was fine-tuned from run" in capsys.readouterr().err
+
+
+def test_the_machine_that_is_asked_for_is_used(run, predicted, file, monkeypatch):
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 0)
+    _, errors = predicted(file(lines(ROWS)), "--gpus", "1", code=2)
+    assert errors == ["bertlab: --gpus is 1: torch finds 0 on this machine, so leave out --gpus"]
+    torch.set_num_threads(2)
+    predictor(run.root, run.id, threads=1)
+    assert torch.get_num_threads() == 1
+
+
+def other_file(path, changed):
+    data = json.loads(path.read_text())
+    path.write_text(json.dumps(data | changed))
+
+
+def other_tensors(path, change):
+    tensors = load_file(path)
+    name = next(name for name in tensors if name.endswith("weight"))
+    change(tensors, name)
+    save_file(tensors, path)
+
+
+TRAINED_ELSEWHERE = "give the store in which it was trained, or train it again"
+CHANGED = {
+    "weights": (
+        lambda path: other_file(path / "task.json", {"weights": "a" * 64}),
+        f"with another file of its weights: {TRAINED_ELSEWHERE}",
+    ),
+    "tokenizer": (
+        lambda path: other_file(path / "task.json", {"tokenizer": "a" * 64}),
+        f"with another file of its tokenizer: {TRAINED_ELSEWHERE}",
+    ),
+    "a tensor more": (
+        lambda path: other_tensors(path / "task.safetensors", lambda tensors, name: tensors.update(new=tensors[name])),
+        "was fine-tuned by another version of bertlab: train it again",
+    ),
+    "another shape": (
+        lambda path: other_tensors(
+            path / "task.safetensors", lambda tensors, name: tensors.update({name: torch.zeros(1, 1)})
+        ),
+        "was fine-tuned by another version of bertlab: train it again",
+    ),
+}
+"""Changes of a run that keeps a model, and what `predict` says of them."""
+
+
+@pytest.mark.parametrize(("change", "problem"), CHANGED.values(), ids=CHANGED)
+def test_a_model_that_does_not_fit_its_pre_training_is_refused(run, tmp_path, change, problem):
+    store = Store(shutil.copytree(run.root, tmp_path / "runs"))
+    work = store.root / run.kind / f".{run.id}.work"
+    (store.root / run.kind / run.path.name).rename(work)
+    change(work)
+    store.finish(run.kind, run.id, run.label)
+    with pytest.raises(BadInput, match=problem) as raised:
+        predictor(store.root, run.id, threads=1)
+    assert str(raised.value).startswith(f"run {run.id} ")

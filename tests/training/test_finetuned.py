@@ -3,11 +3,13 @@
 import dataclasses
 import json
 
+import numpy as np
 import pytest
 import torch
 from safetensors import safe_open
 
-from bertlab.adaptation import Adapters, BitFit, Features, FineTuning, GradualUnfreezing, LoRA
+from bertlab.adaptation import Adapters, BitFit, ELMo, Features, FineTuning, GradualUnfreezing, LoRA
+from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.streams import TensorBatch
 from bertlab.objectives import MaskedLM
@@ -17,14 +19,16 @@ from bertlab.store.schema import load
 from bertlab.tasks import kinds
 from bertlab.tasks.data import sampled
 from bertlab.tasks.task import Task
+from bertlab.training import finetuned as finetuned_models
 from bertlab.training.finetuned import DESCRIPTION, Description, Finetuned, save
 from bertlab.training.finetuning import changes_of, finetune, open_pretrained, prepare
 from random_weights import perturbed
 
 SETTING = {"batch_size": 16, "max_steps": 3, "peak_lr": 1e-2, "length": 32, "max_eval_examples": 20}
 DESCRIBED = Description(
-    pretrained="a" * 16, tokenizer="b" * 64, task="t", kind="span", text=("q", "c"), label="answers", settings={}
-)
+    pretrained="a" * 16, weights="c" * 64, tokenizer="b" * 64, task="t", kind="span", text=("q", "c"), label="answers",
+    settings={},
+)  # fmt: skip
 BASE = Model(layers=12, hidden=768, heads=12, positions="learned", max_positions=512)
 
 
@@ -106,6 +110,53 @@ STORED = {
 """The predictions that a run stores, from answers."""
 
 
+@pytest.mark.parametrize("rows", [3, 16, 1000])
+@pytest.mark.parametrize("grouped", [True, False])
+def test_tags_in_context_are_those_of_the_whole_file(pretrained, entities, machine, monkeypatch, rows, grouped):
+    """However many rows are read at once: the neighbours of a row are those of its document, or of the file."""
+    monkeypatch.setattr(finetuned_models, "ROWS", rows)
+    adaptation = FineTuning(**SETTING | {"max_eval_examples": 0}, context=True)
+    documents = np.arange(len(entities.evaluation)) // 7
+    evaluation = dataclasses.replace(entities.evaluation, groups=documents if grouped else None)
+    data = dataclasses.replace(entities, evaluation=evaluation)
+    outcome = finetune(
+        pretrained, data, adaptation, seed=0, finetune_seed=0, machine=machine, progress=silent, keep=True
+    )
+    model = finetuned(pretrained, data, adaptation, outcome, machine)
+    description = dataclasses.replace(model.description, text=("words",), kind="tagging", group="document" * grouped)
+    model = dataclasses.replace(model, description=description)
+    assert model.columns == ("words", "document")[: 1 + grouped]
+    examples = [
+        {"words": words, "document": f"d{number}"}
+        for words, number in zip(evaluation.text[0], documents.tolist(), strict=True)
+    ]
+    answers = model(examples)
+    assert STORED["tagging"](answers, data.labels) == outcome.predictions["prediction"].tolist()
+    blank = model.kind.blank(Task(kind="tagging"), None, evaluation.text)
+    whole = model.answer(dataclasses.replace(evaluation, labels=blank))
+    for one, other in zip(answers, whole, strict=True):
+        np.testing.assert_allclose(one["probabilities"], other["probabilities"], atol=2e-6)
+    alone = [model([row])[0]["probabilities"] for row in examples[:20]]
+    assert alone != [answer["probabilities"] for answer in answers[:20]]  # neighbours count
+    if grouped:
+        with pytest.raises(BadInput, match="row 1 has no column 'document', which the task reads"):
+            model([{"words": ["a"]}])
+
+
+@pytest.mark.parametrize("adaptation", [FineTuning(**SETTING), Features(**SETTING, layers="last", lstm_size=4)])
+def test_a_sentence_without_words_has_no_tags_beside_others_and_alone(pretrained, entities, machine, adaptation):
+    outcome = finetune(
+        pretrained, entities, adaptation, seed=0, finetune_seed=0, machine=machine, progress=silent, keep=True
+    )
+    model = finetuned(pretrained, entities, adaptation, outcome, machine)
+    model = dataclasses.replace(model, description=dataclasses.replace(model.description, text=("words",)))
+    empty, words = {"words": []}, {"words": ["a", "b", "cd"]}
+    without = {"tags": [], "probabilities": []}
+    assert model([empty, empty]) == [without, without]
+    one, two, three = model([empty, words, empty])
+    assert (one, len(two["tags"]), three) == (without, 3, without)
+
+
 def test_features_keep_their_tagger_alone(pretrained, entities, machine):
     adaptation = Features(**SETTING, layers="last", lstm_size=4)
     outcome = finetune(
@@ -119,6 +170,31 @@ def test_nothing_is_kept_that_nobody_asked_for(pretrained, pairs, machine):
         pretrained, pairs, FineTuning(**SETTING), seed=0, finetune_seed=0, machine=machine, progress=silent
     )
     assert not outcome.changes
+
+
+@pytest.mark.parametrize(
+    "adaptation",
+    [
+        FineTuning(frozen=True),
+        FineTuning(frozen=True, bilstm=True),
+        Adapters(bottleneck=64),
+        Adapters(bottleneck=256),
+        LoRA(),
+        LoRA(rank=64, matrices=("query", "value", "fc1", "fc2")),
+        BitFit(),
+        Features(),
+        ELMo(),
+    ],
+    ids=lambda adaptation: adaptation.kind,
+)
+def test_what_is_kept_at_base_size_is_at_most_the_share_that_an_adaptation_says(adaptation):
+    kind = kinds.find("tagging")
+    with torch.device("meta"):
+        model = PretrainingModel(BASE, 30_522, 512, 0)
+        whole = sum(value.numel() for value in model.state_dict().values())
+        prepared = adaptation.adapt(model, kind, ("O", "B-X", "I-X"), ("task", 0, 0))
+    trained = sum(value.numel() for value in prepared.parameters() if value.requires_grad)
+    assert trained / whole < adaptation.trained_share < 0.5
 
 
 @pytest.mark.parametrize(("adaptation", "most"), [(Adapters(bottleneck=32), 1.12), (LoRA(rank=8), 1.04)])

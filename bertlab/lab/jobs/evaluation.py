@@ -20,8 +20,8 @@ from bertlab.progress import Progress
 from bertlab.recipe import Recipe, cost
 from bertlab.recipe.identity import MARK, canonical, filled, template, to_canonical
 from bertlab.recipe.ranges import user_defined
-from bertlab.store.files import digest
 from bertlab.store.predictions import PREDICTIONS, packed
+from bertlab.store.run import Run
 from bertlab.store.runs import Store
 from bertlab.store.writes import write
 from bertlab.tasks import kinds
@@ -147,12 +147,12 @@ class Evaluation(Job, kinds=("finetune", "features")):
         from bertlab.training.loggers import opened
 
         defined = self._defined() if self.code else None
-        directory, before = store.get_verified(self.pretrained.id).path, self.intermediate_task
+        pretraining, before = store.get_verified(self.pretrained.id), self.intermediate_task
         data = self._examples(machine)
         fields = self.definition() | {"settings": to_canonical(self.settings, whole=True)}
         with opened(self.kind, self.id, self.label, self.study, fields, store, machine) as loggers:
             outcome = finetune(
-                directory,
+                pretraining.path,
                 data,
                 self.settings,
                 milestone=self.milestone,
@@ -176,7 +176,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
             predictions |= {f"test_{name}": values for name, values in outcome.test.predictions.items()}
         write(work, PREDICTIONS, packed(predictions))
         if self.keep:
-            _keep(self, work, directory, data.labels, outcome)
+            _keep(self, work, pretraining, data, outcome)
         return _result(self, outcome, lexical, data.unlabelled) | without_none(defined=defined)
 
     def _examples(self, machine: Machine) -> TaskData:
@@ -221,10 +221,11 @@ class Evaluation(Job, kinds=("finetune", "features")):
         return total
 
     def storage(self) -> Storage:
-        """Result and predictions, with a fine-tuned model at most the weights of the whole one; and while it trains at
-        most two checkpoints of weights and two moments."""
+        """Result and predictions, perhaps with the trained weights; and while it trains two checkpoints of all weights
+        and of two moments of the trained ones."""
         weights = cost.weight_bytes(self.pretrained.read_recipe())
-        return Storage(KEPT_BYTES + (weights if self.keep else 0.0), 6.0 * weights)
+        trained = self.settings.trained_share * weights
+        return Storage(KEPT_BYTES + trained * self.keep, 2.0 * (weights + 2.0 * trained))
 
     @classmethod
     def similarity(cls, definition: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:
@@ -266,20 +267,21 @@ def _definition(task: Task) -> dict[str, Any]:
     return {name: getattr(task, name) for name in names}
 
 
-def _keep(job: Evaluation, work: Path, pretrained: Path, labels: tuple[str, ...], outcome: Outcome) -> None:
+def _keep(job: Evaluation, work: Path, pretraining: Run, data: TaskData, outcome: Outcome) -> None:
     """Writes the fine-tuned model of a job, as what differs from the pre-trained one."""
-    from bertlab.training.finetuned import Description, save
+    from bertlab.training.finetuned import Description, hashes_of, save
 
-    task, tokenizer = job.data.task, job.pretrained.read_recipe().tokenizer
+    task = job.data.task
     description = Description(
         pretrained=job.pretrained.id,
         milestone=job.milestone,
-        tokenizer=digest(pretrained / tokenizer.file),
+        **hashes_of(pretraining, job.milestone),
         task=job.data.name,
         kind=task.kind,
         text=task.text,
         label=task.label,
-        labels=labels,
+        group=data.group,
+        labels=data.labels,
         settings=to_canonical(job.settings, whole=True),
         threshold=outcome.threshold,
         seed=job.pretrained.seed,

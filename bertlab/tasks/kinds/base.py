@@ -52,6 +52,7 @@ _RETURNS: Mapping[str, Any] = {
     **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
     "predict": "bertlab.tasks.kinds.base.Predicted",
     **dict.fromkeys(("blank", "outputs"), list),
+    "context_rows": Annotated[int, Range(0, 1_000_000)],
     "published_fields": dict,
     "score": "bertlab.tasks.metrics.Metric",
     **dict.fromkeys(("majority", "example_arrays"), Mapping[str, Any]),
@@ -141,6 +142,11 @@ class TaskKind(Scoring):
         """Answers that stand in for those of rows without any, so that `encode` takes their `text`: by default the
         first label. Raises `BadInput` for rows that a model of the task, whose `labels` are named, cannot answer."""
         return [0] * len(text[0])
+
+    def context_rows(self, length: int, options: Options) -> int:
+        """The most rows before and after one in its split that `encode` reads with it, in sequences of at most `length`
+        tokens: by default none."""
+        return 0
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()

@@ -58,12 +58,18 @@ class Tagging(TaskKind):
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Integer]:
         """The tag of each word."""
+        if not any(table.columns[task.text[0]]):
+            raise BadInput(f"{table.source} has no words: a task needs at least one")
         number = {name: number for number, name in enumerate(names)}
         return [np.array([number[tag] for tag in tags], np.int64) for tags in named(task, table, names)]
 
     def blank(self, task: Task, table: Table, text: Sequence[Sequence[Any]]) -> list[Integer]:
         """The first tag for each word."""
         return [np.zeros(len(words), np.int64) for words in text[0]]
+
+    def context_rows(self, length: int, options: Options) -> int:
+        """With a context, as many rows as fill a sequence if each has one token."""
+        return length if CONTEXT in options else 0
 
     def metrics_for_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
         """Precision, recall and F1 are those of entities; other tags have accuracy only."""
@@ -236,16 +242,13 @@ def is_bio(names: Iterable[str]) -> bool:
 
 
 def sentences(table: Table, column: str) -> list[list[str]]:
-    """A column of lists of words. Raises `BadInput` for columns in braces, for a malformed row, which it names, and if
-    there are no words."""
+    """A column of lists of words. Raises `BadInput` for columns in braces, and for a malformed row, which it names."""
     if column not in table.columns:
         raise BadInput(f"text {shown(column)}: a task with a label for each word takes the name of one column")
     rows = table.columns[column]
     for row, words in enumerate(rows, start=1):
         if not isinstance(words, list) or not all(isinstance(word, str) for word in words):
             raise BadInput(f"{table.where(column)} row {row} is {shown(words)}: give a list of texts")
-    if not any(rows):
-        raise BadInput(f"{table.source} has no words: a task needs at least one")
     return rows
 
 
