@@ -115,6 +115,11 @@ class Variant(Checked, group="variant "):
         groups = {name: getattr(self, name, None) for name in Recipe.__dataclass_fields__}
         return flatten({name: value for name, value in groups.items() if value is not None})
 
+    def by_arm(self) -> dict[tuple[str, Any], Any]:
+        """These fields by path and kind of the arm whose field it is, None for one of no arm."""
+        fields = self.flatten()
+        return {(path, by_kind(fields.get(path.rpartition(".")[0]))): leaf for path, leaf in fields.items()}
+
 
 @dataclass(frozen=True)
 class Measurement(Checked, group="measurement "):
@@ -253,9 +258,15 @@ class Study(Checked, group="study "):
         with at(f"study '{self.name}'"):
             return _named("measurement", name, self.measurements)
 
-    @cached_property
+    @property
     def varied(self) -> set[str]:
         """The dotted paths of the recipe's fields in which the variants of this study differ, as in `--set`."""
+        return {path for path, _ in self._varied}
+
+    @cached_property
+    def _varied(self) -> set[tuple[str, Any]]:
+        """These paths, each with the kind of the arm whose field it is: the fields of one backbone vary by themselves,
+        whatever defaults another one has in fields of the same name."""
         usual = flatten(Recipe())
         for variant in self.variants:
             arms_given: dict[str, Any] = {loss.kind: loss for loss in variant.objective or ()}
@@ -268,8 +279,12 @@ class Study(Checked, group="study "):
                     ]
                     default = type(component)(**{name: getattr(component, name) for name in required})
                     usual = flatten(default, f"{path}.") | usual
-        fields_of_variants = [(path, leaf) for variant in self.variants for path, leaf in variant.flatten().items()]
-        return {path for path, leaf in fields_of_variants if path not in usual or by_kind(leaf) != by_kind(usual[path])}
+        return {
+            (path, kind)
+            for variant in self.variants
+            for (path, kind), leaf in variant.by_arm().items()
+            if path not in usual or by_kind(leaf) != by_kind(usual[path])
+        }
 
     def varied_adaptation(self) -> dict[type[Adaptation], set[str]]:
         """For each adaptation the fields in which the variants of this study differ."""
@@ -327,7 +342,7 @@ class Study(Checked, group="study "):
         """The scale's recipe with a variant's values of all fields that this study varies."""
         if same := [recipe for of, base, recipe in self._recipes if of is variant and base == scale]:
             return same[0]
-        changes = {path: leaf for path, leaf in variant.flatten().items() if path in self.varied}
+        changes = {path: leaf for (path, kind), leaf in variant.by_arm().items() if (path, kind) in self._varied}
         with at(f"study '{self.name}'", f"variant '{variant.name}'"):
             recipe = with_fields(scale, changes)
             model, schedule = recipe.model.scaled(variant.size), variant.relative.of(recipe.schedule)

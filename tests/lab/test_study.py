@@ -12,7 +12,7 @@ from bertlab.lab.record import records
 from bertlab.lab.study import Claim, Measurement, RelativeSchedule, Size, Study, Variant, table
 from bertlab.names import plain
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
-from bertlab.recipe import Inputs, Model, ModernBert, Recipe, Schedule, cost
+from bertlab.recipe import LSTM, BiLSTM, Inputs, Model, ModernBert, Recipe, Schedule, cost
 
 COLUMN = Measurement("MNLI", task="mnli")
 FEATURES = Measurement("NER", task="conll2003", metric="f1", adaptation=Features())
@@ -162,6 +162,31 @@ def test_a_variant_may_go_back_to_the_default_of_a_field_that_others_change():
     made = study(variants=variants)
     assert [made.recipe(variant, scale).model.layers for variant in variants] == [12, 2]
     assert {made.recipe(variant, scale).model.hidden for variant in variants} == {128}
+
+
+def test_no_backbone_gets_a_default_because_another_one_has_or_sets_that_field():
+    """BiLSTM has two layers of its own, where BERT has twelve; a third variant is wide. The others have the scale's."""
+    variants = [
+        Variant("scale"),
+        Variant("ELMo", model=BiLSTM()),
+        Variant("rotary", model=Model(positions="rotary")),
+        Variant("ModernBERT", model=ModernBert()),
+        Variant("narrow", model=ModernBert(hidden=96)),
+        Variant("LSTM", model=LSTM(embedding_size=32), objective=(CausalLM(),)),
+    ]
+    scale = Recipe(model=Model(layers=4, hidden=128, heads=2, dropout=0.0))
+    table = study(variants=variants, baseline="scale")
+    models = {variant.name: table.recipe(variant, scale).model for variant in variants}
+    shape = {"layers": 4, "hidden": 128, "heads": 2, "dropout": 0.0}
+    assert models["rotary"] == Model(**shape, positions="rotary")
+    assert (models["ELMo"].layers, models["ELMo"].hidden, models["ELMo"].dropout) == (2, 128, 0.0)
+    assert models["LSTM"] == LSTM(layers=4, hidden=128, dropout=0.0, embedding_size=32)
+    assert models["narrow"] == ModernBert(**shape | {"hidden": 96})
+    assert models["ModernBERT"].hidden == 768, "in absolute sizes, as its own kind varies them"
+    assert models["ModernBERT"].layers == 4
+    assert {"model", "model.layers", "model.hidden", "model.positions", "model.embedding_size"} == {
+        path for path in table.varied if path.startswith("model")
+    }
 
 
 @pytest.mark.parametrize(
