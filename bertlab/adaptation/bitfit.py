@@ -29,10 +29,11 @@ class BitFit(Adaptation):
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
         """The encoder, of which the biases are trained. Raises `BadInput` if it has none."""
-        biases = [value for name, value in model.named_parameters() if name.endswith("bias")]
-        if not any(name.endswith("bias") for name, _ in model.encoder.named_parameters()):
+        named = model.named_parameters()
+        biases = {name: value for name, value in named if name.split(".")[-1].startswith("bias")}  # LSTMs: bias_hh_l0
+        if not any(name.startswith("encoder.") for name in biases):
             raise BadInput("the adaptation bitfit trains biases and this encoder has none: use another one")
         model.requires_grad_(False)
-        for value in biases:
+        for value in biases.values():
             value.requires_grad_(True)
         return model.encoder

@@ -21,8 +21,8 @@ class GradualUnfreezing(FineTuning):
     description = "all weights fine-tuned, from the top one layer after another"
 
     stages: Annotated[int, Range(0, 10_000)] = 0
-    """Equal parts of the training, which unfreeze all layers evenly; 0 for one layer an epoch. T5 has 12 (Raffel et al.
-    2020, section 3.5.1)."""
+    """Equal parts of the training, which unfreeze all layers evenly, the embeddings with the lowest one; 0 for one
+    layer an epoch. T5 has 12 (Raffel et al. 2020, section 3.5.1)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -40,4 +40,6 @@ class GradualUnfreezing(FineTuning):
         """How many of the `levels` (the embeddings, and each layer) update number `step` of `steps` trains."""
         if not self.stages:
             return min(levels, int(self.epochs * step / steps) + 1)
-        return -(-levels * (self.stages * step // steps + 1) // self.stages)
+        layers = levels - 1
+        above = -(-layers * (self.stages * step // steps + 1) // self.stages)
+        return levels if above == layers else above

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Self
 
 from bertlab import keyed
 from bertlab.adaptation.finetuning import FineTuning
+from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.ranges import FieldError, Range
 
 if TYPE_CHECKING:
@@ -54,3 +55,13 @@ class TopLayers(FineTuning):
             for level in top:
                 level.requires_grad_(True)
         return super().encoder(model, key)
+
+    def flops(
+        self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False
+    ) -> float:
+        """One forward pass per token through frozen layers, three through trained ones."""
+        whole = super().flops(model, trained, evaluated, passes, causal=causal)
+        if self.reinitialised:
+            return whole
+        frozen = max(0, model.layers - self.layers) / model.layers
+        return whole - 2.0 * frozen * passes * trained * model.flops_per_token(self.length, causal)

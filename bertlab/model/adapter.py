@@ -37,7 +37,8 @@ def add_adapters(encoder: Backbone, bottleneck: int, seed: int) -> None:
         raise BadInput(
             "adapters stand in the blocks of a transformer, and this encoder has none: use another adaptation"
         )
-    adapters = nn.ModuleList(Adapter(encoder.hidden_size, bottleneck) for _ in range(2 * len(blocks)))
+    widths = [block.attention.out_proj.out_features for block in blocks for _ in range(2)]
+    adapters = nn.ModuleList(Adapter(width, bottleneck) for width in widths)
     initialise(adapters, ADAPTER_STD, seed)
     for block, of_attention, of_mlp in zip(blocks, adapters[::2], adapters[1::2], strict=True):
         block.attention_output, block.mlp_output = of_attention, of_mlp

@@ -14,7 +14,8 @@ from bertlab.lab import scales
 from bertlab.model.adapter import Adapter, add_adapters
 from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import PretrainingModel
-from bertlab.objectives import MaskedLM
+from bertlab.model.streams import TensorBatch
+from bertlab.objectives import BidirectionalLM, MaskedLM
 from bertlab.progress import silent
 from bertlab.tasks import kinds
 from bertlab.training import finetuning
@@ -60,6 +61,16 @@ def test_each_sublayer_has_an_adapter_before_its_residual_addition():
     assert len({id(part) for each in encoder.layers for part in (each.attention_output, each.mlp_output)}) == 4
     middle = layer.attention_norm(x + attention(layer.attention(x, x, None, None)))
     torch.testing.assert_close(layer(x, None, None), layer.mlp_norm(middle + mlp(layer.mlp(middle))))
+
+
+def test_adapters_are_as_wide_as_their_block():
+    """Each direction of a bitransformer has half of the width."""
+    model = PretrainingModel(recipe.BiTransformer(layers=2, hidden=32, heads=4), 20, 16, 0, (BidirectionalLM(),))
+    adapted = prepared(model).train()
+    adapters = [module for module in adapted.modules() if isinstance(module, Adapter)]
+    assert [adapter.down.weight.shape for adapter in adapters] == [(8, 16)] * 2 * 2 * 2
+    adapted(TensorBatch.of(torch.arange(5, 15).view(2, 5))).sum().backward()
+    assert all(adapter.up.weight.grad.any() for adapter in adapters)
 
 
 def test_adapters_start_near_the_identity_as_a_normal_cut_at_two_deviations():

@@ -8,9 +8,9 @@ import torch
 from bertlab.adaptation import BitFit
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
-from bertlab.objectives import MaskedLM
+from bertlab.objectives import BidirectionalLM, MaskedLM
 from bertlab.progress import silent
-from bertlab.recipe import Model, ModernBert
+from bertlab.recipe import BiLSTM, Model, ModernBert
 from bertlab.tasks import kinds
 from bertlab.training import finetuning
 from bertlab.training.finetuning import finetune, open_pretrained
@@ -47,6 +47,18 @@ def test_training_changes_all_biases_and_no_matrix(pretrained, pairs, machine, m
     of_layer = (3 + 1 + 4 + 1) * hidden + 2 * hidden  # queries, keys, values; output; two of the MLP; two LayerNorms
     pooler, head = hidden, 2 * (hidden + 1)
     assert outcome.trained_parameters == layers * of_layer + hidden + pooler + head
+
+
+def test_the_biases_of_lstms_are_biases():
+    model = PretrainingModel(BiLSTM(hidden=8, cells=6), 20, 16, 0, (BidirectionalLM(),))
+    trained = {name for name, value in prepared(model).encoder.named_parameters() if value.requires_grad}
+    of_layers = {
+        f"{direction}.layers.{layer}.bias_{side}_l0"
+        for direction in ("rightward", "leftward")
+        for layer in range(2)
+        for side in ("ih", "hh")
+    }
+    assert trained == of_layers | {"norm.bias"}
 
 
 def test_an_encoder_without_biases_is_refused():

@@ -26,11 +26,13 @@ def test_each_epoch_trains_one_more_level():
 
 
 def test_stages_unfreeze_all_levels_evenly():
+    """The embeddings are one level more than there are layers, and go with the lowest layer."""
     setting = GradualUnfreezing(epochs=1, stages=4)
-    assert [setting.unfrozen(step, 8, levels=12) for step in range(8)] == [3, 3, 6, 6, 9, 9, 12, 12]
-    assert [setting.unfrozen(step, 4, levels=2) for step in range(4)] == [1, 1, 2, 2]
+    assert [setting.unfrozen(step, 8, levels=13) for step in range(8)] == [3, 3, 6, 6, 9, 9, 13, 13]
+    assert [setting.unfrozen(step, 4, levels=3) for step in range(4)] == [1, 1, 3, 3]
     paper = GradualUnfreezing(stages=12)  # Raffel et al. 2020: 2^18 steps, one of 12 layers each 2^18 / 12
-    assert [paper.unfrozen(step, 2**18, levels=12) for step in (0, 21_845, 21_846, 2**18 - 1)] == [1, 1, 2, 12]
+    assert [paper.unfrozen(step, 12, levels=13) for step in range(12)] == [*range(1, 12), 13]
+    assert [paper.unfrozen(step, 2**18, levels=13) for step in (0, 21_845, 21_846, 2**18 - 1)] == [1, 1, 2, 13]
 
 
 def test_an_update_changes_the_levels_of_its_epoch_and_those_above(pretrained, pairs, machine, monkeypatch):

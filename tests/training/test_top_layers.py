@@ -75,6 +75,15 @@ def test_a_model_has_no_more_layers_than_it_has():
         TopLayers(frozen=True)
 
 
+def test_operations_are_one_pass_through_frozen_layers_and_three_through_trained_ones():
+    shape, setting = Model(layers=4, hidden=32, heads=2), dataclasses.replace(SETTINGS, length=16)
+    layer = shape.flops_per_token(16, False) / 4
+    assert setting.flops(shape, 100, 0, 2) == 2 * 100 * (3 + 3) * layer
+    assert dataclasses.replace(setting, layers=9).flops(shape, 100, 0, 2) == 2 * 100 * 12 * layer
+    assert dataclasses.replace(setting, reinitialised=True).flops(shape, 100, 0, 2) == 2 * 100 * 12 * layer
+    assert setting.flops(shape, 0, 10, 2) == 10 * 4 * layer
+
+
 @pytest.mark.parametrize("setting", [SETTINGS, NEW], ids=["alone", "new"])
 def test_it_is_learnt(pretrained, pairs, machine, setting):
     outcome = finetune(pretrained, pairs, setting, seed=0, finetune_seed=0, machine=machine, progress=silent)

@@ -1,0 +1,44 @@
+"""What each way of adaptation trains of BERT base, counted by hand (768 wide, 12 layers, 30,522 entries, 3 labels)."""
+
+import pytest
+import torch
+
+from bertlab.adaptation import Adapters, BitFit, FineTuning, LoRA, TopLayers
+from bertlab.model.heads import PretrainingModel
+from bertlab.recipe import Model
+from bertlab.tasks import kinds
+
+D = 768
+EMBEDDINGS = (30_522 + 2 + 512) * D + 2 * D
+LAYER = 4 * (D * D + D) + (D * 4 * D + 4 * D) + (4 * D * D + D) + 2 * 2 * D
+POOLER = D * D + D
+HEAD = 3 * (D + 1)
+LSTM = 4 * (D // 2) * (D + D // 2 + 2)  # one direction of one layer
+
+
+@pytest.mark.parametrize(
+    ("adaptation", "trained"),
+    [
+        (FineTuning(), EMBEDDINGS + 12 * LAYER + POOLER),
+        (FineTuning(frozen=True), POOLER),
+        (FineTuning(frozen=True, bilstm=True), 2 * 2 * LSTM + POOLER),
+        (TopLayers(), LAYER + POOLER),
+        (TopLayers(layers=3), 3 * LAYER + POOLER),
+        (TopLayers(reinitialised=True), EMBEDDINGS + 12 * LAYER + POOLER),
+        (Adapters(bottleneck=64), 24 * (2 * D * 64 + D + 64) + 25 * 2 * D),
+        (Adapters(bottleneck=64, base_width=1024), 24 * (2 * D * 48 + D + 48) + 25 * 2 * D),
+        (LoRA(rank=8), 12 * 2 * 8 * (D + D)),
+        (LoRA(rank=8, matrices=("query", "fc1")), 12 * 8 * ((D + D) + (D + 4 * D))),
+        (BitFit(), 12 * (3 * D + D + 4 * D + D + 2 * D) + D + D),
+    ],
+)
+def test_of_bert_base(adaptation, trained):
+    with torch.device("meta"):
+        model = PretrainingModel(Model(), 30_522, 512, 0)
+        adapted = adaptation.adapt(model, kinds.find("classification"), ("a", "b", "c"), ("k",))
+    assert sum(value.numel() for value in adapted.parameters() if value.requires_grad) == trained + HEAD
+
+
+def test_the_whole_is_the_published_model():
+    """bert-base-uncased has 109,482,240 parameters without its heads."""
+    assert EMBEDDINGS + 12 * LAYER + POOLER == 109_482_240
