@@ -24,7 +24,9 @@ def duration(seconds: float) -> str:
 
 
 def megabytes(size: float) -> str:
-    """Bytes: `340 MB`, `12 GB`."""
+    """Bytes: `0.03 MB`, `2.4 MB`, `340 MB`, `12 GB`."""
+    if size < 1e7:
+        return f"{float(f'{size / 1e6:.2g}'):g} MB"
     return f"{size / 1e6:,.0f} MB" if size < 1e10 else f"{size / 1e9:,.0f} GB"
 
 

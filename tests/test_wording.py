@@ -27,6 +27,7 @@ def test_times_are_rounded(seconds, text):
 
 def test_bytes_are_told_in_megabytes_until_there_are_many():
     assert (megabytes(340e6), megabytes(12e9)) == ("340 MB", "12 GB")
+    assert [megabytes(size) for size in (28_000, 2_417_664, 9_999_999, 0)] == ["0.028 MB", "2.4 MB", "10 MB", "0 MB"]
 
 
 @pytest.mark.parametrize(

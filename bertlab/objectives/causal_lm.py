@@ -24,6 +24,7 @@ class CausalLM(LanguageModel):
     kind: ClassVar[str] = "causal_lm"
     causal: ClassVar[bool] = True
     metric_labels: ClassVar[Mapping[str, str]] = {"causal_lm_loss": "left to right", "perplexity": "perplexity"}
+    hub_task: ClassVar[str] = "text-generation"
     meaning: ClassVar[str] = (
         "Left to right: the loss of the next token on the same text, [SEP] included, and its perplexity. Neither "
         "compares with a masked LM's, which sees both sides of a token."

@@ -91,6 +91,7 @@ class MaskedLM(LanguageModel):
         "bits_per_byte": "bits per byte",
         "own_loss": "own masking",
     }
+    hub_task: ClassVar[str] = "fill-mask"
     meaning: ClassVar[str] = (
         "Masked LM: the loss with 15 % of the tokens masked as 80/10/10, the same for all variants, its perplexity and "
         "its accuracy; and the loss under the variant's own masking, which evaluates a variant that never saw [MASK]. "

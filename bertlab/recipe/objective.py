@@ -76,9 +76,11 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     """The label of each metric of its held-out evaluation: `..._loss` in nats, `...accuracy` a share."""
     meaning: ClassVar[str] = ""
     """How a report explains these metrics, in whole sentences."""
+    hub_task: ClassVar[str] = ""
+    """What the Hub calls the task of predicting as it does; empty if it has no name for it."""
     _returns: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("causal", "over_vocabulary", "labels_only", "annotated"), bool),
-        **dict.fromkeys(("head", "meaning", "selection_metric"), str),
+        **dict.fromkeys(("head", "meaning", "hub_task", "selection_metric"), str),
         **dict.fromkeys(("metric_labels", "all_metric_labels"), Mapping[str, str]),
         **dict.fromkeys(("audit", "audit_again"), list),
         "pairing": Pairing | None,

@@ -169,13 +169,14 @@ def _metadata(run: Run, recipe: Recipe, measured: Mapping[Run, Result], architec
     result = run.result()
     trained = result.checkpoint if result.commit and not result.fresh else ""
     base = Reference.parse(trained, owned=False)
+    losses = [loss for loss in recipe.objective if loss.causal == recipe.causal]
     data = ModelCardData(
         license=licence or None,
         language="en" if texts and all(map(_is_english, texts)) else None,
         base_model=base.repository if base else None,
         model_name=run.label,
         library_name="transformers",
-        pipeline_tag=None if recipe.causal else "fill-mask",
+        pipeline_tag=next((loss.hub_task for loss in losses if loss.hub_task), None),
         tags=["bertlab", architecture.lower()],
         datasets=[reference.repository for reference in texts if reference] or None,
         eval_results=[*_heldout(run, recipe), *_evaluated(measured)] or None,
@@ -196,8 +197,9 @@ def _heldout(run: Run, recipe: Recipe) -> Iterator[EvalResult]:
     text, figures = plain(" and ".join(result.corpus)) or "held-out text", finite(result.heldout)
     for name in dict.fromkeys((result.judged_by, "perplexity")):
         if name in figures:
+            tasks = (loss.hub_task for loss in recipe.objective if name in loss.metric_labels)
             yield EvalResult(
-                task_type="text-generation" if recipe.causal else "fill-mask",
+                task_type=next(tasks, "") or "other",
                 task_name="held-out text",
                 dataset_type=text,
                 dataset_name=text,

@@ -18,6 +18,8 @@ PAPERS = {
     "Joshi et al. 2020": "https://arxiv.org/abs/1907.10529",
     "Lan et al. 2020": "https://arxiv.org/abs/1909.11942",
     "Liu et al. 2019": "https://arxiv.org/abs/1907.11692",
+    "Peters et al. 2018": "https://arxiv.org/abs/1802.05365",
+    "Radford et al. 2018": "https://cdn.openai.com/research-covers/language-unsupervised/language_understanding_paper.pdf",
     "Shen et al. 2020": "https://arxiv.org/abs/2003.07845",
     "Wettig et al. 2022": "https://arxiv.org/abs/2202.08005",
     "Xiong et al. 2020": "https://arxiv.org/abs/2002.04745",

@@ -22,7 +22,7 @@ from bertlab.report.statistics.effects import Effect
 from bertlab.report.study_results import StudyResults
 from bertlab.report.units import is_loss, is_share
 from bertlab.store.record import Speeds
-from bertlab.wording import duration, format_count, join_words
+from bertlab.wording import duration, format_count, join_words, megabytes
 
 
 @dataclass(frozen=True)
@@ -343,9 +343,10 @@ def _parted(deviation: str) -> tuple[str, str, str]:
 def costs(study: StudyResults) -> Table:
     """A line for each variant: parameters, tokens and recorded time, means over the seeds.
 
-    Tokens a second are those of the updates, without evaluations, and with padding.
+    Tokens a second are those of the updates, without evaluations, and with padding. Where variants train different
+    parts of a model on a task, also what they train, and the space of that in fp32: all that a task adds to a model.
     """
-    lines = []
+    lines, trained_on = [], _trained(study)
     for variant in study.variants:
         runs = [run for run in study.of(variant) if run.trained]
         measured = {cell.run_id: cell.seconds for cell in study.cells if cell.variant == variant and cell.seconds}
@@ -367,7 +368,29 @@ def costs(study: StudyResults) -> Table:
                 "in all": duration(spent),
             }
         )
+        if trained_on:
+            counts = sorted(trained_on[variant])
+            lines[-1]["trained a task"] = _range(map(format_count, counts))
+            lines[-1]["stored a task"] = _range(megabytes(4 * count) for count in counts)
     return Table.from_lines(lines)
+
+
+def _trained(study: StudyResults) -> dict[str, set[int]]:
+    """The numbers of parameters that a variant trains on a task; empty unless variants differ in one."""
+    counts: dict[str, set[int]] = {variant: set() for variant in study.variants}
+    differ = False
+    for name in study.measurements:
+        cells = [cell for cell in study.column(name) if cell.trained_parameters is not None]
+        for cell in cells:
+            counts[cell.variant] |= {cell.trained_parameters or 0}
+        differ |= len({cell.trained_parameters for cell in cells}) > 1
+    return counts if differ else {}
+
+
+def _range(texts: Iterable[str]) -> str:
+    """The first and the last of some texts, each once."""
+    every = [*texts]
+    return " to ".join(dict.fromkeys((every[0], every[-1]))) if every else ""
 
 
 def _mean(values: Sequence[float]) -> str:
@@ -392,7 +415,7 @@ def speeds(study: StudyResults) -> Table:
 
 def _parameters(runs: Iterable[Pretraining]) -> str:
     """How many parameters the models of runs have."""
-    return " to ".join(map(format_count, sorted({run.result.parameters for run in runs if run.result.parameters})))
+    return _range(map(format_count, sorted({run.result.parameters for run in runs if run.result.parameters})))
 
 
 def label(study: StudyResults, variant: str) -> str:

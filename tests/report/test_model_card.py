@@ -8,7 +8,8 @@ from huggingface_hub import ModelCard
 
 from bertlab.adaptation import Adapters, Features, FineTuning
 from bertlab.names import plain
-from bertlab.recipe import Corpus, Recipe, Source
+from bertlab.objectives import BidirectionalLM, CausalLM, MaskedLM
+from bertlab.recipe import BiLSTM, Corpus, Recipe, Source
 from bertlab.recipe.identity import to_canonical
 from bertlab.report.cards import model
 from bertlab.store.runs import Store
@@ -74,6 +75,25 @@ def test_a_language_is_on_the_card_where_all_texts_have_it(builder, names, conte
     (run,) = store.runs()
     recipe = Recipe(corpus=Corpus(sources=tuple(Source(name=name, content=content) for name in names)))
     assert ModelCard(model(run, recipe, store, "BERT")).data.language == language
+
+
+@pytest.mark.parametrize(
+    ("recipe", "figure", "tag", "task"),
+    [
+        (Recipe(), "masked_lm_loss", "fill-mask", "fill-mask"),
+        (Recipe(objective=(CausalLM(),)), "causal_lm_loss", "text-generation", "text-generation"),
+        (Recipe(objective=(CausalLM(share=0.5), MaskedLM(share=0.5))), "masked_lm_loss", "fill-mask", "fill-mask"),
+        (Recipe(model=BiLSTM(), objective=(BidirectionalLM(),)), "bidirectional_lm_loss", None, "other"),
+    ],
+)
+def test_the_task_of_a_model_on_the_hub_is_that_of_its_loss(builder, recipe, figure, tag, task):
+    builder.pretrain("80/10/10")
+    (run,) = Store(builder.root).runs()
+    fields = {name: getattr(run, name) for name in ("id", "label", "path", "environment", "definition")}
+    result = replace(run.result(), judged_by=figure, heldout={figure: 2.0})
+    data = ModelCard(model(SimpleNamespace(**fields, result=lambda: result), recipe, Store(builder.root), "BERT")).data
+    assert data.pipeline_tag == tag
+    assert [(value.metric_type, value.task_type) for value in data.eval_results] == [(figure, task)]
 
 
 def test_a_card_names_the_checkpoint_of_the_hub_that_its_run_is(builder):

@@ -297,6 +297,27 @@ def test_the_cost_of_a_variant_is_that_of_its_runs(builder: Any) -> None:
     assert rows[0] == ("80/10/10 (baseline)", "1.2M", "2,048,000", "1,005", "80,000", "1.5 s", "1.5 s", "9.0 s")
 
 
+def test_what_a_task_takes_stands_with_each_variant_where_variants_train_different_parts(builder: Any) -> None:
+    for variant in ("80/10/10", "100/0/0"):
+        run = builder.pretrain(variant)
+        for name in ("MNLI", "NER"):
+            builder.cell(variant, name, 60.0, 0, 0, run)
+    found = gathered(builder)
+
+    def costs(trained: Any) -> Any:
+        cells = [replace(cell, result=replace(cell.result, trained_parameters=trained(cell))) for cell in found.cells]
+        return tables.costs(replace(found, cells=tuple(cells)))
+
+    columns = ("trained a task", "stored a task")
+    assert not {*columns} & {*costs(lambda cell: None).columns}
+    by_task = {name: 7_000 + 1_000 * number for number, name in enumerate(found.measurements)}
+    assert not {*columns} & {*costs(lambda cell: by_task[cell.measurement]).columns}
+    baseline = {found.baseline: 109_482_240}
+    table = costs(lambda cell: baseline.get(cell.variant, by_task[cell.measurement]))
+    assert table.columns[-2:] == columns
+    assert [row[-2:] for row in table.rows] == [("109M", "438 MB"), ("7K to 8K", "0.028 MB to 0.032 MB")]
+
+
 def test_a_data_set_that_stands_in_is_in_the_head_and_the_papers_values_are_in_brackets(builder: Any) -> None:
     for variant, value in (("80/10/10", 95.0), ("100/0/0", 94.0)):
         run = builder.pretrain(variant)
