@@ -7,6 +7,7 @@ scalars.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -45,6 +46,8 @@ SEQUENCES = 8
 """Sequences of the batch that is predicted."""
 EXAMPLES = 64
 """The most examples of a task; the first four are trained on."""
+MOVED = 1e-5
+"""The difference of a feature from which on it depends on what was changed; rounding gives a hundredth of that."""
 _TYPES = {"iu": "whole numbers", "b": "booleans", "iubf": "finite numbers"}
 _ANY = (-1e30, 1e30)
 
@@ -70,7 +73,9 @@ def _check_training(recipe: Recipe, corpus: TokenisedCorpus) -> None:
         _Method(loss, "head").require(not taken, wrong)
         _check_places(loss, batch)
     model = PretrainingModel.of(recipe, corpus.tokenizer.size)
+    model.tokenizer = corpus.tokenizer
     _check_bias(model.encoder, batch)
+    _check_sides(model.encoder, recipe.model.apart, batch)
     sums = model.losses(batch)
     for loss in recipe.objective:
         _check_loss(_Method(loss, "loss_sum"), sums[loss.kind])
@@ -273,6 +278,36 @@ def _check_bias(encoder: Backbone, batch: TensorBatch) -> None:
         fits = fits and shape[-1] == full[-1] and bias.is_floating_point()
         wanted = "give floats of shape ({} or 1, {} or 1, {} or 1, {})".format(*full)
         method.require(fits, f"makes a bias of shape {shape}, {kind}: {wanted}")
+
+
+def _check_sides(encoder: Backbone, apart: bool, batch: TensorBatch) -> None:
+    """No vector depends on padding, none of a left-to-right model on a later token, and where directions stay `apart`
+    no half on a token of the other side."""
+    import torch
+
+    method, (tokens, lengths) = _Method(encoder, "encode"), batch.streams[INPUTS]
+    sizes = torch.full((len(tokens),), tokens.shape[1]) if lengths is None else lengths
+    column, at = torch.arange(tokens.shape[1]), int(sizes.min()) // 2
+    real = column < sizes[:, None]
+
+    def vectors(changed: Any) -> Any:
+        other = torch.where(changed, (tokens + 1) % len(encoder.output_embeddings), tokens)
+        streams = {**batch.streams, INPUTS: batch.streams[INPUTS]._replace(tokens=other)}
+        return encoder.encode(encoder.embed(dataclasses.replace(batch, streams=streams))[INPUTS], lengths)
+
+    training = encoder.training
+    encoder.eval()
+    with torch.no_grad():
+        before, of_token, of_padding = map(vectors, (torch.zeros_like(real), column == at, ~real))
+    encoder.train(training)
+    moved = ((before - of_token).abs() > MOVED) & real[..., None]
+    right, left = moved.chunk(2, -1) if apart else (moved, moved[..., :0])
+    wrong = "lets a vector depend on a later token: hide those behind each token"
+    method.require(not (right[:, :at].any() and (encoder.causal or apart)), wrong)
+    wrong = "lets a right-to-left half depend on an earlier token: keep the halves apart"
+    method.require(not left[:, at + 1 :].any(), wrong)
+    wrong = "lets a vector depend on padding: hide what is behind the lengths"
+    method.require(not ((before - of_padding).abs() > MOVED)[real].any(), wrong)
 
 
 def _check_loss(method: _Method, value: Any) -> None:

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from bertlab import FineTuning, FullSentences, MaskedLM, Model, Tokens
-from bertlab.audit.components import _check_bias, _check_examples, check_adaptation, check_recipe
+from bertlab.audit.components import _check_bias, _check_examples, _check_sides, check_adaptation, check_recipe
 from bertlab.errors import ArmFailed, BadInput
 from bertlab.inputs.batches import Evaluation
 from bertlab.inputs.formats import base, pairs
@@ -21,10 +21,10 @@ from bertlab.inputs.streams import Stream
 from bertlab.lab import scales
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.streams import TensorBatch
-from bertlab.objectives import CausalLM
+from bertlab.objectives import BidirectionalLM, CausalLM
 from bertlab.objectives.selection import Choice
 from bertlab.optimizers import AdamW
-from bertlab.recipe import Inputs
+from bertlab.recipe import LSTM, BiLSTM, BiTransformer, Inputs
 from bertlab.tasks import examples, kinds
 from bertlab.tasks.kinds.base import Predicted
 from bertlab.tasks.kinds.classification import Classification
@@ -373,6 +373,59 @@ def encoder(inputs: Any) -> Any:
 def test_a_bias_of_another_form_is_refused(bias: Any, says: str) -> None:
     with refused(says, "attention_inputs"):
         _check_bias(*encoder([(bias, None)]))
+
+
+def sided(config: Any, objective: Any, encode: Any) -> Any:
+    """An encoder that encodes in its own way, and a batch of two sequences of nine and six tokens."""
+    model = PretrainingModel(config, 20, 16, 0, objective).encoder
+    model.__class__ = type("Own", (type(model),), {"__module__": __name__, "encode": encode or type(model).encode})
+    return model, config.apart, TensorBatch.of(torch.arange(18).view(2, 9), torch.tensor([9, 6]))
+
+
+def flipped(self: Any, x: Any, lengths: Any = None, positions: Any = None) -> Any:
+    """Each sequence from its last token to its first, padding included: both halves see the other side."""
+    return super(type(self), self).encode(x.flip(1), None, positions).flip(1)
+
+
+def mixed(self: Any, x: Any, lengths: Any = None, positions: Any = None) -> Any:
+    """The right-to-left half adds the left-to-right half."""
+    right, left = super(type(self), self).encode(x, lengths, positions).chunk(2, -1)
+    return torch.cat((right, left + right), -1)
+
+
+def padded(self: Any, x: Any, lengths: Any = None, positions: Any = None) -> Any:
+    """Attention that sees padding."""
+    return super(type(self), self).encode(x, None, positions)
+
+
+BERT_SHAPE = Model(layers=1, hidden=8, heads=2)
+APART = BiLSTM(hidden=8, cells=6)
+BOTH = (BidirectionalLM(),)
+
+
+@pytest.mark.parametrize(
+    ("config", "objective", "encode", "says"),
+    [
+        (BERT_SHAPE, (CausalLM(),), flipped, "lets a vector depend on a later token"),
+        (APART, BOTH, flipped, "lets a vector depend on a later token"),
+        (APART, BOTH, mixed, "lets a right-to-left half depend on an earlier token"),
+        (BERT_SHAPE, (MaskedLM(),), padded, "lets a vector depend on padding"),
+        (APART, BOTH, padded, "lets a vector depend on padding"),
+    ],
+)
+def test_an_encoder_that_sees_the_wrong_side_is_refused(config: Any, objective: Any, encode: Any, says: str) -> None:
+    with refused(says, "encode"):
+        _check_sides(*sided(config, objective, encode))
+
+
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_shipped_encoders_see_their_side(positions: Any) -> None:
+    shape = {"layers": 2, "hidden": 16, "heads": 4, "positions": positions}
+    _check_sides(*sided(BiTransformer(**shape), BOTH, None))
+    _check_sides(*sided(Model(**shape), (CausalLM(),), None))
+    _check_sides(*sided(Model(**shape), (MaskedLM(),), None))
+    _check_sides(*sided(APART, BOTH, None))
+    _check_sides(*sided(LSTM(layers=2, hidden=16), (CausalLM(),), None))
 
 
 @pytest.mark.parametrize("returned", [None, [], [(None, None)] * 2, [None], [(None,)], iter([(None, None)])])
