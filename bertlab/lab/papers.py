@@ -176,14 +176,18 @@ ALBERT_COLUMNS = (*(task.name for task in ALBERT_TASKS), ALBERT_AVERAGE.name)
 ELMO_SIZE = Size(width=4 / 3)
 """ELMo's width beside that of BERT base: 512 in either direction, and 768."""
 ELMO_UNLIKE: list[str | tuple[str, str]] = [
-    "ELMo reads word pieces (paper: characters of words), and has the text of the study (paper: the 1B Word Benchmark)",
+    "ELMo reads word pieces by a table (paper: words by their characters)",
+    "its text is that of the study (paper: the 1B Word Benchmark)",
     "its output layer is the token embeddings over the whole vocabulary (paper: a softmax over samples of 8,192 words)",
     "neither cells nor projections are clipped (released code: at 3, with states carried from batch to batch)",
+    "embeddings are normalised, and the optimiser is the study's (released code: as they are, and Adagrad)",
 ]
 """What keeps a bidirectional language model from being ELMo (Peters et al. 2018)."""
 ELMO_NOTES = [
     "The layers of ELMo's LSTMs have as many parameters as the layers of the scale's model, from which the number of "
     "cells follows: nine times the width of the projection at scale paper (paper: 4,096 cells, eight times).",
+    "BiLSTM(embeddings='characters') reads the characters of word pieces, with the paper's filters, highway layers and "
+    "projection, in a copy of this file.",
     "Above ELMo, a new BiLSTM of the scale's size for features reads its layers; a text or a pair of texts is the mean "
     "of its vectors with learned attention.",
 ]

@@ -4,7 +4,7 @@ Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, V 
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Self, cast
 
@@ -57,6 +57,10 @@ class Backbone(nn.Module, ABC):
     def norms(self) -> list[Norm]:
         """The normalisations of all levels, whose gains and biases adapters train."""
         return [module for module in self.modules() if isinstance(module, Norm)]
+
+    def spell(self, pieces: Sequence[str]) -> None:
+        """Called with the entries of the vocabulary, in the order of their ids, before the first batch: embeddings may
+        come from their characters."""
 
     @contextmanager
     def attending(self, causal: bool) -> Iterator[None]:

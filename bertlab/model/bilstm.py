@@ -5,6 +5,7 @@ Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, of
 
 import warnings
 from abc import ABC
+from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 import torch
@@ -13,11 +14,12 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.model.attention import gather
-from bertlab.model.backbone import Backbone
+from bertlab.model.backbone import Backbone, ReadAt
+from bertlab.model.characters import CharacterCNN
 from bertlab.model.heads import vocabulary_loss
 from bertlab.model.layers import LayerNorm
 from bertlab.model.recurrent import reversal
-from bertlab.model.streams import TensorBatch
+from bertlab.model.streams import Lengths, TensorBatch
 from bertlab.recipe.objective import INPUTS
 
 
@@ -48,9 +50,23 @@ class TwoDirections(Backbone, ABC):
         left = gather(left, reverse) if read is None else left
         return torch.cat((self.rightward.encode(x, lengths, positions), left), -1)
 
+    def read(
+        self, embedded: Mapping[str, Tensor], lengths: Lengths, read_at: Mapping[str, ReadAt]
+    ) -> dict[str, Tensor]:
+        """The last layer's vectors where each name reads them: see `Backbone.read`. A whole sequence is [the last
+        token's left-to-right half; the right-to-left half at [CLS]], each of which has read all of it."""
+        x, sizes = embedded[INPUTS], lengths[INPUTS]
+        last = x.new_full((len(x),), x.shape[1] - 1, dtype=torch.long) if sizes is None else sizes - 1
+        ends = torch.stack((last, torch.zeros_like(last)), 1)
+        vectors = super().read(embedded, lengths, {name: ends if at is None else at for name, at in read_at.items()})
+        for name in [name for name, at in read_at.items() if at is None]:
+            right, left = vectors[name].chunk(2, -1)
+            vectors[name] = torch.cat((right[:, 0], left[:, 1]), -1)
+        return vectors
+
     def forward(self, batch: TensorBatch, positions: Tensor | None = None) -> Tensor:
-        """The last layer's vectors: see `Backbone.forward`. At [CLS], of which tasks read a whole sequence, the
-        left-to-right half is that of the last token, which alone has read all of it."""
+        """The last layer's vectors: see `Backbone.forward`. At [CLS], of which tasks read a whole sequence, the halves
+        are those of `read`."""
         at = torch.arange(batch.tokens.shape[1], device=batch.tokens.device) if positions is None else positions
         at, lengths = at.expand(len(batch.tokens), -1), batch.lengths[INPUTS]
         last = at.new_full((len(at), 1), batch.tokens.shape[1] - 1) if lengths is None else lengths[:, None] - 1
@@ -76,6 +92,8 @@ class BiLSTMEncoder(TwoDirections):
         super().__init__(model.hidden, model.layers, max_length, causal)
         width = model.embedding_width
         self.tokens = nn.Embedding(vocabulary, width)
+        spelt = model.embeddings == "characters"
+        self.characters = CharacterCNN(vocabulary, width, model.filters) if spelt else None
         self.norm = LayerNorm(width, model.layer_norm_eps)
         self.dropout = nn.Dropout(model.dropout)
         self.rightward = LSTMs(width, model.units, model.layers, model.dropout)
@@ -85,16 +103,23 @@ class BiLSTMEncoder(TwoDirections):
     def levels(self) -> list[nn.Module]:
         """The embeddings, and each layer of both directions."""
         layers = zip(self.rightward.layers, self.leftward.layers, strict=True)
-        return [nn.ModuleList([self.tokens, self.norm]), *(nn.ModuleList(both) for both in layers)]
+        embeddings = [self.tokens, self.norm, *([self.characters] if self.characters else [])]
+        return [nn.ModuleList(embeddings), *(nn.ModuleList(both) for both in layers)]
+
+    def spell(self, pieces: Sequence[str]) -> None:
+        """Takes the pieces of the vocabulary, whose characters it may read."""
+        if self.characters is not None:
+            self.characters.spell(pieces)
 
     @property
     def output_embeddings(self) -> Tensor:
-        """The token embeddings (V, D / 2)."""
+        """The token embeddings (V, D / 2), or a table of its own if these come from characters."""
         return self.tokens.weight
 
     def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
         """The normalised embeddings (B, T, D / 2) of the stream `INPUTS`."""
-        return {INPUTS: self.dropout(self.norm(self.tokens(batch.tokens)))}
+        vectors = self.tokens(batch.tokens) if self.characters is None else self.characters(batch.tokens)
+        return {INPUTS: self.dropout(self.norm(vectors))}
 
 
 class ProjectedLSTM(nn.LSTM):

@@ -150,14 +150,23 @@ class PretrainingModel(nn.Module):
         self._described = model
         self.pooler_seed = seed
         """Where a pooler starts if no head has one."""
-        self.tokenizer: TrainedTokenizer | None = None
-        """What splits its text; None before it is opened for a task."""
+        self._tokenizer: TrainedTokenizer | None = None
 
     @classmethod
     def of(cls, science: recipe.Recipe, vocabulary: int) -> PretrainingModel:
         """The model of a recipe, with its initial weights; `vocabulary` is the number of entries."""
         max_length = science.model.max_length(science.inputs.longest)
         return cls(science.model, vocabulary, max_length, science.seed, science.objective)
+
+    @property
+    def tokenizer(self) -> TrainedTokenizer | None:
+        """What splits its text; None before it has read any."""
+        return self._tokenizer
+
+    @tokenizer.setter
+    def tokenizer(self, tokenizer: TrainedTokenizer) -> None:
+        self._tokenizer = tokenizer
+        self.encoder.spell(tokenizer.vocabulary)
 
     @property
     def pooler(self) -> Pooler:

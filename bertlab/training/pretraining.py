@@ -74,6 +74,10 @@ class PretrainingModule(TrainingModule):
         """The micro-batches of its data."""
         return self._data.micro_batches(self.trainer.world_size)
 
+    def setup(self, stage: str) -> None:
+        """Gives the model the tokenizer of the text."""
+        self.model.tokenizer = self._data.corpus.tokenizer
+
     def on_fit_start(self) -> None:
         """Raises `BadInput` for a Trainer that would train something else, and for data of another recipe."""
         data = self._data.recipe

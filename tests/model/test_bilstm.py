@@ -7,7 +7,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.streams import TensorBatch
-from bertlab.objectives import BidirectionalLM, CausalLM, MaskedLM
+from bertlab.objectives import BidirectionalLM, CausalLM, MaskedLM, NextSentence
 from bertlab.recipe import BiLSTM, Model, Recipe, Size, cost
 
 torch_warns = pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
@@ -64,6 +64,33 @@ def test_one_layer_is_torchs_bidirectional_lstm():
         torch.testing.assert_close(last[row, :length], expected[row, :length], rtol=0, atol=1e-12)
 
 
+@torch_warns
+@pytest.mark.parametrize("padding", [0, 7])
+def test_gradients_are_those_of_a_loop_over_the_sequences(padding):
+    """Sequences of different lengths in a batch, with more padding than they need, against each by itself in torch's
+    LSTMs: forward and backward, in both directions."""
+    model, tokens = model_of(), tokens_of()
+    factors = torch.randn(3, 12, 16, dtype=torch.double, generator=torch.Generator().manual_seed(1))
+    wide = torch.cat((tokens, torch.zeros(3, padding, dtype=torch.long)), 1)
+    batched = states_of(model.encoder, wide)[-1]
+    real = torch.arange(12) < LENGTHS[:, None]
+    (batched[:, :12] * factors)[real].sum().backward()
+    gradients = {name: value.grad.clone() for name, value in model.encoder.named_parameters()}
+    model.zero_grad()
+    for row, length in enumerate(LENGTHS.tolist()):
+        x = model.encoder.norm(model.encoder.tokens(tokens[row, :length]))
+        for lstms, mirrored, half in ((model.encoder.rightward, False, 0), (model.encoder.leftward, True, 1)):
+            y = x.flip(0) if mirrored else x
+            for depth, lstm in enumerate(lstms.layers):
+                out = torch.func.functional_call(torch_lstm(lstm), dict(lstm.named_parameters()), y[None])[0][0]
+                y = out if depth == 0 else y + out
+            y = y.flip(0) if mirrored else y
+            torch.testing.assert_close(batched[row, :length].chunk(2, -1)[half], y, rtol=0, atol=1e-12)
+            (y * factors[row, :length].chunk(2, -1)[half]).sum().backward(retain_graph=True)
+    for name, value in model.encoder.named_parameters():
+        torch.testing.assert_close(value.grad, gradients[name], rtol=0, atol=1e-12)
+
+
 @pytest.mark.parametrize("changed", [0, 3, 8])
 def test_a_changed_token_moves_neither_directions_prediction_of_it(changed):
     model, tokens = model_of(), tokens_of()
@@ -87,6 +114,21 @@ def test_at_positions_and_without_padding_vectors_are_the_same():
     expected = torch.stack([row[chosen] for row, chosen in zip(whole, positions, strict=True)])
     torch.testing.assert_close(read, expected, rtol=0, atol=1e-12)
     torch.testing.assert_close(states_of(encoder, tokens[1:2, :5], None)[-1][0], whole[1, :5], rtol=0, atol=1e-12)
+
+
+def test_a_loss_on_pairs_reads_what_tasks_read_at_cls():
+    """The left-to-right half of [CLS] has read [CLS] alone: that of the last token stands for it."""
+    model = model_of(objective=(MaskedLM(), NextSentence()))
+    batch = TensorBatch.of(tokens_of(), LENGTHS)
+    embedded, read_at = model.encoder.embed(batch), {"pairs": None, "masked": torch.tensor([[0, 3], [2, 1], [0, 0]])}
+    vectors = model.encoder.read(embedded, batch.lengths, read_at)
+    states = states_of(model.encoder, tokens_of())[-1]
+    for row, length in enumerate(LENGTHS.tolist()):
+        whole = torch.cat((states[row, length - 1, :8], states[row, 0, 8:]))
+        torch.testing.assert_close(vectors["pairs"][row], whole, rtol=0, atol=1e-12)
+        expected = states[row, read_at["masked"][row]]
+        torch.testing.assert_close(vectors["masked"][row], expected, rtol=0, atol=1e-12)
+    torch.testing.assert_close(vectors["pairs"], model.encoder(batch)[:, 0], rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("objective", [OBJECTIVE, (MaskedLM(),)], ids=["both directions", "masked"])

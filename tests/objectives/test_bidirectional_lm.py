@@ -61,6 +61,24 @@ def test_the_loss_is_the_sum_of_both_language_models(arrays):
     assert evaluation["bidirectional_perplexity"] == pytest.approx(math.exp((one + other) / 2))
 
 
+def test_the_loss_of_a_model_that_knows_frequencies_alone(arrays):
+    """Without hidden states, logits are the bias: here token v has the probability (v + 1) / 55. From the left all but
+    the first token of a sequence are predicted, also across the [SEP] (3) between documents; from the right all but the
+    last one."""
+    model = PretrainingModel(BiLSTM(hidden=8, cells=6, dropout=0.0), 10, 6, 0, (LOSS,)).double().eval()
+    with torch.no_grad():
+        model.encoder.tokens.weight.zero_()
+        model.bilm_head.bias.copy_(torch.arange(1, 11, dtype=torch.double).log())
+    tensors = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    batch = TensorBatch.of(torch.from_numpy(TOKENS), torch.from_numpy(LENGTHS), {LOSS.kind: tensors})
+    from_left = math.log(55**7 / (8 * 9 * 4 * 10 * 4 * 6 * 4))  # 7 8 3 9 3 and 5 3
+    from_right = math.log(55**7 / (3 * 8 * 9 * 4 * 10 * 3 * 6))  # 2 7 8 3 9 and 2 5
+    assert model.losses(batch)[LOSS.kind].item() == pytest.approx(from_left + from_right, rel=1e-12)
+    measured = _evaluation(model, batch)
+    assert measured["left_to_right_loss"] == pytest.approx(from_left / 7, rel=1e-12)
+    assert measured["right_to_left_loss"] == pytest.approx(from_right / 7, rel=1e-12)
+
+
 def _evaluation(model, batch):
     """What it measures of one batch."""
     sums = LOSS.batch_sums(model, batch)

@@ -1,12 +1,19 @@
 """ELMo's bidirectional language model (Peters et al. 2018, section 3.1): its fields and its cost."""
 
 from dataclasses import dataclass, replace
-from typing import Annotated, ClassVar, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from bertlab.errors import BadInput
 from bertlab.recipe.backbones.base import BackboneConfig, Size
 from bertlab.recipe.ranges import DROPOUT, Range
 from bertlab.wording import pluralise
+
+CHARACTERS = 259
+"""The bytes, a mark of the beginning, one of the end, and padding."""
+CHARACTER_WIDTH = 16
+LONGEST = 50
+"""Characters of a token at most, with its marks."""
+HIGHWAYS = 2
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +33,10 @@ class BiLSTM(BackboneConfig):
     model have."""
     dropout: Annotated[float, DROPOUT] = 0.1
     """Of the embeddings and of the output of each layer; 0.1 in ELMo."""
+    embeddings: Literal["tokens", "characters"] = "tokens"
+    """What the vector of a token comes from: a table, or the characters of the token, by four times as many filters as
+    a direction is wide, two highway layers and a projection (section 3.4: 2,048 for 512). The output matrix then is a
+    table of its own."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -60,19 +71,44 @@ class BiLSTM(BackboneConfig):
         """Normalised embeddings, and for each LSTM four gates with two biases, and the projection."""
         width = self.embedding_width
         lstm = 4 * self.units * (width + width + 2) + self.units * width
-        return vocabulary * width + 2 * width + 2 * self.layers * lstm
+        return vocabulary * width + 2 * width + 2 * self.layers * lstm + self._of_characters[0]
 
     def flops_per_token(self, length: int, causal: bool) -> float:
-        """Gates and projections of both directions."""
-        return 2.0 * 2 * self.layers * 9 * self.units * self.embedding_width
+        """Gates and projections of both directions, and the vector of each token if it comes from characters."""
+        return 2.0 * 2 * self.layers * 9 * self.units * self.embedding_width + self._of_characters[1]
+
+    @property
+    def filters(self) -> tuple[tuple[int, int], ...]:
+        """The widths of the filters over characters, and how many have each: 32, 32, 64, ..., 1,024 in ELMo."""
+        total = 4 * self.embedding_width
+        return tuple((size, max(1, total >> (8 - max(2, size)))) for size in range(1, 8))
+
+    @property
+    def _of_characters(self) -> tuple[int, float]:
+        """The parameters that embeddings from characters add, and their operations on a token."""
+        if self.embeddings == "tokens":
+            return 0, 0.0
+        total = sum(count for _, count in self.filters)
+        weights = sum(CHARACTER_WIDTH * size * count for size, count in self.filters)
+        places = sum(CHARACTER_WIDTH * size * count * (LONGEST - size + 1) for size, count in self.filters)
+        above = HIGHWAYS * 2 * total**2 + total * self.embedding_width
+        biases = total + HIGHWAYS * 2 * total + self.embedding_width
+        return CHARACTERS * CHARACTER_WIDTH + weights + above + biases, 2.0 * (places + above)
 
     @property
     def shape(self) -> str:
         """Its layers, its width and its cells."""
-        return f"BiLSTM of {pluralise(self.layers, 'layer')}, {self.hidden} wide, {pluralise(self.units, 'cell')}"
+        shape = f"BiLSTM of {pluralise(self.layers, 'layer')}, {self.hidden} wide, {pluralise(self.units, 'cell')}"
+        return shape + ", embeddings from characters" * (self.embeddings == "characters")
 
     def deviation(self, name: str) -> float | tuple[float, ...]:
-        """What gives the gates and projections inputs of unit scale; 0.02 outside of the LSTMs."""
+        """What gives the gates and projections inputs of unit scale; in embeddings from characters those of the
+        released code; else 0.02."""
+        if ".characters." in name:
+            # uniform up to 1 and up to 0.05
+            usual = {"embeddings": 3**-0.5, "convolutions": 0.05 * 3**-0.5}
+            total = sum(count for _, count in self.filters)
+            return usual.get(name.split(".characters.")[1].split(".")[0], total**-0.5)
         if ".weight_" not in name:
             return super().deviation(name)
         return float((self.units if "weight_hr" in name else self.embedding_width) ** -0.5)
