@@ -19,8 +19,8 @@
 | BitFit             | biases, and the head                                             |      |       |      |
 
 MRPC is F1. Units are those at BERT large's width, 1,024; other widths get as many in proportion. All variants share one
-pre-training. The number of trained parameters stands next to each score: a task takes four bytes of storage for each. The
-study `adapters` has the paper's figures of BERT base. Run it: `bertlab ablate adaptation`.
+pre-training. Under "Size and time" the report has what each trains and stores for a task, and the time of a run. The study
+`adapters` has the paper's figures of BERT base. Run it: `bertlab ablate adaptation`.
 """
 
 from bertlab import (
@@ -91,7 +91,8 @@ study = Study(
         "Adapters of 64 units are 1.9 % of the parameters of BERT large at scale paper (paper: 2.1 % a task).",
         "Without --search-rates, adapters, LoRA and BitFit have ten times the learning rate of fine-tuning at any width and rank, and a "
         "difference between widths may be one of rates. --search-rates chooses among three rates of each variant on each task.",
-        "Gradual unfreezing has 12 equal stages, as in T5 (Raffel et al. 2020, section 3.5.1).",
+        "Gradual unfreezing has 12 equal stages, as in T5 (Raffel et al. 2020, section 3.5.1), where the embeddings, which are "
+        "the output matrix too, are trained from the beginning; here they are unfrozen with the lowest layer.",
         "LoRA has alpha 8 at each rank. Its ranks and the top layers are absolute numbers: a model of two layers has two of three.",
         "Training on an intermediate task first is an option for all variants: `--intermediate-task mrpc=qqp`.",
     ],

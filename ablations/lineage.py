@@ -113,6 +113,7 @@ study = Study(
         (SQUAD, "ELMo under a BiLSTM (paper: BiDAF)"),
         (SWAG, "ELMo under a BiLSTM (paper: ESIM)"),
         (NER, "uncased text (paper: cased)"),
+        (NER, "ELMo under a BiLSTM (paper: with a CRF above it)"),
     ],
     notes=[
         GOOGLE_NOTE,
