@@ -10,22 +10,17 @@ layers and 4/3 of the width; both models are rows of Table 6 too, and trained on
 `bertlab ablate base-and-large`.
 """
 
-from bertlab import Average, Claim, Measurement, Size, Study, Variant, table
-from bertlab.lab.papers import GOOGLE_NOTE
+from bertlab import Claim, Measurement, Size, Study, Variant, table
+from bertlab.lab.papers import (
+    BERT_GLUE,
+    BERT_GLUE_AVERAGE,
+    BERT_GLUE_COLUMNS,
+    BERT_GLUE_NOTE,
+    BERT_GLUE_UNLIKE,
+    GOOGLE_NOTE,
+    SAME_RUNS_NOTE,
+)
 
-MNLI = "MNLI-m"
-GLUE = {
-    MNLI: ("mnli", "accuracy"),
-    "MNLI-mm": ("mnli-mismatched", "accuracy"),
-    "QQP": ("qqp", "f1"),
-    "QNLI": ("qnli", "accuracy"),
-    "SST-2": ("sst2", "accuracy"),
-    "CoLA": ("cola", "matthews"),
-    "STS-B": ("stsb", "spearman"),
-    "MRPC": ("mrpc", "f1"),
-    "RTE": ("rte", "accuracy"),
-}
-AVERAGE = "Average"
 EXACT = "SQuAD 1.1 EM"
 F1 = "SQuAD 1.1"
 
@@ -39,22 +34,24 @@ study = Study(
         Variant("large", size=Size(layers=2, width=4 / 3)),
     ],
     measurements=[
-        *(Measurement(name, task=task, metric=metric) for name, (task, metric) in GLUE.items()),
+        *BERT_GLUE,
         Measurement(EXACT, task="squad", metric="exact"),
         Measurement(F1, task="squad", metric="f1"),
     ],
-    averages=[Average(AVERAGE, of=tuple(GLUE))],
-    published=table((*GLUE, AVERAGE, EXACT, F1), {
+    averages=[BERT_GLUE_AVERAGE],
+    published=table((*BERT_GLUE_COLUMNS, EXACT, F1), {
         "base": (84.6, 83.4, 71.2, 90.5, 93.5, 52.1, 85.8, 88.9, 66.4, 79.6, 80.8, 88.5),
         "large": (86.7, 85.9, 72.1, 92.7, 94.9, 60.5, 86.5, 89.3, 70.1, 82.1, 84.1, 90.9),
     }),
-    claims=[Claim(f"Large is better than base on {on}", better="large", worse="base", on=on) for on in GLUE],  # section 4.1
-    unlike=[(on, "development set (paper: the test server)") for on in GLUE],
+    claims=[  # section 4.1
+        Claim(f"Large is better than base on {on.name}", better="large", worse="base", on=on.name) for on in BERT_GLUE
+    ],
+    unlike=BERT_GLUE_UNLIKE,
     notes=[
         GOOGLE_NOTE,
-        "The average is that of the nine columns, without WNLI: it is not GLUE's own score.",
+        BERT_GLUE_NOTE,
         "Of the large model, the paper reports the best of several fine-tunings by the development set, since some fail on "
         "small tasks; on SQuAD 1.1 these are the values without TriviaQA.",
-        "On synthetic text, the two columns of MNLI and RTE are the same runs, and so are those of QQP and MRPC.",
+        SAME_RUNS_NOTE,
     ],
 )  # fmt: skip

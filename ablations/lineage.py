@@ -28,7 +28,6 @@ from typing import Any
 
 from bertlab import (
     GPT,
-    Average,
     BidirectionalLM,
     BiLSTM,
     CausalLM,
@@ -42,20 +41,19 @@ from bertlab import (
     Variant,
     table,
 )
-from bertlab.lab.papers import ELMO_NOTES, ELMO_SIZE, ELMO_UNLIKE, GOOGLE_NOTE
+from bertlab.lab.papers import (
+    BERT_GLUE,
+    BERT_GLUE_AVERAGE,
+    BERT_GLUE_COLUMNS,
+    BERT_GLUE_NOTE,
+    BERT_GLUE_UNLIKE,
+    ELMO_NOTES,
+    ELMO_SIZE,
+    ELMO_UNLIKE,
+    GOOGLE_NOTE,
+    SAME_RUNS_NOTE,
+)
 
-GLUE = {
-    "MNLI-m": ("mnli", "accuracy"),
-    "MNLI-mm": ("mnli-mismatched", "accuracy"),
-    "QQP": ("qqp", "f1"),
-    "QNLI": ("qnli", "accuracy"),
-    "SST-2": ("sst2", "accuracy"),
-    "CoLA": ("cola", "matthews"),
-    "STS-B": ("stsb", "spearman"),
-    "MRPC": ("mrpc", "f1"),
-    "RTE": ("rte", "accuracy"),
-}
-AVERAGE = "Average"
 SQUAD = "SQuAD 1.1"
 SWAG = "SWAG"
 NER = "NER"
@@ -83,13 +81,13 @@ study = Study(
         Variant("LTR + RTL, equal FLOPs", **SIDE_BY_SIDE, relative=SAME_FLOPS),
     ],
     measurements=[
-        *(Measurement(name, task=task, metric=metric) for name, (task, metric) in GLUE.items()),
+        *BERT_GLUE,
         Measurement(SQUAD, task="squad", metric="f1"),
         Measurement(SWAG, task="swag"),
         Measurement(NER, task="conll2003", metric="f1"),
     ],
-    averages=[Average(AVERAGE, of=tuple(GLUE))],
-    published=table((*GLUE, AVERAGE), {
+    averages=[BERT_GLUE_AVERAGE],
+    published=table(BERT_GLUE_COLUMNS, {
         "ELMo": (76.4, 76.1, 64.8, 79.8, 90.4, 36.0, 73.3, 84.9, 56.8, 71.0),
         "GPT": (82.1, 81.4, 70.3, 87.4, 91.3, 45.4, 80.0, 82.3, 56.0, 75.1),
         "BERT": (84.6, 83.4, 71.2, 90.5, 93.5, 52.1, 85.8, 88.9, 66.4, 79.6),
@@ -109,7 +107,7 @@ study = Study(
         *ELMO_UNLIKE,
         "all models have the same text and segment pairs (papers: each its own)",
         "GPT reads a pair of texts in one order and has BERT's vocabulary (paper: in both orders on MRPC, QQP and STS-B)",
-        *((on, "development set (paper: the test server)") for on in GLUE),
+        *BERT_GLUE_UNLIKE,
         (SQUAD, "ELMo under a BiLSTM (paper: BiDAF)"),
         (SWAG, "ELMo under a BiLSTM (paper: ESIM)"),
         (NER, "uncased text (paper: cased)"),
@@ -119,8 +117,8 @@ study = Study(
         GOOGLE_NOTE,
         *ELMO_NOTES,
         "The paper's ELMo has attention between two texts. On MRPC and RTE it is above GPT in the paper, and no claim is made.",
-        "The average is that of the nine columns, without WNLI: it is not GLUE's own score.",
+        BERT_GLUE_NOTE,
         "The paper's GPT has 78.0 on the test set of SWAG, and BERT large 86.3; BERT base has a figure of the development set.",
-        "On synthetic text, the two columns of MNLI and RTE are the same runs, and so are those of QQP and MRPC.",
+        SAME_RUNS_NOTE,
     ],
 )  # fmt: skip

@@ -1,11 +1,13 @@
-"""How the code reads: names say what a thing is, and a type has one definition."""
+"""How the code reads: names say what a thing is and exist, and a type has one definition."""
 
 import ast
+import itertools
 import re
-from collections import Counter
+from collections import Counter, defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).parent.parent / "bertlab"
+DOCS = ROOT.parent / "docs"
 SOURCES = {path.relative_to(ROOT).as_posix(): path.read_text(encoding="utf-8") for path in ROOT.rglob("*.py")}
 PLACEHOLDERS = {"each", "found", "known", "own", "given", "kept", "made", "place"}
 """Names of variables that say nothing: a loop variable is named after what it holds, a result after what it is."""
@@ -26,3 +28,40 @@ def test_names_of_variables_are_no_placeholders():
 def test_types_of_arrays_are_defined_once():
     definition = re.compile(r"^\w+ = npt\.NDArray\[", re.M)
     assert [path for path, source in SOURCES.items() if definition.search(source)] == ["arrays.py"]
+
+
+def test_what_is_named_in_backticks_exists():
+    """`Class.member` and `package.module.name`, in the code and in the documentation."""
+    trees = {path: ast.parse(source) for path, source in SOURCES.items()}
+    classes = defaultdict(list)
+    for node in itertools.chain.from_iterable(map(ast.walk, trees.values())):
+        if isinstance(node, ast.ClassDef):
+            classes[node.name].append(node)
+
+    def lacks(owner, name):
+        if owner in classes:
+            bases = [ast.unparse(base).partition("[")[0] for node in classes[owner] for base in node.bases]
+            return name not in _defined(*classes[owner]) and all(
+                base in classes and lacks(base, name) for base in bases
+            )
+        tree = trees.get(owner.removeprefix("bertlab.").replace(".", "/") + ".py")
+        return tree is not None and name not in _defined(tree)
+
+    pages = {path.name: path.read_text(encoding="utf-8") for path in (*DOCS.rglob("*.md"), *ROOT.parent.glob("*.md"))}
+    missing = [
+        f"{path}: {owner}.{name}"
+        for path, text in (SOURCES | pages).items()
+        for owner, name in re.findall(r"`([\w.]+)\.(\w+)(?:\(\))?`", text)
+        if lacks(owner, name)
+    ]
+    assert missing == []
+    assert lacks("Study", "prepare")
+    assert lacks("report.looks", "Look")
+
+
+def _defined(*trees):
+    """All names that these define, import or assign to."""
+    nodes = [*itertools.chain.from_iterable(map(ast.walk, trees))]
+    names = {node.name for node in nodes if isinstance(node, ast.FunctionDef | ast.ClassDef | ast.alias)}
+    stored = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)]
+    return names | {getattr(node, "id", None) or getattr(node, "attr", None) for node in stored}

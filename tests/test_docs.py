@@ -165,7 +165,7 @@ def test_the_loss_of_the_pages_with_a_head_of_its_own_finds_replaced_tokens(tmp_
     labels, count = (sum(each[name].sum() for each in several) for name in ("labels", "weights"))
     assert 0.12 < labels / count < 0.16  # of the ordinary tokens 15 %
     model = PretrainingModel.of(recipe, corpus.tokenizer.size).eval()
-    whole, *halves = (tensors(batch.take(low, high)) for low, high in ((0, 99), (0, 3), (3, 99)))
+    whole, *halves = (tensors(batch.rows(slice(low, high))) for low, high in ((0, 99), (0, 3), (3, 99)))
     losses = [model.losses(each)["replaced"] for each in (whole, *halves)]
     torch.testing.assert_close(losses[0], losses[1] + losses[2])
     (evaluation,) = replaced.evaluations(recipe, corpus, 64, final=True)

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class AblateOptions(StudyOptions):
-    """Everything but the devices."""
+    """Studies, how seeds are added to them, and what is kept and logged of their runs."""
 
     search: bool = flag("First choose fine-tuning settings by a grid search on the baseline.", rich_help_panel="Tasks")
     search_rates: bool = flag(
@@ -104,14 +104,14 @@ class Command:
 
 @dataclass(frozen=True)
 class Measured:
-    """What `ablate` has run, or in a dry run, what it would run."""
+    """What `ablate` has run or, in a dry run, would run."""
 
     jobs: Sequence[Job]
     results: list[StudyResults] = field(default_factory=list)
     complete: bool = True
     """Whether all runs have a result."""
     cost: Estimate | None = None
-    """Of a dry run: what is left to do; None if nothing is."""
+    """The cost of what a dry run has left to do; None if nothing is left."""
 
     def to_json(self, command: Command) -> dict[str, Any] | None:
         """The results and the jobs without one, or the cost and the texts of a dry run."""

@@ -64,7 +64,7 @@ def audit(options: AuditOptions, json: bool = JSON) -> int:
             _print_audit(audited, names)
     if json:
         print_json(records)
-    return 1 if _failures(checks) else 0
+    return 1 if _print_failures(checks) else 0
 
 
 def _without_measurements(study: Study) -> Study:
@@ -100,8 +100,8 @@ def _print_audit(audited: Audited, names: str) -> None:
     say("")
 
 
-def _failures(checks: Sequence[tuple[str, Check]]) -> int:
-    """How many checks, each with the names of its variants, fail: prints these, and how many do not."""
+def _print_failures(checks: Sequence[tuple[str, Check]]) -> int:
+    """Prints the checks that fail, each with the names of its variants, and how many do not; returns how many fail."""
     failures = [(names, check) for names, check in checks if check.holds is False]
     for names, check in failures:
         first = f", first in {check.where}" if check.where else ""

@@ -21,7 +21,7 @@ from bertlab.store import addresses
 Completer = Callable[[typer.Context, str], list[str]]
 PACKAGE = Path(__file__).resolve().parents[1]
 MOST_BYTES = 1_000_000
-"""Of a study file whose names are completed."""
+"""The size of the largest study file whose names are completed."""
 
 
 def asked() -> bool:

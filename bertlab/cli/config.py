@@ -105,8 +105,8 @@ def _study(config: Path, study: str) -> str:
 
 def _kind(annotation: Any) -> type:
     """The type of an option: a key of `ADVICE`."""
-    kinds = get_args(annotation) or (annotation,)
-    if list[str] in kinds or list[Path] in kinds or list in kinds or get_origin(annotation) is list:
+    kinds = (annotation, *get_args(annotation))
+    if any(get_origin(kind) is list for kind in kinds):
         return list
     return next((kind for kind in (bool, int, float, Path) if kind in kinds), str)
 

@@ -18,9 +18,9 @@ from bertlab.store.run import Run
 from bertlab.wording import duration
 
 SECONDS_BETWEEN_LINES = 15.0
-"""If the output is not a terminal."""
+"""The time between two lines about a job, where the output is not a terminal."""
 SECONDS_BETWEEN_ESTIMATES = 1.0
-"""Of the time left."""
+"""The time between two estimates of the time left."""
 COUNTED = 13
 """Characters of the numbers of a bar; where they are longer, its figures have less room."""
 FIXED = COUNTED + 8 + 4
@@ -38,7 +38,7 @@ class Live(Bars):
         bar = 10 if console().width < 120 else 16
         free = max(32, console().width - FIXED - bar)
         self.widths = free // 2, free - free // 2
-        """Of the name of a job and of its figures."""
+        """Characters of the name of a job, and of its figures."""
         super().__init__(
             TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=bar),
@@ -57,14 +57,14 @@ class Live(Bars):
 
     def begin(self, job: Job, number: int, total: int) -> Progress:
         """Shows a job; returns its progress callback: a bar, or a line now and then."""
-        count, by_run = f"[{number}/{total}]", self.addresses
+        count, by_run = f"[{number:,}/{total:,}]", self.addresses
         name = f"{count} {title(job, by_run)}"
         self._hide(job)  # it begins again after another command had locked it
         self.eta.begin(job)
         if not self.task_ids:
             self.add_task("all jobs", total=total, units="", figures="", left="")
         done = number - 1 - len(self.shown)
-        self.update(self.task_ids[0], completed=done, units=f"{done}/{total}")
+        self.update(self.task_ids[0], completed=done, units=f"{done:,}/{total:,}")
         name_beside = brief(count, job, by_run, self.widths[0])
         bar = self.shown[job.id] = self.add_task(name_beside, total=None, units="", figures="")
         last, at = 0.0, ""

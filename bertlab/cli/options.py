@@ -134,7 +134,7 @@ WORKERS = "BERTLAB_WORKERS"
 _WHICH = "Studies (see `bertlab studies`), `all`, or your own study files."
 STUDIES = argument(..., "STUDY", _WHICH)
 STUDIES_BEFORE = argument(None, "STUDY", _WHICH)
-"""Of a command that takes another argument after them, and itself says which of the two is missing."""
+"""The studies of a command that takes another argument after them, and itself says which of the two is missing."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -99,14 +99,17 @@ def _print_total(cost: Cost, machine: Machine, times: list[str], peak_tflops: fl
     if not cost.jobs:
         say("All runs are finished: nothing is left to do.")
         return
-    here = "this machine" if peak_tflops is None else pluralise(machine.gpus, "such GPU")
+    devices = pluralise(machine.gpus, "GPU") if machine.gpus else pluralise(machine.workers, "worker")
+    where = f"{devices} of the cluster" if machine.cluster else "this machine"
+    if peak_tflops is not None:
+        where = f"{devices} of {peak_tflops:g} TFLOP/s"
     work = f"train on {format_count(cost.tokens)} tokens and write {megabytes(cost.disk_bytes)}"
-    say(f"In all, {pluralise(cost.jobs, 'job')} take about {duration(cost.seconds or 0)} on {here}, {work}.")
+    say(f"In all, {pluralise(cost.jobs, 'job')} take about {duration(cost.seconds or 0)} on {where}, {work}.")
     if peak_tflops is None:
         say(f"The time is estimated from {join_words(times)} on this machine.")
     else:
         floor = f"at least {1000 * LAYER_SECONDS:g} ms per layer and step, without preparing text"
-        say(f"The time is not measured: {TYPICAL_MFU:.0%} of {peak_tflops:g} TFLOP/s per GPU, {floor}.")
+        say(f"The time is not measured: {TYPICAL_MFU:.0%} of the peak of each GPU, {floor}.")
 
 
 def _print_noise(plan: Plan, store: Store) -> None:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Row = tuple[Any, ...]
 COLUMNS = ("id", "kind", "label", "status", "reason")
-"""Of the JSON, with `path`, `recipe` and `addresses`. The table has the address of a run, else its label."""
+"""What the JSON has of each run, with `path`, `recipe` and `addresses`. The table has its address, else its label."""
 
 
 def runs(

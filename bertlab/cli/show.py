@@ -51,7 +51,7 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         (name, at) for name, at in places if any(study.figure(variant.name, name, at) for variant in study.variants)
     ]
     recipe, settings = flatten(study.recipe(study.variant(study.baseline), scale.recipe)), _settings(study, scale)
-    # --set changes the scale's recipe, which has other sizes than a baseline with a `size`, and not its losses
+    # --set changes the recipe of the scale, from which a baseline with a `size` or with losses differs
     of_scale = {path: by_kind(leaf) for path, leaf in flatten(scale.recipe).items()}
     fixed = study.fixed() | {path for path, leaf in recipe.items() if of_scale.get(path, ...) != by_kind(leaf)}
     recipe |= settings
@@ -122,14 +122,18 @@ def _settings(study: Study, scale: Scale) -> dict[str, Any]:
 
     groups: set[str] = set()
     of_tasks: dict[str, Any] = {}
-    for measurement in filter(lambda measurement: measurement.task, study.measurements):
+    for measurement in study.measurements:
+        if not measurement.task:
+            continue
         task = catalog.find(measurement.task)
         groups |= {it.group(kinds.find(task.kind)) for it in _adaptations(study, measurement, scale)}
         settings = scale.finetuning(task.kind, task.name)
         for name in {**scale.tasks.get(task.name, {}), **scale.given.get(task.name, {})}:
             of_tasks[f"tasks.{task.name}.{name}"] = getattr(settings, name)
-    of_groups = [flatten(getattr(scale, group), f"{group}.") for group in sorted(groups)]
-    return dict(itertools.chain.from_iterable(fields.items() for fields in (*of_groups, of_tasks)))
+    of_groups: dict[str, Any] = {}
+    for group in sorted(groups):
+        of_groups |= flatten(getattr(scale, group), f"{group}.")
+    return of_groups | of_tasks
 
 
 def _column(measurement: str, milestone: int) -> str:

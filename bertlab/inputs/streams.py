@@ -114,9 +114,9 @@ class Batch(_Rows):
 
     format: Arrays
     """What the format adds. In formats of pairs: `segments` (B, T), 0 for the first segment with its specials, 1 for
-    the second, 0 for padding; `is_random_next` (B,), 1 if the second segment is from another document, else 0; `order`
-    (B,), 1 if the segments, which follow each other in the text, are exchanged, 0 if they are not but could be, -1 if
-    segments are never exchanged, or if the form of the pair would reveal the order."""
+    the second, 0 for padding; `is_random_next` (B,), 1 if the second segment is from another document, else 0;
+    `swapped` (B,), 1 if the segments, which follow each other in the text, are exchanged, 0 if they are not but could
+    be, -1 if segments are never exchanged, or if the form of the pair would reveal the order."""
     arrays: Mapping[str, Arrays]
     """What each loss adds, by its kind; `sequences` (B,) is 1 for those that it has, if it has a share of them. If a
     loss adds `weights` (B, K), its arrays of two axes have K slots; the first
@@ -126,10 +126,6 @@ class Batch(_Rows):
     text of the first token that the sequence stands for."""
     epochs: Int64
     """(B,) the epoch of each sequence."""
-
-    def take(self, low: int, high: int) -> Batch:
-        """The sequences from `low` up to `high`."""
-        return self.rows(slice(low, high))
 
     def trimmed(self) -> Batch:
         """The batch without the slots, and the columns beyond the next `_STEP`, that all its sequences leave empty."""

@@ -21,6 +21,33 @@ GOOGLE_NOTE = (
 )
 """What schedules here have of their own, for `notes` of BERT's studies."""
 
+BERT_GLUE = [
+    Measurement("MNLI-m", task="mnli"),
+    Measurement("MNLI-mm", task="mnli-mismatched"),
+    Measurement("QQP", task="qqp", metric="f1"),
+    Measurement("QNLI", task="qnli"),
+    Measurement("SST-2", task="sst2"),
+    Measurement("CoLA", task="cola", metric="matthews"),
+    Measurement("STS-B", task="stsb", metric="spearman"),
+    Measurement("MRPC", task="mrpc", metric="f1"),
+    Measurement("RTE", task="rte"),
+]
+"""GLUE (Wang et al. 2019) with the metrics of BERT's Table 1."""
+BERT_GLUE_AVERAGE = Average("Average", of=tuple(task.name for task in BERT_GLUE))
+"""The average of BERT's Table 1."""
+BERT_GLUE_COLUMNS = (*(task.name for task in BERT_GLUE), BERT_GLUE_AVERAGE.name)
+"""The columns of BERT's Table 1."""
+BERT_GLUE_UNLIKE: list[str | tuple[str, str]] = [
+    (task.name, "development set (paper: the test server)") for task in BERT_GLUE
+]
+"""What keeps measured values from being those of BERT's Table 1."""
+BERT_GLUE_NOTE = "The average is that of the nine columns, without WNLI: it is not GLUE's own score."
+"""What the average of BERT's Table 1 leaves out, for `notes`."""
+SAME_RUNS_NOTE = (
+    "On synthetic text, the two columns of MNLI and RTE are the same runs, and so are those of QQP and MRPC."
+)
+"""What the synthetic tasks make of the columns of BERT's Table 1, for `notes`."""
+
 CASED = {"tokenizer.lowercase": "false", "tokenizer.vocabulary": "28996"}
 """BERT's cased models, with as many entries as their vocabulary has."""
 

@@ -134,7 +134,7 @@ class Measurement(Checked, group="measurement "):
     """How the model is adapted to the task, `FineTuning` if neither measurement nor variant gives an adaptation. The
     scale sets fields at their defaults."""
     metric: str = ""
-    """A metric of the task, `accuracy` unless given; without a task, a held-out figure of the pre-training."""
+    """A metric of the task, `accuracy` unless given; without a task, a held-out metric of the pre-training."""
     split: Split = "evaluation"
     """The reported split of the task. One training is evaluated on both."""
     milestones: Annotated[tuple[int, ...], Range(1, 100, "per cent")] = (100,)

@@ -49,7 +49,7 @@ class Premise:
     what: str
     """Variants that agree in it do not compare it: the fields of a loss on which it depends."""
     figure: str = ""
-    """A held-out figure of its own inputs that shows whether it has been learned: an `..._accuracy` of two labels,
+    """A held-out metric of its own inputs that shows whether it has been learned: an `..._accuracy` of two labels,
     beside a `..._majority`, or a `..._loss` over the vocabulary."""
     flaw: str = ""
     """Why its inputs are not what it is named after in this recipe; empty if they are."""

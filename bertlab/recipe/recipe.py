@@ -371,7 +371,7 @@ class Recipe(Checked):
         """The recipe without fields that it does not use, from which its id follows.
 
         A model that is not trained depends on its vocabulary, its shape, the lengths that decide its positions, its
-        seed, and on the kind of the first loss, which decides its held-out figures. An `inputs.corpora` that is the
+        seed, and on the kind of the first loss, which decides its held-out metrics. An `inputs.corpora` that is the
         number of all sources is 0, too.
         """
         inputs = self.inputs

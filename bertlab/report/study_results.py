@@ -97,22 +97,23 @@ class StudyResults(Comparisons):
         pairs = itertools.product(self.others, self.measurements)
         return [effect for pair in pairs if (effect := self.difference(*pair))]
 
-    def gain(self, scratch: str, measurement: str, metric: str = "") -> float | None:
-        """The baseline minus an untrained variant, paired by seed; None for a metric of the pre-training.
-
-        In points, or in the unit of `metric`.
-        """
-        effect = None if self.of_pretraining(measurement) else self.difference(scratch, measurement, metric)
+    def gain(self, scratch: str, measurement: str) -> float | None:
+        """The baseline minus an untrained variant in points, paired by seed; None for a metric of the pre-training."""
+        effect = self._untrained_effect(scratch, measurement)
         return None if effect is None else 0.0 - effect.mean  # no minus before a zero
 
     def unhelped(self, scratch: str, measurement: str, metric: str = "") -> str:
         """Why nothing shows that pre-training helps on a measurement, by the untrained variant; empty if it does."""
         if self.collapsed(scratch, measurement):
             return f"{scratch} predicts one answer for all examples, so the gain by pre-training is unknown"
-        effect = None if self.of_pretraining(measurement) else self.difference(scratch, measurement, metric)
+        effect = self._untrained_effect(scratch, measurement, metric)
         if effect is None:
             return ""
         if effect.mean >= 0:
             return "pre-training does not help there"
         reaches = effect.interval is None or effect.interval.high >= 0  # one seed shows no gain
         return "the gain by pre-training cannot be distinguished from 0 there" if reaches else ""
+
+    def _untrained_effect(self, scratch: str, measurement: str, metric: str = "") -> Effect | None:
+        """An untrained variant minus the baseline; None for a metric of the pre-training."""
+        return None if self.of_pretraining(measurement) else self.difference(scratch, measurement, metric)

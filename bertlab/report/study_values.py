@@ -78,7 +78,7 @@ class StudyValues(Section):
 
     def milestones(self, measurement: str, variant: str | None = None) -> list[int]:
         """The percentages of the steps after which a measurement is planned, or a variant has a value on it."""
-        columns = {at: cells for (name, on, at), cells in self._index.items() if (name, on) == (variant, measurement)}
+        columns = [at for name, on, at in self._index if (name, on) == (variant, measurement)]
         return sorted(at for at in columns if variant is None or self.by_seed(variant, measurement, at))
 
     def collapsed(self, variant: str, measurement: str, at: int = 100) -> list[Cell]:

@@ -50,7 +50,6 @@ def track(study: StudyResults, store: Store, machine: Machine) -> None:
 
 def _shown(table: "pandas.DataFrame") -> "pandas.DataFrame":
     """A table without empty columns and those that are the same in all lines; missing values as None, no decimals."""
-
     from bertlab.report import tidy
 
     filled = tidy.typed(table.drop(columns=list(tidy.SECTION)).dropna(axis="columns", how="all")).astype(object)

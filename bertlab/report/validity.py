@@ -172,7 +172,7 @@ def _floors(study: StudyResults, claim: Claim) -> Iterator[Issue]:
 
 
 class Learned(NamedTuple):
-    """Whether a variant has learned what a premise names, by a held-out figure of its models."""
+    """Whether a variant has learned what a premise names, by a held-out metric of its models."""
 
     label: str
     text: str

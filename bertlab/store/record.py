@@ -70,7 +70,7 @@ class StatedClaim:
 
 @dataclass(frozen=True, kw_only=True)
 class StatedAverage:
-    """An average over measurements, see `report.averages.AverageColumn`."""
+    """An average over measurements, see `report.averages.points`."""
 
     name: str
     of: tuple[Texts, ...]
@@ -99,7 +99,7 @@ class Speeds:
 
 @dataclass(frozen=True, kw_only=True)
 class ClaimLook:
-    """What one look found at one claim, see `report.looks.Look`."""
+    """What one look found at one claim, see `report.looks.LookHistory`."""
 
     claim: str
     """The text of the claim."""

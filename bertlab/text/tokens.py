@@ -282,12 +282,19 @@ def _trained(
 
 
 def _write_offsets(path: Path, counts: Sequence[Int32]) -> None:
-    """Writes 0 and the running sum of all counts, as `np.save` does, but holds the sums of one block at a time."""
-    offsets = np.lib.format.open_memmap(path, "w+", np.dtype(np.int64), (1 + sum(map(len, counts)),))
-    end = 0
-    for block in counts:
-        offsets[end + 1 : end + 1 + len(block)] = offsets[end] + block.cumsum(dtype=np.int64)
-        end += len(block)
+    """Writes 0 and the running sum of all counts, as `np.save` does, but holds the sums of one block at a time.
+
+    A full disk raises `OSError` here, and would kill a process that writes to a memory map.
+    """
+    header = np.lib.format.header_data_from_array_1_0(np.empty(0, dtype=np.int64))
+    end = np.zeros(1, dtype=np.int64)
+    with path.open("wb") as stream:
+        np.lib.format.write_array_header_1_0(stream, header | {"shape": (1 + sum(map(len, counts)),)})
+        stream.write(end)
+        for block in counts:
+            sums = end + block.cumsum(dtype=np.int64)
+            stream.write(sums)
+            end = sums[-1:] if len(sums) else end
 
 
 def _open_part(directory: Path, dtype: np.dtype[Any], by_source: Sequence[int] = ()) -> Part:

@@ -87,7 +87,7 @@ class PretrainingDataModule(LightningDataModule):
             batch = self.batches.batch(step)
             counts = {loss.kind: _count(loss, batch.arrays[loss.kind]) for loss in self.recipe.objective}
             for done, (number, begin, end) in enumerate(group.micro_batches(len(batch.tokens), count), start=1):
-                part = self.tensors(batch.take(begin, end))
+                part = self.tensors(batch.rows(slice(begin, end)))
                 yield MicroBatch(part, counts, number, done == count, batch.tokens.size)
 
     def val_dataloader(self) -> Sequence[Iterable[TensorBatch]]:

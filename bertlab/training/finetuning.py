@@ -321,11 +321,11 @@ class _Scores:
     def result(self, raw: RawExamples, part: Examples, threshold: float | None) -> EvalResult:
         """The results on a split with those where one of two texts is another example's, at the same threshold."""
         result = self._scored(raw, part, threshold)
-        shuffled = exchanged(self.data, raw)
-        if shuffled is None:
+        other_texts = exchanged(self.data, raw)
+        if other_texts is None:
             return result
-        encoded = encode(self.data, shuffled, self.pretrained, self.module.adaptation)
-        floor = self._scored(shuffled, encoded, result.threshold if threshold is None else threshold)
+        encoded = encode(self.data, other_texts, self.pretrained, self.module.adaptation)
+        floor = self._scored(other_texts, encoded, result.threshold if threshold is None else threshold)
         return dataclasses.replace(result, exchanged=floor.metrics)
 
     def _scored(self, raw: RawExamples, part: Examples, threshold: float | None) -> EvalResult:
@@ -385,7 +385,7 @@ def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     if len(rows.text) < 2 or len(rows) < 2:
         return None
     rows = rows.take(np.arange(min(1_000, len(rows))))
-    column = kinds.find(data.kind).shuffled_column
+    column = kinds.find(data.kind).exchanged_column
     order = keyed.permutation(keyed.key("exchanged"), len(rows))
     other = np.empty_like(order)
     other[order] = np.roll(order, 1)  # each has another's, none its own

@@ -74,7 +74,8 @@ def test_gpus_elsewhere_take_what_their_peak_says(planned, call, capsys, tmp_pat
     jobs = sum(found["to_do"][name] for name in ("pretrainings", "measurements", "corpora"))
     tokens, disk = format_count(found["to_do"]["tokens"]), megabytes(found["to_do"]["disk_bytes"])
     assert re.search(
-        rf"In all, {jobs} jobs take about .* on 2 such GPUs, train on {tokens} tokens and write {disk}\.\n", printed
+        rf"In all, {jobs} jobs take about .* on 2 GPUs of 312 TFLOP/s, train on {tokens} tokens and write {disk}\.\n",
+        printed,
     )
     for part in ("312 TFLOP/s", "not measured", "The largest model does not fit"):
         assert part in printed

@@ -99,7 +99,7 @@ def by_id(source: Batches, steps: int) -> dict[tuple[int, int], list[bytes]]:
         batch = source.batch(step)
         for sequence in range(len(batch.sequence_ids)):
             found[int(batch.epochs[sequence]), int(batch.sequence_ids[sequence])] = contents(
-                batch.take(sequence, sequence + 1)
+                batch.rows(slice(sequence, sequence + 1))
             )
     return found
 

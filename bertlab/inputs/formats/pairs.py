@@ -49,7 +49,7 @@ class PairLayout(Layout):
         return Spans(begins, first[:, None], first + self.second_length.take(chosen))
 
     def arrays(self, chosen: Int64, last: Array) -> Mapping[str, Int32]:
-        """The `segments`, whether the second is `is_random_next`, and the `swapped` of both."""
+        """The arrays `segments` (N, T), `is_random_next` (N,) and `swapped` (N,) of the batch."""
         random, swapped = (array.take(chosen).astype(np.int32) for array in (self.is_random_next, self.swapped))
         return {"segments": (last & 1).astype(np.int32), "is_random_next": random, "swapped": swapped}
 

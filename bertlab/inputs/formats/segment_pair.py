@@ -132,7 +132,7 @@ class _Pairs:
         return _Chunk(target, document, stop, split - lone, within, random)
 
     def _order(self, i: Int64, chunk: _Chunk) -> tuple[Int8, Int64]:
-        """The `Layout.swapped` of the sequences that start at the spans `i`, and where their second segments start."""
+        """`PairLayout.swapped` of the sequences that start at the spans `i`, and where their second segments start."""
         order, split = np.full(len(i), -1, dtype=np.int8), chunk.split.copy()
         if not self.pairing.exchanged:
             return order, split

@@ -14,7 +14,8 @@ from bertlab.store.runs import Store
 
 
 def run_or_checkpoint(name: str, store: Store, machine: Machine, what: str) -> Run | Checkpoint:
-    """The finished pre-training that `name` names (see `Store.match`), else the checkpoint, a directory or on the Hub.
+    """The finished pre-training that `name` names, as `store.lookup.find` does, else the checkpoint: a directory, or on
+    the Hub.
 
     `what` names the option. Raises `BadInput` if there is neither.
     """

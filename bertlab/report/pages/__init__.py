@@ -161,6 +161,7 @@ def _environment(*, html: bool) -> Any:
     templates.globals |= {"FEW": 6, "LEVEL": LEVEL, "PLATEAU": PLATEAU, "VERDICT_MIN_SEEDS": VERDICT_MIN_SEEDS}
     templates.filters |= {"md": escape.paragraph, "words": escape.markdown, "inline": _inline, "nats": "{:.3f}".format}
     templates.filters |= {"duration": duration, "join_words": join_words}
+    templates.filters["article"] = lambda noun: f"A{'n' * noun.startswith('A')} {noun}"
     # a typographic minus before a number and between variants
     templates.filters["minus"] = lambda text: re.sub(r"(?<![\w.])-(?=\d)|(?<= )-(?= )", "−", text)
     return templates

@@ -33,9 +33,8 @@ def claims(findings: Sequence[Finding]) -> tuple[Table, str]:
         }
         for finding in findings
     ]
-    return Table.from_lines(lines, "on", "verdict", "by likelihood"), f"n = {numbers.pop()}." if len(
-        numbers
-    ) == 1 else ""
+    note = f"n = {numbers.pop()}." if len(numbers) == 1 else ""
+    return Table.from_lines(lines, "on", "verdict", "by likelihood"), note
 
 
 def table(shown: Table, caption: str, label: str, note: str = "", *, published: bool = True) -> str:

@@ -1,1 +1,1 @@
-"""Effects with intervals and tests, and the power to see them."""
+"""Effects with intervals and tests, and where their noise comes from."""

@@ -45,7 +45,7 @@ _RETURNS: Mapping[str, Any] = {
     ),
     **dict.fromkeys(("metrics_for_labels", "metrics_of"), tuple[str, ...]),
     "columns": range,
-    "shuffled_column": Annotated[int, Range(0, 100)],
+    "exchanged_column": Annotated[int, Range(0, 100)],
     "text": tuple,
     "encode": "bertlab.tasks.examples.Examples",
     "head": "torch.nn.Module",
@@ -94,8 +94,8 @@ class TaskKind(Scoring):
     """Whether the papers use cased text for it."""
     extra_columns: ClassVar[tuple[str, ...]] = ()
     """Columns that it reads beside those of the task, where a source has them."""
-    shuffled_column: ClassVar[int] = 1
-    """The text column that the floor of shuffled texts takes from another example."""
+    exchanged_column: ClassVar[int] = 1
+    """The text column that the floor of exchanged texts takes from another example."""
 
     def __init_subclass__(cls) -> None:
         """Adds a kind to `KINDS`, or the newer version of a study file's. Raises `BadInput` for a name that is not its

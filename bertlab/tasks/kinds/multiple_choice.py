@@ -30,7 +30,7 @@ class MultipleChoice(TaskKind):
     metrics: ClassVar[tuple[str, ...]] = ("accuracy",)
     hub_task = "multiple-choice"
     published_head = "MultipleChoice"
-    shuffled_column = 0
+    exchanged_column = 0
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """The names of the task or of its source if there is one per ending, else numbers."""

@@ -62,7 +62,7 @@ class Span(TaskKind):
     settings_group = "span"
     options = (ANSWERABILITY,)
     extra_columns = (DETECTED,)
-    shuffled_column = 0
+    exchanged_column = 0
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Answers]:
         """Parses SQuAD's `answers`, or MRQA's beside `DETECTED`; `BadInput` names the row of a malformed answer, or one

@@ -125,8 +125,9 @@ class WordPiece(Tokenizer):
         """Reads tokenizer.json, which transformers 5 saves alone, or vocab.txt, which older checkpoints have."""
         whole, plain, config = (directory / n for n in ("tokenizer.json", "vocab.txt", CONFIG))
         if whole.is_file():
+            data = load_object(whole)
             with at(str(whole)):
-                tokenizer = cls._from_json(load_object(whole), directory)
+                tokenizer = cls._from_json(data, directory)
         else:
             tokenizer = cls._from_text(directory) if plain.is_file() else None
         if tokenizer is None:

@@ -13,7 +13,7 @@ from bertlab.arrays import Integer
 from bertlab.tasks.examples import ExampleBatch, Examples, padded, rounded, sizes
 
 STRIDE = 2**20
-"""A number that no segment has as many tokens as: the distance between segments in counted positions."""
+"""The distance between the first tokens of two segments in counted positions: more tokens than any segment has."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -62,13 +62,16 @@ class CoreferenceModel(nn.Module):
         num_spans: Tensor,
         mentions: Tensor,
     ) -> Tensor:
-        """Reads R sequences of T tokens. For each document: the first and last tokens of its words among the R x T ones
-        (B, N), the sentences of words (B, N), -1 for padding, the number of spans to keep (B,), and gold mentions
-        (B, G, 3): first word, last word and cluster, -1 for padding.
+        """Scores the antecedents of the spans of B documents, (B, S, 3 + 3 A) in fp32.
 
-        Gives (B, S, 3 + 3 A), fp32: what a row is, its first and last word, and in turn the score, the first and the
-        last word of each antecedent; scores are minus infinity where there is none. Rows are the kept spans in their
-        order in the document and, in evaluation, behind them the gold mentions, which are their own antecedents.
+        `inputs` has R sequences of T tokens. `firsts` and `lasts` (B, N) say which of the R x T tokens each word begins
+        and ends with, `sentences` (B, N) its sentence, -1 for padding. `num_spans` (B,) spans of a document are kept.
+        `mentions` (B, G, 3) are gold: first word, last word and cluster, -1 for padding.
+
+        A row of the output is a span: its kind, its first and its last word, and then for each of A antecedents the
+        score, the first and the last word. The score is minus infinity where there is no antecedent. Rows are the kept
+        spans as they follow each other in the document. In evaluation, gold mentions come after them: their antecedents
+        are chosen among gold mentions.
         """
         states = self.encoder(inputs).float()
         states = states.view(1, -1, states.shape[-1])
