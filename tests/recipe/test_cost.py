@@ -6,6 +6,7 @@ import dataclasses
 
 import pytest
 
+from bertlab.lab import scales, studies
 from bertlab.objectives import CausalLM, MaskedLM, NextSentence
 from bertlab.recipe import BackboneConfig, Inputs, Model, ModernBert, Recipe, Schedule, cost
 from bertlab.recipe.backbones.bert import Sharing
@@ -124,3 +125,18 @@ def test_last_steps_are_longer() -> None:
 
 def test_checkpoint_holds_weights_and_moments() -> None:
     assert cost.weight_bytes(Recipe(model=BASE, inputs=Inputs(length=512))) == 4 * 110_106_428
+
+
+@pytest.mark.parametrize("scale", ["tiny", "base"])
+def test_parameters_are_those_of_the_models_of_all_studies(scale: str) -> None:
+    import torch
+
+    from bertlab.model.heads import PretrainingModel
+
+    every = [studies.find(name) for name in studies.names()]
+    recipes = [study.recipe(variant, scales.find(scale).recipe) for study in every for variant in study.variants]
+    assert len(recipes) > 20
+    for recipe in recipes:
+        with torch.device("meta"):
+            model = PretrainingModel.of(recipe, recipe.tokenizer.vocabulary)
+        assert cost.trained_parameters(recipe) == sum(weight.numel() for weight in model.parameters()), recipe

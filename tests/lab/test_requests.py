@@ -1,0 +1,68 @@
+"""Requests that no plan can be made of, and what they are told."""
+
+from pathlib import Path
+
+import pytest
+
+from bertlab.cli import options
+from bertlab.errors import BadInput
+from bertlab.lab import plan, scales
+from bertlab.lab.jobs import CheckpointImport
+from bertlab.lab.study import Variant
+from bertlab.model.interop.checkpoint import Checkpoint
+from plans import own, request
+
+
+def test_variants_that_are_the_same_runs_are_refused(machine):
+    with pytest.raises(BadInput, match="'own': all its variants are the same runs at scale smoke"):
+        plan.make(request(studies=(own(Variant("a"), Variant("b")),)), machine)
+
+
+def test_a_model_needs_as_many_positions_as_its_longest_sequence(machine):
+    study, scale = own(Variant("a")), scales.find("smoke")
+    longest = scale.recipe.inputs.longest
+    plan.make(request(studies=(study,), scale=scale.set([f"model.max_positions={longest}"])), machine)
+    with pytest.raises(BadInput, match=f"sequences have {longest} tokens: give as many positions, or 0"):
+        plan.make(request(studies=(study,), scale=scale.set([f"model.max_positions={longest - 1}"])), machine)
+
+
+def test_only_leaves_out_studies_that_lack_its_variants(machine):
+    """With --random-init, every study has one."""
+    for random_init, chosen in ((False, ["masking"]), (True, ["masking", "nsp"])):
+        given = {"study": ["masking", "nsp"], "only": ["80/10/10"], "random_init": random_init, "scale": "smoke"}
+        made = options.group(options.StudyOptions, given).study_request(machine)
+        assert [study.name for study in made.studies] == chosen
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"only": ("80/10/1",)}, "did you mean '80/10/10'"),
+        ({"measure": ("MNLI fine-tund",)}, "did you mean 'MNLI fine-tuned'"),
+        ({"measure": ("MNLI fine-tuned",), "substitutes": {"conll2003": "bc5cdr"}}, "nothing measures this task"),
+        ({"corpora": ("microwrld",)}, "did you mean 'microworld'"),
+        ({"substitutes": {"conl2003": "bc5cdr"}}, "did you mean 'conll2003'"),
+        ({"substitutes": {"conll2003": "mnli"}}, "is classification"),
+        ({"seeds": ()}, "--seeds names 0"),
+        ({"finetune_seeds": -1}, "--finetune-seeds is -1"),
+        *(
+            (
+                {"pretrained": CheckpointImport(Checkpoint("hub:mine@1", "mine")), **changes},
+                "leave out --corpus, --vocab",
+            )
+            for changes in ({"corpora": ("microworld",)}, {"vocabulary": Path("vocab.txt")}, {"seeds": (1,)})
+        ),
+    ],
+)
+def test_a_wrong_request_says_what_to_do(machine, changes, message):
+    with pytest.raises(BadInput, match=message):
+        plan.make(request(**changes), machine)
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["0", "many", "nan", "-1", "5-3", "1-", "3,", "1.5", "0-1000", "1001", "9" * 5000, "٣", "", "0-2, 7", "1-2-3"],
+)
+def test_seeds_that_cannot_be_read_are_refused(text):
+    with pytest.raises(BadInput, match="give how many"):
+        options.seeds(text)
