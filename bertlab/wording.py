@@ -1,6 +1,7 @@
 """Formats numbers and times as text."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Collection, Iterable
+from typing import Any
 
 
 def pluralise(count: int, noun: str) -> str:
@@ -12,6 +13,11 @@ def join_words(names: Iterable[str]) -> str:
     """Names in a sentence: `A`, `A and B`, `A, B and C`."""
     *others, last = names
     return f"{', '.join(others)} and {last}" if others else last
+
+
+def span(values: Collection[Any], form: Callable[[Any], str] = str) -> str:
+    """The least and the largest of some values: `3 to 5`, `3` where they look the same, empty without any."""
+    return " to ".join(dict.fromkeys(map(form, (min(values), max(values))))) if values else ""
 
 
 def duration(seconds: float) -> str:

@@ -2,12 +2,17 @@
 
 import pytest
 
-from bertlab.wording import duration, flops, format_count, megabytes, pluralise
+from bertlab.wording import duration, flops, format_count, megabytes, pluralise, span
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 seeds"), (1, "1 seed"), (3, "3 seeds"), (1200, "1,200 seeds")])
 def test_things_are_counted(number, text):
     assert pluralise(number, "seed") == text
+
+
+def test_a_span_has_both_ends_where_they_differ():
+    assert [span(values) for values in ([4, 3, 5], [3, 3], [])] == ["3 to 5", "3", ""]
+    assert span((0.12, 0.14), "{:.1f}".format) == "0.1"
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,14 @@
 """Completes words on the command line. Reads names from files, runs no code of a study and imports nothing heavy."""
 
 import ast
+import io
 import itertools
-import json
 import os
 import re
 import tomllib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
+from contextlib import redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ import typer
 
 from bertlab.lab import builtin_studies
 from bertlab.names import ALL
-from bertlab.store import addresses
 
 Completer = Callable[[typer.Context, str], list[str]]
 PACKAGE = Path(__file__).resolve().parents[1]
@@ -125,24 +124,16 @@ def _runs(*kinds: str) -> Callable[[typer.Context], Iterator[str]]:
     """The addresses of finished runs of some kinds (`*`: of all), then their labels, and then their ids."""
 
     def find(ctx: typer.Context) -> Iterator[str]:
-        from bertlab.store import archive
-        from bertlab.store.files import content
-        from bertlab.store.record import Record
-        from bertlab.store.schema import load
+        from bertlab.store.lookup import addresses_of
+        from bertlab.store.runs import Store
 
-        root = Path(ctx.params.get("runs") or os.environ.get("BERTLAB_RUNS") or "runs")
-        archived = archive.opened(root)
-        names = [path.name for kind in kinds for path in sorted(root.glob(f"{kind}/[0-9a-f]*--*"))]
-        chosen = [runs for kind, runs in archived.runs.items() if kind in kinds or "*" in kinds]
-        names += [run.path.name for by_id in chosen for runs in by_id.values() for run in runs]
-        labels = {name.partition("--")[0]: name.partition("--")[2] for name in names}
-        with suppress(OSError, ValueError, LookupError, TypeError):  # a record that cannot be read
-            texts = [archived.read("studies", name) for name in archived.folders.get("studies", ())]
-            texts += [content(path, "record") for path in sorted(root.glob("studies/*.json"))]
-            by_run = addresses.of_runs(load(Record, json.loads(text)) for text in texts)
-            yield from sorted(address for run_id in labels for address in by_run.get(run_id, ()))
-        yield from sorted(labels.values())
-        yield from labels
+        store = Store(Path(ctx.params.get("runs") or os.environ.get("BERTLAB_RUNS") or "runs"), lenient=True)
+        with redirect_stderr(io.StringIO()):  # warnings about damaged runs and records would be on the command line
+            runs = [run for run in store.listing.sealed() if run.kind in kinds or "*" in kinds]
+            by_run = addresses_of(store)
+        yield from sorted(address for run in runs for address in by_run.get(run.id, ()))
+        yield from sorted(run.label for run in runs)
+        yield from (run.id for run in runs)
 
     return find
 

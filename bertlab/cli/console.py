@@ -46,12 +46,12 @@ class OutputFailed(Exception):
 
 
 @contextmanager
-def writing() -> Iterator[None]:
+def writing(stream: TextIO | None = None) -> Iterator[None]:
     """Raises `OutputFailed` if standard output takes no more within it, or if code of a user's has closed it."""
     try:
         yield
     except (OSError, ValueError) as error:
-        if isinstance(error, ValueError) and not sys.stdout.closed:
+        if isinstance(error, ValueError) and not (stream or sys.stdout).closed:
             raise
         raise OutputFailed(str(error)) from None
 
@@ -84,9 +84,7 @@ def print_json(data: Any) -> None:
     """Prints JSON in ASCII, which any terminal and encoding can show; decimals are numbers."""
     text = json.dumps(data, indent=2, allow_nan=False, default=float)
     stream = _json_output[-1] if _json_output else sys.stdout
-    if stream.closed:
-        raise OutputFailed("standard output is closed")
-    with writing():
+    with writing(stream):
         print(text, file=stream)
 
 

@@ -1,11 +1,10 @@
 """`bertlab predict`: what a fine-tuned model answers to the rows of a file."""
 
 import json
-import sys
 import time
 from pathlib import Path
 
-from bertlab.cli.console import OutputFailed, complain, writing
+from bertlab.cli.console import complain, writing
 from bertlab.cli.options import RUNS, STUDY_FILE, argument, option
 from bertlab.errors import BadInput, unknown
 from bertlab.wording import duration, pluralise
@@ -51,7 +50,8 @@ def predict(
     with lines.opened(file) as rows, Console(stderr=True).status("reading") as status:
         try:
             for line, output in model.outputs(rows, skip=skip if errors == "skip" else None):
-                _print({"line": line, **output})
+                with writing():
+                    print(json.dumps({"line": line, **output}))
                 done += 1
                 if done % 100 == 0:
                     status.update(f"{pluralise(done, 'row')}, {done / (time.monotonic() - began):,.0f} a second")
@@ -59,10 +59,3 @@ def predict(
             raise BadInput(f"{source} {error}") from None
     without = f", {pluralise(len(skipped), 'row')} skipped" if skipped else ""
     complain(f"{pluralise(done, 'row')} in {duration(time.monotonic() - began)}{without}")
-
-
-def _print(output: dict[str, object]) -> None:
-    if sys.stdout.closed:
-        raise OutputFailed("standard output is closed")
-    with writing():
-        print(json.dumps(output))

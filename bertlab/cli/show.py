@@ -50,11 +50,11 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     published = [
         (name, at) for name, at in places if any(study.figure(variant.name, name, at) for variant in study.variants)
     ]
-    recipe, settings = flatten(study.recipe(study.variant(study.baseline), scale.recipe)), _settings(study, scale)
+    recipe = flatten(study.recipe(study.variant(study.baseline), scale.recipe))
     # --set changes the recipe of the scale, from which a baseline with a `size` or with losses differs
     of_scale = {path: by_kind(leaf) for path, leaf in flatten(scale.recipe).items()}
     fixed = study.fixed() | {path for path, leaf in recipe.items() if of_scale.get(path, ...) != by_kind(leaf)}
-    recipe |= settings
+    recipe = {path: leaf for path, leaf in (recipe | _settings(study, scale)).items() if path not in OPTIONS}
     return {
         "name": study.name,
         "question": study.question,
@@ -70,22 +70,15 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         "measurements": [_measurement(study, measurement, scale) for measurement in study.measurements],
         "averages": {average.name: average.parts for average in study.averages},
         "claims": [
-            {
-                **dataclasses.asdict(claim),
-                "pairs": claim.pairs,
-                "allowed": claim.allowed,
-                "untested": untested(study, claim, scale),
-            }
+            dataclasses.asdict(claim)
+            | {"pairs": claim.pairs, "allowed": claim.allowed, "untested": untested(study, claim, scale)}
             for claim in study.claims
         ],
         "notes": study.notes,
         "scale": scale.name,
-        "recipe": {path: by_kind(leaf) for path, leaf in recipe.items() if path not in OPTIONS},
-        "set": [  # a mapping, as numbers over steps are, has no text that --set could read
-            path
-            for path, leaf in recipe.items()
-            if path not in OPTIONS and path not in fixed and not isinstance(leaf, Mapping)
-        ],
+        "recipe": {path: by_kind(leaf) for path, leaf in recipe.items()},
+        # a mapping, as numbers over steps are, has no text that --set could read
+        "set": [path for path, leaf in recipe.items() if path not in fixed and not isinstance(leaf, Mapping)],
     }
 
 

@@ -8,7 +8,7 @@ from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.study_results import StudyResults
 from bertlab.tasks.kinds import KINDS
 from bertlab.text import facts as text_facts
-from bertlab.wording import duration, pluralise
+from bertlab.wording import duration, pluralise, span
 
 PAPERS = {
     "Clark et al. 2020": "https://arxiv.org/abs/2003.10555",
@@ -146,10 +146,10 @@ def _threshold(cells: Iterable[Cell]) -> str:
     cell = next(iter(thresholds.values()))
     if cell.kind in KINDS and cell.adaptation and cell.adaptation.options(KINDS[cell.kind]):
         return "a classifier trained with the span decides which questions are answered, at a probability of one half"
-    ends = dict.fromkeys(f"{end + 0.0:.2f}" for end in (min(thresholds), max(thresholds)))
+    ends = span(thresholds, lambda end: f"{end + 0.0:.2f}")
     examples = "the reported examples" if cell.split != "test" else "the evaluation examples"
     return (
-        f"answered above a threshold ({' to '.join(ends)}) that is chosen for each run on {examples}, "
+        f"answered above a threshold ({ends}) that is chosen for each run on {examples}, "
         "so the values are a little better than those of an unseen set"
     )
 
@@ -162,7 +162,7 @@ def _every(study: StudyResults, name: str) -> list[str]:
 def dates(study: StudyResults) -> str:
     """The first and the last day on which a run began."""
     days = _every(study, "date")
-    return " to ".join(dict.fromkeys((days[0], days[-1]))) + " (UTC)" if days else ""
+    return f"{span(days)} (UTC)" if days else ""
 
 
 def _seconds(study: StudyResults) -> dict[str, float]:
@@ -192,5 +192,4 @@ def _model(runs: Sequence[Pretraining]) -> str:
 
 def _span(values: Iterable[float | None]) -> str:
     """The least and the largest of the values that are known."""
-    numbers = [value for value in values if value is not None]
-    return " to ".join(dict.fromkeys(f"{end:,}" for end in (min(numbers), max(numbers)))) if numbers else "unknown"
+    return span([value for value in values if value is not None], "{:,}".format) or "unknown"

@@ -74,17 +74,9 @@ def write(
     store = Store(runs, lenient=True) if isinstance(runs, Path) else runs
     everything = gather_all(store, None if data is None else Machine(data=data))
     chosen = _chosen(everything, names, store)
-    changes = None
-    if since is not None:
-        from bertlab.report.compare import compare
-
-        older = gather_all(Store(since, lenient=True)) if since.is_dir() else []
-        if not any(study.started for study in older):
-            raise BadInput(f"nothing is finished in '{since}': give --compare the --runs of an earlier report")
-        older = [study for study in older if study.name in names or not names]
-        changes = compare(older, chosen, str(since))
-    agreed = agreement(everything)
     written = {study.name for study in chosen}
+    changes = None if since is None else _changes(since, chosen, written if names else None)
+    agreed = agreement(everything)
     try:
         writes.folder(out)
         paths = []
@@ -115,6 +107,17 @@ def _chosen(everything: Sequence[StudyResults], names: Collection[str], store: S
         what = f" of {', '.join(names)}" if names else ""
         raise BadInput(f"nothing{what} is finished in '{store.root}': run `bertlab ablate` first, or give --runs")
     return chosen
+
+
+def _changes(since: Path, chosen: Sequence[StudyResults], names: Collection[str] | None) -> Changes:
+    """What changed since an older store in the studies with these names, or in all. Raises `BadInput` if nothing is
+    finished there."""
+    from bertlab.report.compare import compare
+
+    older = gather_all(Store(since, lenient=True)) if since.is_dir() else []
+    if not any(study.started for study in older):
+        raise BadInput(f"nothing is finished in '{since}': give --compare the --runs of an earlier report")
+    return compare([study for study in older if names is None or study.name in names], chosen, str(since))
 
 
 def _files(

@@ -22,7 +22,7 @@ from bertlab.report.statistics.effects import Effect
 from bertlab.report.study_results import StudyResults
 from bertlab.report.units import is_loss, is_share
 from bertlab.store.record import Speeds
-from bertlab.wording import duration, format_count, join_words, megabytes
+from bertlab.wording import duration, format_count, join_words, megabytes, span
 
 
 @dataclass(frozen=True)
@@ -164,15 +164,11 @@ def seeds(study: StudyResults) -> str:
     most = max(summary.seeds for summary in summaries)
     single = {summary.seeds for summary in summaries if summary.sd is None} == {1} != {most}
     numbers = [summary.seeds for summary in summaries if summary.sd is not None or not single]
-    text = f"n = {_span(numbers)} {study.seeds if max(numbers) > 1 else study.seeds[:-1]}"
+    text = f"n = {span(numbers)} {study.seeds if max(numbers) > 1 else study.seeds[:-1]}"
     restarts = [number for summary in summaries for number in summary.finetune_seeds]
     if not study.pretrained and max(restarts) > 1:
-        text += f" x {_span(restarts)} fine-tuning seeds"
+        text += f" x {span(restarts)} fine-tuning seeds"
     return f"{text}; 1 where no sd is shown" if single else text
-
-
-def _span(numbers: Sequence[int]) -> str:
-    return " to ".join(dict.fromkeys(map(str, (min(numbers), max(numbers)))))
 
 
 def direction(study: StudyResults) -> str:
@@ -369,9 +365,8 @@ def costs(study: StudyResults) -> Table:
             }
         )
         if trained_on:
-            counts = sorted(trained_on[variant])
-            lines[-1]["trained a task"] = _range(map(format_count, counts))
-            lines[-1]["stored a task"] = _range(megabytes(4 * count) for count in counts)
+            lines[-1]["trained a task"] = span(trained_on[variant], format_count)
+            lines[-1]["stored a task"] = span([4 * count for count in trained_on[variant]], megabytes)
     return Table.from_lines(lines)
 
 
@@ -385,12 +380,6 @@ def _trained(study: StudyResults) -> dict[str, set[int]]:
             counts[cell.variant] |= {cell.trained_parameters or 0}
         differ |= len({cell.trained_parameters for cell in cells}) > 1
     return counts if differ else {}
-
-
-def _range(texts: Iterable[str]) -> str:
-    """The first and the last of some texts, each once."""
-    every = [*texts]
-    return " to ".join(dict.fromkeys((every[0], every[-1]))) if every else ""
 
 
 def _mean(values: Sequence[float]) -> str:
@@ -415,7 +404,7 @@ def speeds(study: StudyResults) -> Table:
 
 def _parameters(runs: Iterable[Pretraining]) -> str:
     """How many parameters the models of runs have."""
-    return _range(map(format_count, sorted({run.result.parameters for run in runs if run.result.parameters})))
+    return span([run.result.parameters for run in runs if run.result.parameters], format_count)
 
 
 def label(study: StudyResults, variant: str) -> str:

@@ -127,8 +127,9 @@ def test_runs_are_completed_from_the_store(completed, tmp_path):
         f"finetune/{measured}--own-a-mnli",
     ):
         (tmp_path / "store" / path).mkdir(parents=True)
+        (tmp_path / "store" / path / "manifest.json").write_text("{}")
     assert completed("fill-mask", "--runs", "store", "") == ["own-a-seed0", trained]
-    assert completed("export", "--runs", "store", "b") == [trained, measured]
+    assert completed("export", "--runs", "store", "b") == [measured, trained]
     assert completed("runs", "--runs", "store", "--remove", "b") == [measured, trained]
     assert completed("runs", "--runs", "store", "--remove", "own") == ["own-a-mnli", "own-a-seed0"]
     values = (value(trained, measured, variant="A b", measurement="MNLI"),)
@@ -137,7 +138,7 @@ def test_runs_are_completed_from_the_store(completed, tmp_path):
     found = completed("runs", "--runs", "store", "--remove", "own/")
     assert found == ["own/A\\ b/0", "own/A\\ b/0/MNLI"]
     (tmp_path / "store" / "studies" / "damaged.json").write_text("{")
-    assert completed("export", "--runs", "store", "own") == ["own-a-mnli", "own-a-seed0"]
+    assert completed("export", "--runs", "store", "own") == [*found, "own-a-mnli", "own-a-seed0"]
 
 
 def test_a_study_file_is_read_and_not_run(completed, tmp_path):
@@ -332,6 +333,7 @@ def test_a_pipe_or_a_large_file_in_the_place_of_a_study_or_a_record_completes_no
     assert completed("ablate", "large.py", "--only", "") == []
     (tmp_path / "runs" / "studies").mkdir(parents=True)
     (tmp_path / "runs" / "pretrain" / "0123456789abcdef--one").mkdir(parents=True)
+    (tmp_path / "runs" / "pretrain" / "0123456789abcdef--one" / "manifest.json").write_text("{}")
     os.mkfifo(tmp_path / "runs" / "studies" / "own.json")
     assert completed("export", "") == ["one", "0123456789abcdef"]
 
