@@ -106,6 +106,7 @@ def test_the_card_has_the_scores_of_the_task(exported):
     values = {one.metric_type: one.metric_value for one in card.data.eval_results}
     assert values["accuracy"] == pytest.approx(run.result().metrics["accuracy"], abs=1e-4)
     assert "BertForSequenceClassification.from_pretrained" in card.text
+    assert f"\nA BertForSequenceClassification, run {run.id} of bertlab" in card.text
     assert json.loads((folder / "config.json").read_text())["id2label"] == {"0": "negative", "1": "positive"}
 
 

@@ -6,6 +6,9 @@ import re
 import pytest
 
 from bertlab import errors
+from bertlab.cli import plan
+from bertlab.estimates.cost import Cost
+from bertlab.machine import Machine
 from bertlab.report import noise
 from bertlab.wording import format_count, megabytes
 
@@ -80,6 +83,20 @@ def test_gpus_elsewhere_take_what_their_peak_says(planned, call, capsys, tmp_pat
     for part in ("312 TFLOP/s", "not measured", "The largest model does not fit"):
         assert part in printed
     assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize(
+    ("machine", "where"),
+    [
+        (Machine(gpus=2), "this machine"),
+        (Machine(gpus=32, cluster="host:6379"), "32 GPUs of the cluster"),
+        (Machine(workers=1, cluster="host:6379"), "1 worker of the cluster"),
+    ],
+)
+def test_the_total_says_where_the_jobs_run(capsys, machine, where):
+    plan._print_total(Cost({"pretrainings": 3}, 5_000_000, 1e15, 7200.0, 4_000_000), machine, ["trials"], None)
+    said = f"In all, 3 jobs take about 2.0 h on {where}, train on 5.0M tokens and write 4 MB."
+    assert capsys.readouterr().out.splitlines()[0] == said
 
 
 @pytest.mark.parametrize(

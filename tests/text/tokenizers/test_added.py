@@ -6,7 +6,7 @@ import string
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.text.tokenizers import SPECIALS, ByteLevelBPE, ModernBPE, Unigram, WordPiece, base
+from bertlab.text.tokenizers import SPECIALS, ByteLevelBPE, ModernBPE, Unigram, WordPiece, added, base
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
 LETTERS = "abcdefghijklmnopqrstuvwxyz.,![]<>"
@@ -221,6 +221,18 @@ def test_what_cannot_be_kept_is_refused_by_name(tmp_path, name, fields, says):
         base.read(tmp_path)
     assert says in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_an_unreadable_file_is_named_once(tmp_path, monkeypatch):
+    bert().write(tmp_path, 64, 2)
+
+    def refused(path, what):
+        raise BadInput(f"{what} '{path}': Permission denied")
+
+    monkeypatch.setattr(added, "content", refused)
+    with pytest.raises(BadInput) as caught:
+        base.read(tmp_path)
+    assert str(caught.value) == f"checkpoint file '{tmp_path / 'tokenizer.json'}': Permission denied"
 
 
 def test_a_tokenizer_that_splits_its_special_tokens_is_refused(tmp_path):
