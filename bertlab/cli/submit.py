@@ -40,7 +40,14 @@ def submit(
         raise BadInput(f"`submit` runs {' or '.join(COMMANDS)}, not '{command[0]}'")
     if on not in on_slurm.PLACES:
         raise BadInput(f"--on is '{on}': use {' or '.join(on_slurm.PLACES)}")
-    asked = on_slurm.Nodes(nodes, gpus_per_node, cpus_per_node, _minutes(time), _options(sbatch), setup or ())
+    asked = on_slurm.Nodes(
+        number=nodes,
+        gpus=gpus_per_node,
+        cpus=cpus_per_node,
+        minutes=_minutes(time),
+        options=_options(sbatch),
+        setup=setup or (),
+    )
     if on == "local" and (setup or sbatch or cpus_per_node):
         raise BadInput("--setup, --sbatch and --cpus-per-node are for SLURM: leave them out with --on local")
     arguments = [*command, *_gpus_of_node(command, gpus_per_node)]

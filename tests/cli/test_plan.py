@@ -94,7 +94,8 @@ def test_gpus_elsewhere_take_what_their_peak_says(planned, call, capsys, tmp_pat
     ],
 )
 def test_the_total_says_where_the_jobs_run(capsys, machine, where):
-    plan._print_total(Cost({"pretrainings": 3}, 5_000_000, 1e15, 7200.0, 4_000_000), machine, ["trials"], None)
+    cost = Cost(counts={"pretrainings": 3}, tokens=5_000_000, flops=1e15, seconds=7200.0, disk_bytes=4_000_000)
+    plan._print_total(cost, machine, ["trials"], None)
     said = f"In all, 3 jobs take about 2.0 h on {where}, train on 5.0M tokens and write 4 MB."
     assert capsys.readouterr().out.splitlines()[0] == said
 

@@ -146,7 +146,7 @@ def test_a_batch_does_not_depend_on_earlier_ones(name: str, steps: list[int], ba
     assert contents(whole) == contents(Batches(given, CORPUS).batch(steps[0]))
     for shares in (1, 2, 4):  # the parts of several processes
         cuts = [len(whole.sequence_ids) * share // shares for share in range(shares + 1)]
-        parts = [Batches(given, CORPUS).batch(steps[0]).take(*cut) for cut in itertools.pairwise(cuts)]
+        parts = [Batches(given, CORPUS).batch(steps[0]).rows(slice(*cut)) for cut in itertools.pairwise(cuts)]
         assert contents(joined(parts)) == contents(whole)
 
 

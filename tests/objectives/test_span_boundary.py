@@ -126,7 +126,7 @@ def test_the_loss_is_the_papers(corpus: Any, rows: int, many: int, monkeypatch: 
     monkeypatch.setattr(heads, "MANY_LOGITS", many)
     monkeypatch.setattr(heads, "PREDICTIONS_AT_ONCE", 4)
     loss = SpanBoundary(position_size=6, positions_in_span=rows)
-    batch = Batches(recipe_of((MaskedLM(selection=GeometricSpans()), loss)), corpus).batch(3).take(0, 3)
+    batch = Batches(recipe_of((MaskedLM(selection=GeometricSpans()), loss)), corpus).batch(3).rows(slice(0, 3))
     arrays = to_tensors(batch).to("cpu").arrays["span_boundary"]
     assert int(arrays["offsets"].max()) >= 2
     torch.manual_seed(0)
