@@ -5,13 +5,14 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from bertlab import keyed
 from bertlab.arrays import Integer
+from bertlab.errors import BadInput
 from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.identity import to_canonical
 from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, FieldError, Range, by_default
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
 EVALUATION_TOKENS = 4096
 """Tokens per batch of evaluation, padding included."""
+
 OF_OPTIMIZER = frozenset({"weight_decay", "bias_correction", "beta2", "max_grad_norm"})
 """Fields of an adaptation that its optimiser takes over."""
 
@@ -45,6 +47,21 @@ class Inputs:
     """Builds the batch of the examples at these indices."""
     batch_tokens: int
     """About the number of examples times their largest size in a batch of evaluation."""
+
+
+@dataclass(frozen=True)
+class LowRankChange:
+    """What was added to a weight matrix: alpha / rank times B A."""
+
+    weight: str
+    """The name of the parameter."""
+    matrix: int
+    """The number of the matrix in it, where several are one below another."""
+    down: Tensor
+    """A, (rank, columns)."""
+    up: Tensor
+    """B, (rows, rank)."""
+    alpha: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,6 +212,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     def on_step(self, model: nn.Module, step: int, steps: int) -> None:
         """Called with the prepared model before update number `step` of `steps`, from 0: a parameter that then requires
         no gradient keeps its value in this update."""
+
+    def low_rank_changes(self, tensors: Mapping[str, Tensor]) -> Iterator[LowRankChange]:
+        """The low-rank changes among the trained tensors of a model. Raises `BadInput` if it trains something else."""
+        raise BadInput(f"peft has low-rank changes, and the adaptation {self.kind} trains something else")
 
     def merge(self, model: nn.Module) -> None:
         """Called after training: gives the model plain weights, with which it computes the same."""

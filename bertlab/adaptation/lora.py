@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from bertlab import keyed
-from bertlab.adaptation.base import Adaptation
+from bertlab.adaptation.base import Adaptation, LowRankChange
 from bertlab.errors import BadInput
 from bertlab.recipe.ranges import FieldError, Range
 
@@ -64,10 +64,14 @@ class LoRA(Adaptation):
             if not changed:
                 raise BadInput(f"the adaptation lora changes {matrix}, which this encoder lacks: leave it out")
             for index, module in enumerate(changed):
-                start = ("query", "key", "value").index(matrix) if LINEAR[matrix] == "qkv_proj" else 0
                 seed = keyed.key(*key, "lora", matrix, index)
-                register_parametrization(module, "weight", self._change(module, start, seed))
+                register_parametrization(module, "weight", self._change(module, self._part(matrix), seed))
         return model.encoder
+
+    @staticmethod
+    def _part(matrix: Matrix) -> int:
+        """Its number in the weight of its linear layer."""
+        return ("query", "key", "value").index(matrix) if LINEAR[matrix] == "qkv_proj" else 0
 
     def _change(self, linear: nn.Linear, start: int, seed: int) -> nn.Module:
         """The change of matrix number `start` in the weight of a linear layer, a map from weight to weight."""
@@ -95,6 +99,16 @@ class LoRA(Adaptation):
                 return weight + functional.pad(scale * (self.up @ self.down), (0, 0, above, below))
 
         return LowRank(self.rank)
+
+    def low_rank_changes(self, tensors: Mapping[str, Tensor]) -> Iterator[LowRankChange]:
+        """Of each layer and matrix: those of one linear layer are numbered in the order of `matrices`."""
+        for name, down in tensors.items():
+            layer, _, end = name.partition(".parametrizations.weight.")
+            number, _, side = end.partition(".")
+            if side == "down":
+                matrices = [matrix for matrix in self.matrices if LINEAR[matrix] == layer.rpartition(".")[2]]
+                up, part = tensors[name.removesuffix(side) + "up"], self._part(matrices[int(number)])
+                yield LowRankChange(f"{layer}.weight", part, down, up, self.alpha)
 
     def merge(self, model: nn.Module) -> None:
         """Adds the changes to the weights, which then have the names of other encoders' again (section 4.1)."""

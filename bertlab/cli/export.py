@@ -22,6 +22,7 @@ def export(
     ),
     directory: Path = argument(..., "DIR", "A new directory to write."),
     results: bool = flag("RUN is a study, or `all`: write its results, without weights."),
+    adapter: bool = flag("Of a model that LoRA trained, only what was trained, in the format of peft."),
     push: str = option("", "OWNER/NAME", "Upload it to the Hugging Face Hub too (HF_TOKEN)."),
     study: str = STUDY_FILE,
     public: bool = flag("Make a new repository of --push public; default: private."),
@@ -46,6 +47,8 @@ def export(
         raise BadInput("--public is for a repository: give --push OWNER/NAME too")
     if study and results:
         raise BadInput("--study is for a model: results are written without the code of a study file")
+    if adapter and results:
+        raise BadInput("--adapter is for a model, and --results writes no weights: leave one of the two out")
     licence = license.lower()
     if licence and not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", licence):
         raise BadInput(
@@ -56,7 +59,7 @@ def export(
         if results:
             what = exports.results(store, run, beside, licence)
         else:
-            what = exports.checkpoint(store, run, beside, study, licence)
+            what = exports.checkpoint(store, run, beside, study, licence, adapter=adapter)
         address = hub.push(beside, push, "dataset" if results else "model", public=public) if push else ""
         files = sorted(path.relative_to(beside).as_posix() for path in beside.rglob("*") if path.is_file())
     say(f"wrote {what} to {directory}{f' and {address}' if address else ''}")

@@ -92,11 +92,21 @@ def model(run: Run, recipe: Recipe, store: Store, architecture: str, licence: st
 
 
 def task_model(
-    run: Run, pretraining: Run, pipeline: str, architecture: str, columns: Sequence[str], licence: str = ""
+    run: Run,
+    pretraining: Run,
+    pipeline: str,
+    architecture: str,
+    licence: str,
+    *,
+    columns: Sequence[str],
+    labels: int,
+    adapter: bool,
 ) -> str:
     """The card of a fine-tuned model, of the class `architecture` of `transformers`: its scores, and its settings.
 
-    `pipeline` is its task on the Hub, `columns` are those that it reads, `licence` is the Hub's identifier.
+    `pipeline` is its task on the Hub, `licence` the Hub's identifier or empty. `columns` are those that it reads,
+    `labels` is the number of labels, 0 if the class has its own, and `adapter` says whether it is only what was
+    trained, for `peft`.
     """
     from huggingface_hub import ModelCardData
 
@@ -104,7 +114,7 @@ def task_model(
     data = ModelCardData(
         license=licence or None,
         model_name=run.label,
-        library_name="transformers",
+        library_name="peft" if adapter else "transformers",
         pipeline_tag=pipeline,
         tags=["bertlab"],
         eval_results=[*_evaluated({run: result})] or None,
@@ -121,6 +131,8 @@ def task_model(
         pretraining=pretraining,
         result=result,
         architecture=architecture,
+        adapter=adapter,
+        labels=labels,
         method=_method(result),
         columns=columns,
         synthetic=_is_synthetic(run),

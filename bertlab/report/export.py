@@ -19,7 +19,7 @@ from bertlab.report.gather import gather_all
 from bertlab.store import archive, lookup, predictions
 from bertlab.store.addenda import floor_key
 from bertlab.store.config import write_configs
-from bertlab.store.run import ANSWERS, Run
+from bertlab.store.run import ANSWERS, CHANGES, Run
 from bertlab.store.runs import Store
 from bertlab.store.schema import to_json
 from bertlab.store.writes import folder, sealed, write, write_sealed
@@ -30,15 +30,19 @@ if TYPE_CHECKING:
 NO_MODEL = "is a measurement that keeps no model: name a pre-training, or repeat its command with --keep"
 
 
-def checkpoint(store: Store, name: str, directory: Path, study: str = "", licence: str = "") -> str:
+def checkpoint(
+    store: Store, name: str, directory: Path, study: str = "", licence: str = "", *, adapter: bool = False
+) -> str:
     """Writes the pre-trained or fine-tuned model that `name` names into `directory`; says what it wrote. Raises
     `BadInput` for no run, and for a model that is none of `transformers`.
 
-    `study` is the file that defines parts of it, see `user_code`; `licence` is for the card.
+    With `adapter`, of a fine-tuned model what was trained, for `peft`. `study` is the file that defines parts of it, see `user_code`; `licence` is for the card.
     """
     run = lookup.find(store, name, lambda run: run.holds_model or run.holds_task_model, otherwise=NO_MODEL)
     if run.holds_task_model:
-        return _task_model(store, run, directory, study, licence)
+        return _task_model(store, run, directory, study, licence, adapter=adapter)
+    if adapter:
+        raise BadInput(f"--adapter writes what was trained on a task, and run {run.id} is a pre-training: leave it out")
     run.verify()
     user_code.load_user_code(run, study, user_code.OPTION)
     from bertlab.model.interop import huggingface
@@ -53,28 +57,27 @@ def checkpoint(store: Store, name: str, directory: Path, study: str = "", licenc
     return f"the {architecture.title} checkpoint of {run.label}{repeated}"
 
 
-def _task_model(store: Store, run: Run, directory: Path, study: str, licence: str) -> str:
-    """Writes the fine-tuned model of a run as one of `transformers`; says what it wrote."""
+def _task_model(store: Store, run: Run, directory: Path, study: str, licence: str, *, adapter: bool) -> str:
+    """Writes the fine-tuned model of a run as one of `transformers`, or as an `adapter`; says what it wrote."""
+    from safetensors.torch import load_file
+
     from bertlab.lab import finetuned
-    from bertlab.model.interop import huggingface
+    from bertlab.model.interop import huggingface, peft
 
     model = finetuned.opened(store, run.id, study, user_code.OPTION, Machine())
     described, kind, tokenizer = model.description, model.kind, model.pretrained.tokenizer
     pretraining = store.get(described.pretrained)
     assert pretraining is not None  # it has been opened
     recipe = load(Recipe, pretraining.definition()["recipe"])
-    written = huggingface.write_task(
-        directory,
-        model.model,
-        model.pretrained.model,
-        recipe.model,
-        tokenizer,
-        kind.published_head,
-        kind.published_fields(described.labels),
-        model.adaptation.length,
-    )
-    write(directory, "README.md", cards.task_model(run, pretraining, kind.hub_task, written, model.columns, licence))
-    return f"the {written} of {run.label}"
+    of_model, head = (model.pretrained.model, recipe.model, tokenizer), kind.published_head
+    fields = kind.published_fields(described.labels)
+    if adapter:
+        written = peft.write(directory, load_file(run.file(CHANGES)), model.adaptation, *of_model, head)
+    else:
+        written = huggingface.write_task(directory, model.model, *of_model, head, fields, model.adaptation.length)
+    about = {"columns": model.columns, "labels": len(fields.get("id2label", ())), "adapter": adapter}
+    write(directory, "README.md", cards.task_model(run, pretraining, kind.hub_task, written, licence, **about))
+    return f"the {'adapter of a ' if adapter else ''}{written} of {run.label}"
 
 
 def results(store: Store, study: str, directory: Path, licence: str = "") -> str:

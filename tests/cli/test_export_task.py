@@ -69,6 +69,56 @@ def test_the_pipeline_tags_the_words_as_predict_does(exported):
     assert compared > 20
 
 
+# peft reads a name of a model that transformers is to rename
+@pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing` is deprecated:FutureWarning")
+@pytest.mark.parametrize(("task", "group", "head"), [("sst2", "finetune", "Sequence"), ("conll2003", "tagging", "Token")])
+def test_peft_puts_an_exported_adapter_on_the_exported_pre_training(store, call, tmp_path, task, group, head):
+    import transformers
+    from peft import PeftModel
+
+    train = ("--set", f"{group}.peak_lr=1e-2", "--set", f"{group}.max_steps=60", "--set", f"{group}.dropout=0", "--keep")
+    where = ("--scale", "smoke", "--threads", "1", "--runs", store)
+    assert call("finetune", "--from", "bert", "--task", task, "--adaptation", "lora", *train, *where) == 0
+    run = next(run for run in Store(store).runs() if run.holds_task_model and run.result().settings["kind"] == "lora"
+               and f"-{task}-" in run.label)  # fmt: skip
+    assert call("export", run.id, tmp_path / "adapter", "--adapter", "--runs", store) == 0
+    assert call("export", "bert", tmp_path / "base", "--runs", store) == 0
+    assert {path.name for path in (tmp_path / "adapter").iterdir()} == {
+        "adapter_config.json",
+        "adapter_model.safetensors",
+        "README.md",
+    }
+    model = predictor(store, run.id, threads=1)
+    labels = model.description.labels
+    architecture = getattr(transformers, f"BertFor{head}Classification")
+    base = architecture.from_pretrained(tmp_path / "base", num_labels=len(labels))
+    theirs = PeftModel.from_pretrained(base, tmp_path / "adapter").eval()
+    tokenizer = transformers.AutoTokenizer.from_pretrained(tmp_path / "base")
+    kind = {"sst2": "sentiment", "conll2003": "entities"}[task]
+    for row in [row for row in synthetic.rows(kind, "validation", ROWS) if len(row.get("tokens", "")) < 12]:
+        read = {"sentence": row["sentence"]} if task == "sst2" else {"tokens": row["tokens"]}
+        text = next(iter(read.values()))
+        words = tokenizer(text, is_split_into_words=task != "sst2", return_tensors="pt")
+        with torch.no_grad():
+            probabilities = theirs(**words).logits[0].softmax(-1)
+        (answer,) = model([read])
+        if task == "sst2":
+            assert probabilities.tolist() == pytest.approx([answer["probabilities"][label] for label in labels], abs=1e-5)
+            continue
+        firsts = [words.word_ids().index(number) for number in range(len(text))]
+        assert [labels[number] for number in probabilities[firsts].argmax(-1)] == answer["tags"]
+    assert f"num_labels={len(labels)}" in (tmp_path / "adapter" / "README.md").read_text(encoding="utf-8")
+
+
+def test_what_peft_has_no_adapter_for_is_refused(store, call, tmp_path, capsys):
+    run = next(run for run in Store(store).runs() if run.holds_task_model and run.result().settings["kind"] == "finetuning")
+    for name, reason in ((run.id, "peft has low-rank changes"), ("bert", "is a pre-training: leave it out")):
+        capsys.readouterr()
+        assert call("export", name, tmp_path / "out", "--adapter", "--runs", store) == 2
+        assert reason in capsys.readouterr().err
+        assert not (tmp_path / "out").exists()
+
+
 def test_the_best_span_is_that_of_predict(exported):
     from transformers import AutoModelForQuestionAnswering, AutoTokenizer
 

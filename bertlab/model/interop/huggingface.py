@@ -89,7 +89,7 @@ def write(
     state = model.state_dict() if written == described.declared else repeated(model)
     for ours, value in state.items():
         # those of a head that published models lack have no names: SpanBERT's have none for span boundaries
-        tensors |= _published(architecture, architecture.parameter(ours), value, written.heads)
+        tensors |= published(architecture, architecture.parameter(ours), value, written.heads)
     _write(directory, config, tensors, tokenizer, model.encoder.max_length, written.segments)
 
 
@@ -110,13 +110,7 @@ def write_task(
     Raises `BadInput` if `directory` is not empty, or if no class of `transformers` computes what the model does.
     """
     encoder = pretrained.encoder
-    architecture, written = architecture_of(described, encoder.causal, tokenizer.pad)
-    name = f"{architecture.name(pretrained).rpartition('For')[0]}For{head}"
-    if head not in architecture.heads or encoder.causal:
-        differs = f" ({name} differs)" if head and not encoder.causal else ""
-        raise BadInput(
-            f"transformers has no class that computes what this model does{differs}: use it with `bertlab predict`"
-        )
+    architecture, written, name = task_class(pretrained, described, tokenizer, head)
     with torch.device("meta"):
         plain = described.new_encoder(len(encoder.output_embeddings), encoder.max_length, encoder.causal)
     inside = {f"encoder.{name}" for name in repeated(plain)}
@@ -128,7 +122,7 @@ def write_task(
         theirs = architecture.parameter(ours) if ours in inside else architecture.renamed(ours, names)
         if not theirs or (ours.startswith("encoder.") and ours not in inside):
             raise BadInput(f"transformers has no place for {ours}, which the adaptation adds: use `bertlab predict`")
-        tensors |= _published(architecture, theirs, value, written.heads)
+        tensors |= published(architecture, theirs, value, written.heads)
     _write(directory, config | dict(fields) | {"architectures": [name]}, tensors, tokenizer, length, written.segments)
     return name
 
@@ -157,7 +151,25 @@ def _config(architecture: Architecture[Any], written: Any, encoder: Any, tokeniz
     return {architecture.fields.get(name, name): value for name, value in config.items()}
 
 
-def _published(architecture: Architecture[Any], names: list[str], value: Tensor, heads: int) -> dict[str, Tensor]:
+def task_class(
+    pretrained: PretrainingModel, described: recipe.BackboneConfig, tokenizer: TrainedTokenizer, head: str
+) -> tuple[Architecture[Any], Any, str]:
+    """The architecture of an adapted model, what it is there, and the name of its class for a `head`.
+
+    Raises `BadInput` if no class of `transformers` computes what the model does.
+    """
+    causal = pretrained.encoder.causal
+    architecture, written = architecture_of(described, causal, tokenizer.pad)
+    name = f"{architecture.name(pretrained).rpartition('For')[0]}For{head}"
+    if head not in architecture.heads or causal:
+        differs = f" ({name} differs)" if head and not causal else ""
+        raise BadInput(
+            f"transformers has no class that computes what this model does{differs}: use it with `bertlab predict`"
+        )
+    return architecture, written, name
+
+
+def published(architecture: Architecture[Any], names: list[str], value: Tensor, heads: int) -> dict[str, Tensor]:
     """A parameter of ours as the published tensors with these names."""
     parts = value.detach().float().cpu().chunk(len(names)) if names else ()
     return {name: architecture.published(name, part, heads) for name, part in zip(names, parts, strict=True)}

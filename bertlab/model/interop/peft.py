@@ -1,0 +1,67 @@
+"""What LoRA trained of a model, in the format of `peft` (`bertlab export --adapter`)."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+
+from torch import Tensor
+
+from bertlab import recipe
+from bertlab.adaptation import Adaptation
+from bertlab.errors import BadInput
+from bertlab.model.heads import PretrainingModel
+from bertlab.model.interop.huggingface import published, task_class
+from bertlab.store import writes
+from bertlab.text.tokenizers.base import TrainedTokenizer
+
+PREFIX = "base_model.model."
+"""What `peft` puts before the names of a model's tensors."""
+
+
+def write(
+    directory: Path,
+    trained: Mapping[str, Tensor],
+    adaptation: Adaptation,
+    pretrained: PretrainingModel,
+    described: recipe.BackboneConfig,
+    tokenizer: TrainedTokenizer,
+    head: str,
+) -> str:
+    """Writes the tensors that `adaptation` trained of a model, for the class with a `head`, such as
+    `TokenClassification`, of the model that is exported of `pretrained`; returns the name of the class.
+
+    Raises `BadInput` if no class of `transformers` computes what the model does, and if no adapter of `peft` does what
+    the adaptation does.
+    """
+    from safetensors.torch import save
+
+    architecture, model, name = task_class(pretrained, described, tokenizer, head)
+    tensors, changed, replaced = dict[str, Tensor](), list[str](), dict[str, None]()
+    changes = [*adaptation.low_rank_changes(trained)]
+    for change in changes:
+        weights = architecture.parameter(change.weight)
+        if not weights:
+            raise BadInput(f"transformers has no place for {change.weight}: use the model with `bertlab predict`")
+        weight = weights[change.matrix]
+        changed.append(weight.removesuffix(".weight"))
+        up = published(architecture, [weight], change.up, model.heads)[weight]
+        tensors |= {f"{changed[-1]}.lora_A.weight": change.down, f"{changed[-1]}.lora_B.weight": up}
+    for ours, value in trained.items():
+        if not ours.startswith("encoder."):
+            names = architecture.renamed(ours, architecture.heads[head])
+            tensors |= published(architecture, names, value, model.heads)
+            replaced |= {name.rpartition(".")[0]: None for name in names}
+    config = {
+        "peft_type": "LORA",
+        "r": changes[0].down.shape[0],
+        "lora_alpha": changes[0].alpha,
+        "lora_dropout": 0.0,
+        "bias": "none",
+        "target_modules": changed,
+        "modules_to_save": [*replaced],
+        "inference_mode": True,
+    }
+    whole = {f"{PREFIX}{name}": value.contiguous() for name, value in tensors.items()}
+    writes.write(directory, "adapter_model.safetensors", save(whole, metadata={"format": "pt"}))
+    writes.write(directory, "adapter_config.json", json.dumps(config, indent=2) + "\n")
+    return name
