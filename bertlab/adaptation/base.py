@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from bertlab.machine import Machine
     from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
+    from bertlab.model.interop.peft import LowRankChange
     from bertlab.progress import Progress
 
 EVALUATION_TOKENS = 4096
@@ -47,21 +48,6 @@ class Inputs:
     """Builds the batch of the examples at these indices."""
     batch_tokens: int
     """About the number of examples times their largest size in a batch of evaluation."""
-
-
-@dataclass(frozen=True)
-class LowRankChange:
-    """What was added to a weight matrix: alpha / rank times B A."""
-
-    weight: str
-    """The name of the parameter."""
-    matrix: int
-    """The number of the matrix in it, where several are one below another."""
-    down: Tensor
-    """A, (rank, columns)."""
-    up: Tensor
-    """B, (rows, rank)."""
-    alpha: float
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Literal
 
 from bertlab import keyed
-from bertlab.adaptation.base import Adaptation, LowRankChange
+from bertlab.adaptation.base import Adaptation
 from bertlab.errors import BadInput
 from bertlab.recipe.ranges import FieldError, Range
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
+    from bertlab.model.interop.peft import LowRankChange
 
 Matrix = Literal["query", "key", "value", "output", "fc1", "fc2"]
 LINEAR = {"query": "qkv_proj", "key": "qkv_proj", "value": "qkv_proj", "output": "out_proj", "fc1": "fc1", "fc2": "fc2"}
@@ -102,6 +103,8 @@ class LoRA(Adaptation):
 
     def low_rank_changes(self, tensors: Mapping[str, Tensor]) -> Iterator[LowRankChange]:
         """Of each layer and matrix: those of one linear layer are numbered in the order of `matrices`."""
+        from bertlab.model.interop.peft import LowRankChange
+
         for name, down in tensors.items():
             layer, _, end = name.partition(".parametrizations.weight.")
             number, _, side = end.partition(".")

@@ -36,7 +36,8 @@ def checkpoint(
     """Writes the pre-trained or fine-tuned model that `name` names into `directory`; says what it wrote. Raises
     `BadInput` for no run, and for a model that is none of `transformers`.
 
-    With `adapter`, of a fine-tuned model what was trained, for `peft`. `study` is the file that defines parts of it, see `user_code`; `licence` is for the card.
+    With `adapter`, of a fine-tuned model what was trained, for `peft`. `study` is the file that defines parts of it,
+    see `user_code`; `licence` is for the card.
     """
     run = lookup.find(store, name, lambda run: run.holds_model or run.holds_task_model, otherwise=NO_MODEL)
     if run.holds_task_model:
@@ -72,11 +73,22 @@ def _task_model(store: Store, run: Run, directory: Path, study: str, licence: st
     of_model, head = (model.pretrained.model, recipe.model, tokenizer), kind.published_head
     fields = kind.published_fields(described.labels)
     if adapter:
-        written = peft.write(directory, load_file(run.file(CHANGES)), model.adaptation, *of_model, head)
+        trained = load_file(run.file(CHANGES))
+        changes = [*model.adaptation.low_rank_changes(trained)]
+        written = peft.write(directory, trained, changes, *of_model, head)
     else:
         written = huggingface.write_task(directory, model.model, *of_model, head, fields, model.adaptation.length)
-    about = {"columns": model.columns, "labels": len(fields.get("id2label", ())), "adapter": adapter}
-    write(directory, "README.md", cards.task_model(run, pretraining, kind.hub_task, written, licence, **about))
+    card = cards.task_model(
+        run,
+        pretraining,
+        kind.hub_task,
+        written,
+        licence,
+        columns=model.columns,
+        labels=len(fields.get("id2label", ())),
+        adapter=adapter,
+    )
+    write(directory, "README.md", card)
     return f"the {'adapter of a ' if adapter else ''}{written} of {run.label}"
 
 

@@ -1,13 +1,13 @@
 """What LoRA trained of a model, in the format of `peft` (`bertlab export --adapter`)."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from torch import Tensor
 
 from bertlab import recipe
-from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop.huggingface import published, task_class
@@ -18,26 +18,39 @@ PREFIX = "base_model.model."
 """What `peft` puts before the names of a model's tensors."""
 
 
+@dataclass(frozen=True)
+class LowRankChange:
+    """What was added to a weight matrix: alpha / rank times B A."""
+
+    weight: str
+    """The name of the parameter."""
+    matrix: int
+    """The number of the matrix in it, where several are one below another."""
+    down: Tensor
+    """A, (rank, columns)."""
+    up: Tensor
+    """B, (rows, rank)."""
+    alpha: float
+
+
 def write(
     directory: Path,
     trained: Mapping[str, Tensor],
-    adaptation: Adaptation,
+    changes: Sequence[LowRankChange],
     pretrained: PretrainingModel,
     described: recipe.BackboneConfig,
     tokenizer: TrainedTokenizer,
     head: str,
 ) -> str:
-    """Writes the tensors that `adaptation` trained of a model, for the class with a `head`, such as
-    `TokenClassification`, of the model that is exported of `pretrained`; returns the name of the class.
+    """Writes what was trained of a model, its tensors and the `changes` among them, for the class with a `head`, such
+    as `TokenClassification`, of the model that is exported of `pretrained`; returns the name of the class.
 
-    Raises `BadInput` if no class of `transformers` computes what the model does, and if no adapter of `peft` does what
-    the adaptation does.
+    Raises `BadInput` if no class of `transformers` computes what the model does.
     """
     from safetensors.torch import save
 
     architecture, model, name = task_class(pretrained, described, tokenizer, head)
     tensors, changed, replaced = dict[str, Tensor](), list[str](), dict[str, None]()
-    changes = [*adaptation.low_rank_changes(trained)]
     for change in changes:
         weights = architecture.parameter(change.weight)
         if not weights:
