@@ -54,7 +54,7 @@ def base(path: str) -> Recipe:
         return Recipe(tokenizer=Unigram())
     if path in MODERN:
         return Recipe(model=recipe.ModernBert())
-    if path == "model.cells":
+    if path in ("model.cells", "model.embeddings"):
         return Recipe(model=recipe.BiLSTM(cells=1024))
     if path in ("optimizer.decay", "optimizer.min_scale"):
         return Recipe(optimizer=Adafactor())
