@@ -43,7 +43,8 @@ class GPT(Adaptation):
     searched = True
 
     lm_weight: Annotated[float, Range(0, 1000)] = 0.5
-    """Weight of the auxiliary loss, the mean over the tokens of a sequence; 0 for none."""
+    """Weight of the auxiliary loss, the mean over the tokens of a sequence but the first, with delimiter and extract
+    token as in the released code; 0 for none."""
     both_orders: bool = False
     """Reads both orders of a pair of texts and adds their vectors, as GPT does where the order has no meaning: MRPC,
     QQP, STS-B."""

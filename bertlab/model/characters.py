@@ -41,7 +41,7 @@ class CharacterCNN(nn.Module):
 
     def forward(self, tokens: Tensor) -> Tensor:
         """(B, T) ids -> (B, T, D)."""
-        pieces, places = tokens.unique(return_inverse=True)
+        pieces, places = torch.unique(tokens, return_inverse=True)
         x = self.embeddings(self.spelling[pieces].long()).transpose(1, 2)  # (P, C, L)
         x = torch.cat([F.relu(convolution(x).amax(-1)) for convolution in self.convolutions], -1)  # (P, F)
         for highway in self.highways:

@@ -108,7 +108,7 @@ class BiLSTM(BackboneConfig):
             # uniform up to 1 and up to 0.05
             usual = {"embeddings": 3**-0.5, "convolutions": 0.05 * 3**-0.5}
             total = sum(count for _, count in self.filters)
-            return usual.get(name.split(".characters.")[1].split(".")[0], total**-0.5)
+            return usual.get(name.split(".characters.")[1].split(".")[0], float(total**-0.5))
         if ".weight_" not in name:
             return super().deviation(name)
         return float((self.units if "weight_hr" in name else self.embedding_width) ** -0.5)
