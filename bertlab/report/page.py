@@ -154,7 +154,7 @@ def _files(
         yield "agreement.csv", tidy.csv(tidy.agreement(agreed))
         drawn = figures(agreed)
         yield from ((f"figures/agreement-{kind}.svg", svg) for kind, (svg, _) in drawn.items())
-        yield from pages("agreement", "agreement", found=agreed, figures=drawn)
+        yield from pages("agreement", "agreement", agreed=agreed, figures=drawn)
     if changes:
         yield "compare.csv", tidy.csv(changes.values)
     yield from pages(
