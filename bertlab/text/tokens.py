@@ -290,7 +290,7 @@ def _write_offsets(path: Path, counts: Sequence[Int32]) -> None:
     end = np.zeros(1, dtype=np.int64)
     with path.open("wb") as stream:
         np.lib.format.write_array_header_1_0(stream, header | {"shape": (1 + sum(map(len, counts)),)})
-        stream.write(end)
+        stream.write(end.tobytes())
         for block in counts:
             sums = end + block.cumsum(dtype=np.int64)
             stream.write(sums)
