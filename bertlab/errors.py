@@ -20,7 +20,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
 FORBIDDEN = (errno.EROFS, errno.EACCES, errno.EPERM)
 """A directory that is not writable."""
 DISTRIBUTION = "bertlab-ablations"
-"""Its name for pip."""
+"""The name of the package for pip."""
 LONGEST = 900
 """The longest message in characters; longer ones lose their middle."""
 

@@ -36,7 +36,7 @@ class _Place(NamedTuple):
 
 
 def training(files: Sequence[str], suffixes: Iterable[str]) -> list[str]:
-    """Those of `files`, relative paths with `/`, that are of the training split; all, if the folder has no splits.
+    """The training split of `files`, relative paths with `/`; all of them, if the folder has no splits.
 
     The ends of names in `suffixes`, before `.gz`, belong to no split. Raises `BadInput` that names the folders of
     several configurations, each with its own splits.

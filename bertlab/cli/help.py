@@ -24,7 +24,7 @@ class Command(TyperCommand):
         super().__init__(*arguments, **settings | {"help": text.rstrip()})
 
     def panels(self, ctx: Any) -> dict[str, list[tuple[str, str]]]:
-        """By heading, names and texts: arguments, the options of each heading, and at last those without one."""
+        """The names and texts of arguments and options by heading; options without a heading are the last."""
         panels: dict[str, list[tuple[str, str]]] = {"Arguments": []}
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)

@@ -93,7 +93,7 @@ def _seconds(
 
 
 def _steps(job: Pretrained, seconds: float, budget: float) -> int:
-    """As many steps of a pre-training as take the time that is given."""
+    """The steps of a pre-training that take `budget` seconds, where all its steps take `seconds`."""
     return max(1, round(budget * job.steps / seconds))
 
 

@@ -79,7 +79,7 @@ class Variant(Checked, group="variant "):
     """
 
     name: str
-    """As the table of the paper has it; it is part of the addresses of runs, `STUDY/VARIANT/SEED`."""
+    """The name in the paper's table, which is part of the addresses of runs, `STUDY/VARIANT/SEED`."""
     _: dataclasses.KW_ONLY
     tokenizer: Tokenizer | None = None
     """What splits text, trained on the corpus of the run: `WordPiece` or another tokenizer."""

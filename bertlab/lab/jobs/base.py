@@ -125,7 +125,7 @@ class Job(ABC):
     @property
     @abstractmethod
     def label(self) -> str:
-        """Its name in lists; the name of its run ends with it."""
+        """The name of the job in lists, with which the name of its run ends."""
 
     @abstractmethod
     def definition(self) -> dict[str, Any]:

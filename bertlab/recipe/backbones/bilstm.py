@@ -32,7 +32,7 @@ class BiLSTM(BackboneConfig):
     that width, as ELMo has 4,096 for 512. In a study 0 gives the layers as many parameters as those of the scale's
     model have."""
     dropout: Annotated[float, DROPOUT] = 0.1
-    """Of the embeddings and of the output of each layer; 0.1 in ELMo."""
+    """Dropout of the embeddings and of the output of each layer; 0.1 in ELMo."""
     embeddings: Literal["tokens", "characters"] = "tokens"
     """What the vector of a token comes from: a table, or the characters of the token, by four times as many filters as
     a direction is wide, two highway layers and a projection (section 3.4: 2,048 for 512). The output matrix then is a
@@ -97,7 +97,7 @@ class BiLSTM(BackboneConfig):
 
     @property
     def shape(self) -> str:
-        """Its layers, its width and its cells."""
+        """Layers, width and cells."""
         shape = f"BiLSTM of {pluralise(self.layers, 'layer')}, {self.hidden} wide, {pluralise(self.units, 'cell')}"
         return shape + ", embeddings from characters" * (self.embeddings == "characters")
 

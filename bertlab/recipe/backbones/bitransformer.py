@@ -44,7 +44,7 @@ class BiTransformer(Model):
 
     @property
     def shape(self) -> str:
-        """Its size in words."""
+        """The size in words."""
         return f"{super().shape}, half from left to right and half from right to left"
 
     def parameters(self, vocabulary: int, max_length: int) -> int:

@@ -197,7 +197,7 @@ class Design(NamedTuple):
 
     seeds: int
     finetune_seeds: int
-    """Within each pre-training seed."""
+    """The fine-tuning seeds of each pre-training seed."""
     examples: int
 
 
@@ -207,7 +207,7 @@ class Costs:
 
     pretraining: float
     finetuning: float
-    """Without the evaluation."""
+    """A fine-tuning without its evaluation."""
     example: float
     """The evaluation of one example."""
 

@@ -68,7 +68,7 @@ class Tagging(TaskKind):
         return [np.zeros(len(words), np.int64) for words in text[0]]
 
     def context_rows(self, length: int, options: Options) -> int:
-        """With a context, as many rows as fill a sequence if each has one token."""
+        """The rows that fill a sequence if each has one token; 0 without a context."""
         return length if CONTEXT in options else 0
 
     def metrics_for_labels(self, labels: Sequence[str]) -> tuple[str, ...]:

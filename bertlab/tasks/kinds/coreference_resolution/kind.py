@@ -42,8 +42,8 @@ Mention = tuple[int, int]
 SPAN_SHARE = 0.4
 """Spans that are kept, as a fraction of the words of a document: lambda of Lee et al. 2018."""
 TRAINING_SEGMENTS = 3
-"""In training, longer documents become several of this many segments, so that they fit the memory of a GPU; the paper's
-code trains on a random part of this size instead."""
+"""The most segments of a document in training: longer ones become several, so that they fit the memory of a GPU. The
+paper's code trains on a random part of this size instead."""
 CLUSTERS = "clusters"
 """The column of e2e-coref's data that gives the clusters of a published task, where a local mirror has it."""
 LEXICAL_WORDS = 4
