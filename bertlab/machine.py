@@ -204,7 +204,7 @@ class Machine:
 
     @property
     def precision_used(self) -> str:
-        """The precision of matrix products: `bf16` if requested or, with `auto`, if the hardware has it; else `fp32`."""
+        """The precision of matrix products: `bf16` if given or, with `auto`, if the hardware has it; else `fp32`."""
         automatic = self.precision == "auto" and has_bf16(self.device)
         return "bf16" if automatic else self.precision.replace("auto", "fp32")
 
