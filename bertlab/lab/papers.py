@@ -207,7 +207,8 @@ ELMO_UNLIKE: list[str | tuple[str, str]] = [
     "its text is that of the study (paper: the 1B Word Benchmark)",
     "its output layer is the token embeddings over the whole vocabulary (paper: a softmax over samples of 8,192 words)",
     "neither cells nor projections are clipped (released code: at 3, with states carried from batch to batch)",
-    "embeddings are normalised, and the optimiser is the study's (released code: as they are, and Adagrad)",
+    "embeddings are normalised, biases begin at 0, and the optimiser is the study's (released code: neither normalised "
+    "nor 0 in forget gates, and Adagrad)",
 ]
 """What keeps a bidirectional language model from being ELMo (Peters et al. 2018)."""
 ELMO_NOTES = [

@@ -110,6 +110,18 @@ def test_the_auxiliary_loss_is_the_mean_over_each_sequence_and_then_over_sequenc
     torch.testing.assert_close(loss, plain + 0.5 * torch.stack(by_sequence).mean())
 
 
+@pytest.mark.parametrize("setting", [SETTINGS, BOTH], ids=["one order", "both"])
+def test_padding_behind_the_extract_token_changes_neither_logits_nor_loss(causal, pairs, setting):
+    quiet, kind = dataclasses.replace(setting, dropout=0.0), kinds.find("classification")
+    _, module, build = prepared(causal, pairs, quiet)
+    batch = build(np.arange(6))
+    tokens, lengths = batch["inputs"].streams["inputs"]
+    wide = [torch.nn.functional.pad(one, (0, 5)) for one in (tokens, batch["inputs"].format["segments"])]
+    padded = {**batch, "inputs": TensorBatch.of(wide[0], lengths, segments=wide[1])}
+    torch.testing.assert_close(quiet.logits(module.eval(), kind, padded), quiet.logits(module, kind, batch))
+    torch.testing.assert_close(quiet.loss(module.train(), kind, padded), quiet.loss(module, kind, batch))
+
+
 def test_weight_0_is_the_loss_of_the_task_and_leaves_the_lm_head_out(causal, pairs):
     setting = dataclasses.replace(SETTINGS, lm_weight=0.0, dropout=0.0)
     _, module, build = prepared(causal, pairs, setting)

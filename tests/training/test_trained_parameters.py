@@ -39,6 +39,20 @@ def test_of_bert_base(adaptation, trained):
     assert sum(value.numel() for value in adapted.parameters() if value.requires_grad) == trained + HEAD
 
 
+def test_adapters_of_bert_large():
+    """64 units are 1.92 % of 335,141,888 parameters; Houlsby et al. 2019, Table 1, prints 2.1 % a task."""
+    with torch.device("meta"):
+        model = PretrainingModel(Model(layers=24, hidden=1024, heads=16), 30_522, 512, 0)
+        whole = sum(value.numel() for value in (*model.encoder.parameters(), *model.pooler.parameters()))
+        adapted = Adapters(bottleneck=64, base_width=1024).adapt(
+            model, kinds.find("classification"), ("a", "b"), ("k",)
+        )
+    trained = sum(value.numel() for value in adapted.encoder.parameters() if value.requires_grad)
+    assert trained == 48 * (2 * 1024 * 64 + 1024 + 64) + 49 * 2 * 1024
+    assert whole == 335_141_888
+    assert 100 * trained / whole == pytest.approx(1.92, abs=0.005)
+
+
 def test_the_whole_is_the_published_model():
     """bert-base-uncased has 109,482,240 parameters without its heads."""
     assert EMBEDDINGS + 12 * LAYER + POOLER == 109_482_240
