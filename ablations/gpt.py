@@ -101,6 +101,7 @@ study = Study(
     },
     unlike=[
         "byte-level BPE of cased text (paper: BPE of 40,000 merges of lower-cased characters, split by spaCy)",
+        "sequences begin with [CLS], and documents end with [SEP] (paper: neither in pre-training)",
         "the LM head has BERT's transform and a bias, and embeddings are normalised (paper: neither)",
         *((on, "development set (paper: the test server)") for on in COLUMNS),
     ],

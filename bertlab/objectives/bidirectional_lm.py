@@ -52,6 +52,11 @@ class BidirectionalLM(LanguageModel):
     )
 
     @property
+    def one_sided(self) -> bool:
+        """Each direction does."""
+        return True
+
+    @property
     def selection_metric(self) -> str:
         """The mean of both directions."""
         return "bidirectional_lm_loss"

@@ -33,6 +33,11 @@ class LanguageModel(Loss):
     """Share of the sequences that it has. Language models with shares below 1 divide those of a batch, by a draw for
     each sequence and epoch; each has its own mask of attention, and counts by its share."""
 
+    @property
+    def one_sided(self) -> bool:
+        """Whether it predicts a token from one side of it, and hides none."""
+        return self.causal
+
     def check(self, recipe: Recipe) -> None:
         """The shares of language models add up to 1 where they divide the sequences, and else all see the same."""
         every = [loss for loss in recipe.objective if isinstance(loss, LanguageModel)]
@@ -40,7 +45,7 @@ class LanguageModel(Loss):
         if min(loss.share for loss in every) < 1 and abs(total - 1) > 1e-9:
             shares = ", ".join(f"{loss.kind} {loss.share:g}" for loss in every)
             raise BadInput(f"objective: the shares of the sequences are {shares}: give shares that add up to 1")
-        if total > 1 and len({loss.causal for loss in every}) > 1:
+        if total > 1 and len({loss.one_sided for loss in every}) > 1:
             raise BadInput(
                 f"objective: {join_words([loss.kind for loss in every])} see one side of a token and both: choose one, "
                 "or give each a share of the sequences"

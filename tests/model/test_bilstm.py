@@ -172,6 +172,10 @@ def test_in_a_study_its_layers_are_as_large_as_those_of_the_scale():
         (lambda: BiLSTM(hidden=16, cells=8), "model.cells is 8 and a direction is 8 wide: give more cells"),
         (lambda: Recipe(objective=OBJECTIVE), "bidirectional_lm needs a model that keeps its directions apart"),
         (lambda: Recipe(objective=(CausalLM(),), model=BiLSTM()), "causal_lm predicts from the left alone"),
+        (
+            lambda: Recipe(objective=(MaskedLM(), BidirectionalLM()), model=BiLSTM()),
+            "masked_lm and bidirectional_lm see one side of a token and both: choose one, or give each a share",
+        ),
     ],
 )
 def test_what_it_refuses(make, message):
