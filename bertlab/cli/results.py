@@ -117,11 +117,14 @@ def print_result(study: StudyResults, *, differences: bool = False) -> None:
     this would fill screens, it leaves them out beside claims, and of more than `MOST_CLAIMS` it prints those with a
     verdict; with `differences` it then leaves out the details of verdicts too, which the pages of `report` have.
     """
-    from bertlab.report import findings, tables
+    from bertlab.report import findings, restarts, tables
     from bertlab.report.pages import notes
 
     results = tables.results(study, short=True)
     print_table(results.columns, results.rows, f"{study.name}: scale {study.heading}", beside=("paper",))
+    if (spread := restarts.table(study)).rows:
+        say("")
+        print_table(spread.columns, spread.rows, left=2)
     terminal, every = console().is_terminal, findings.findings(study)
     if not every or (differences and not terminal):
         compared = tables.differences(study, short=True)

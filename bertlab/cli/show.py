@@ -31,7 +31,7 @@ def show(options: ScaleOptions, study: list[str] = STUDIES, json: bool = JSON) -
     from bertlab.lab import studies
 
     scale = options.chosen_scale()
-    shown = [described(one, scale.following(one.at_paper)) for one in studies.chosen(study)]
+    shown = [described(one, one.setting_at(scale)) for one in studies.chosen(study)]
     if json:
         print_json(shown)
         return

@@ -54,7 +54,7 @@ def _setting(plan: Plan, study: Study) -> str:
     request = plan.request
     names = {catalog.find(measurement.task).name for measurement in study.measurements if measurement.task}
     first = _only(request.intermediate_task, names)
-    scale = request.scale.following(study.at_paper)
+    scale = study.setting_at(request.scale)
     grouped = _only(scale.given, {*names, *first.values(), *SETTINGS})
     revised = _only(scale.tasks, names.intersection(scale.revised))
     rates = {"rates": request.rates[study.name]} if study.name in request.rates else {}
@@ -138,7 +138,7 @@ def sizes_of(plan: Plan, study: Study) -> dict[str, dict[str, int]]:
     if plan.request.pretrained is not None:
         pretrained = plan.request.pretrained.recipe
         return {variant.name: sizes(pretrained) for variant in study.variants} if pretrained else {}
-    recipe, timed = plan.request.scale.following(study.at_paper).recipe, plan.request.timed.get(study.name, {})
+    recipe, timed = study.setting_at(plan.request.scale).recipe, plan.request.timed.get(study.name, {})
     return {
         variant.name: sizes(study.recipe(variant, recipe))
         | ({"steps": timed[variant.name]} if variant.name in timed else {})
@@ -194,7 +194,7 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
         if not pretrained.published.startswith(GOOGLE):
             yield f"pre-trained elsewhere, as {pretrained.published}"
         return
-    scale = plan.request.scale.following(study.at_paper)
+    scale = study.setting_at(plan.request.scale)
     baseline = study.variant(study.baseline)
     ours = pretrained.read_recipe() if pretrained else study.recipe(baseline, scale.recipe)
     ignored = {"seed", "corpus.sources", "corpus.heldout", "corpus.documents", "tokenizer.lowercase", "tokenizer.given"}

@@ -35,7 +35,7 @@ class Request:
     claim_seeds: Sequence[int] = ()
     """Pre-training seeds, ascending, of what claims compare; `claim_plan.make` plans them."""
     finetune_seeds: int = 0
-    """Fine-tuning seeds per pre-training; 0 for the number of the scale."""
+    """Fine-tuning seeds per pre-training; 0 for the number of the study or the scale."""
     only: tuple[str, ...] = ()
     """Variants to run; empty for all."""
     measure: tuple[str, ...] = ()
@@ -69,7 +69,7 @@ class Request:
         if not 1 <= len(self.seeds) <= 1000:
             raise BadInput(f"--seeds names {len(self.seeds)} seeds: give 1 to 1,000")
         if not 0 <= self.finetune_seeds <= 1000:
-            raise BadInput(f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000, or 0 for the scale's")
+            raise BadInput(f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000, or 0 for the study's or the scale's")
         if self.pretrained is not None and (self.corpora or self.vocabulary or tuple(self.seeds) != (0,)):
             raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
         variants = [*(variant.name for study in self.studies for variant in study.variants), RANDOM_INIT]

@@ -103,10 +103,12 @@ class Scale:
         paths = {*self.assigned, *(assignment.partition("=")[0] for assignment in assignments)}
         return dataclasses.replace(scale, assigned=tuple(sorted(paths)))
 
-    def following(self, at_paper: Mapping[str, str]) -> Self:
-        """At scale paper, this scale with the settings of a study's own paper, except where a user set the field."""
-        assignments = [f"{path}={text}" for path, text in at_paper.items() if path not in self.assigned]
-        if self.name != "paper" or not assignments:
+    def following(self, at_paper: Mapping[str, str], at_scale: Mapping[str, Mapping[str, str]] | None = None) -> Self:
+        """This scale with a study's own settings, at scale paper those of its paper, except where a user set the
+        field."""
+        settings = {**(at_scale or {}), "paper": at_paper}.get(self.name, {})
+        assignments = [f"{path}={text}" for path, text in settings.items() if path not in self.assigned]
+        if not assignments:
             return self
         scale = dataclasses.replace(self, given={}).set(assignments)
         tasks = dict(self.tasks)

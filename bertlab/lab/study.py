@@ -202,11 +202,16 @@ class Study(Checked, group="study "):
     """What the paper found; each gets a verdict."""
     at_paper: Mapping[str, str] = field(default_factory=dict)
     """Settings of the study's own paper at scale paper, as in `--set`: `{"inputs.dupe_factor": "1"}`."""
+    at_scale: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    """Settings at other scales, by the scale, where its own would not show what the study asks:
+    `{"micro": {"model.layers": "12"}}`."""
     unlike: list[str | tuple[str, str]] = field(default_factory=list)
     """Differences from the paper that no field expresses, a phrase each, or a measurement and a phrase: with them only
     directions compare, at every scale, and no margin is tested. What leaves sizes comparable is a note."""
     summary: Literal["mean", "median"] = "mean"
     """How the published values summarise runs; tables summarise the measured values in the same way."""
+    restarts: Annotated[int, Range(0, 1000)] = 0
+    """Fine-tuning seeds within each pre-training seed, unless a command gives a number; 0 for the scale's."""
     notes: list[str] = field(default_factory=list)
     """Caveats for every report of this study."""
     file: StudyFile | None = field(default=None, repr=False, compare=False)
@@ -235,6 +240,10 @@ class Study(Checked, group="study "):
     def differences(self) -> list[tuple[str, str]]:
         """`unlike`, each as its measurement (empty for all) and its phrase."""
         return [("", difference) if isinstance(difference, str) else difference for difference in self.unlike]
+
+    def setting_at(self, scale: scales.Scale) -> scales.Scale:
+        """A scale with the settings of this study at it."""
+        return scale.following(self.at_paper, self.at_scale)
 
     def metrics(self, measurement: Measurement) -> list[str]:
         """The metric of a measurement, and those of it that averages need."""
@@ -477,6 +486,11 @@ def _check_paper(study: Study) -> None:
                 _named("measurement", name, study.measurements)
     with at("at_paper"):
         scales.find("paper").set([f"{path}={text}" for path, text in study.at_paper.items()])
+    with at("at_scale"):
+        if "paper" in study.at_scale:
+            raise BadInput("it names scale paper: give at_paper")
+        for name, settings in study.at_scale.items():
+            scales.find(name).set([f"{path}={text}" for path, text in settings.items()])
 
 
 def table(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> dict[Place, float]:

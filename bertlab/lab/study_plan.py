@@ -40,10 +40,10 @@ class StudyPlanner:
 
     def __init__(self, shared: SharedInputs, study: Study) -> None:
         self.shared, self.request, self.study = shared, shared.request, study
-        self.scale = self.request.scale.following(study.at_paper)
+        self.scale = study.setting_at(self.request.scale)
         self.base = shared.base(self.scale)
         self.measurements = self.request.measurements(study)
-        self.finetune_seeds = self.request.finetune_seeds or self.scale.finetune_seeds
+        self.finetune_seeds = self.request.finetune_seeds or study.restarts or self.scale.finetune_seeds
 
     def cells(self) -> Iterator[Cell]:
         """The values of the study. Raises `BadInput` for a study that cannot run."""

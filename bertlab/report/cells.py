@@ -65,6 +65,8 @@ class Cell(Planned, Value):
     """Points, or a metric of the pre-training in its own unit."""
     metrics: Mapping[str, float]
     """All metrics of the task on the split, in points."""
+    guesses: Mapping[str, float]
+    """The same metrics of the majority guess."""
     floors: Mapping[str, float]
     """Points that take no understanding, by `FLOORS`."""
     lexical_examples: int

@@ -13,16 +13,19 @@ from bertlab.wording import duration, pluralise, span
 PAPERS = {
     "Clark et al. 2020": "https://arxiv.org/abs/2003.10555",
     "Devlin et al. 2019": "https://aclanthology.org/N19-1423/",
+    "Dodge et al. 2020": "https://arxiv.org/abs/2002.06305",
     "Houlsby et al. 2019": "https://arxiv.org/abs/1902.00751",
     "Howard and Ruder 2018": "https://arxiv.org/abs/1801.06146",
     "Joshi et al. 2020": "https://arxiv.org/abs/1907.10529",
     "Lan et al. 2020": "https://arxiv.org/abs/1909.11942",
     "Liu et al. 2019": "https://arxiv.org/abs/1907.11692",
+    "Mosbach et al. 2021": "https://arxiv.org/abs/2006.04884",
     "Peters et al. 2018": "https://arxiv.org/abs/1802.05365",
     "Radford et al. 2018": "https://cdn.openai.com/research-covers/language-unsupervised/language_understanding_paper.pdf",
     "Shen et al. 2020": "https://arxiv.org/abs/2003.07845",
     "Wettig et al. 2022": "https://arxiv.org/abs/2202.08005",
     "Xiong et al. 2020": "https://arxiv.org/abs/2002.04745",
+    "Zhang et al. 2021": "https://arxiv.org/abs/2006.05987",
 }
 """Where the papers are that the shipped studies cite."""
 

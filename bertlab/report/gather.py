@@ -149,6 +149,7 @@ class _Reader:
             reason=reason,
             value=value,
             metrics=finite(evaluated.metrics),
+            guesses=finite(evaluated.majority),
             floors=finite(floors),
             lexical_examples=fitted,
             rows=rows,

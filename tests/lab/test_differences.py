@@ -153,6 +153,15 @@ def test_a_study_has_its_own_papers_setting_at_scale_paper_alone_and_what_is_set
     assert not bert.finetuning("classification", "mnli").bias_correction
 
 
+def test_a_study_has_its_own_settings_at_a_scale_that_it_names_and_what_is_set_goes_before():
+    study = dataclasses.replace(studies.find("nsp"), at_scale={"micro": {"model.layers": "6", "finetune.epochs": "9"}})
+    micro = scales.find("micro")
+    at_micro = study.setting_at(micro)
+    assert (at_micro.recipe.model.layers, at_micro.finetuning("classification", "mrpc").epochs) == (6, 9)
+    assert study.setting_at(micro.set(["model.layers=3"])).recipe.model.layers == 3
+    assert study.setting_at(scales.find("tiny")) == scales.find("tiny")
+
+
 def test_a_sequence_longer_than_the_model_has_positions_is_refused_before_anything_is_trained(machine):
     request = plan.Request(studies=(studies.find("nsp"),), scale=scales.find("tiny").set(["span.length=384"]))
     with pytest.raises(BadInput, match=r"'SQuAD 1.1': it uses 384 tokens and the model has 128 positions"):

@@ -21,6 +21,13 @@ def test_a_command_may_ask_for_fewer_fine_tuning_seeds_than_the_scale(machine):
         assert {job.finetune_seed for job in made.jobs if isinstance(job, Evaluation)} == seeds
 
 
+def test_a_study_may_have_its_own_number_of_fine_tuning_seeds(machine):
+    restarted = dataclasses.replace(MASKING, restarts=2)
+    for asked, number in ((0, 2), (3, 3)):
+        planned = plan.make(request(studies=(restarted,), finetune_seeds=asked), machine)
+        assert {job.finetune_seed for job in planned.jobs if isinstance(job, Evaluation)} == {*range(number)}
+
+
 def test_without_a_data_set_the_other_measurements_can_be_made(machine, tmp_path):
     absent = Measurement("absent", task=Task(kind="classification", text=("text",), path=str(tmp_path / "absent")))
     study = dataclasses.replace(MASKING, measurements=[absent, *MASKING.measurements])

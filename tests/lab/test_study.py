@@ -211,6 +211,8 @@ def test_no_backbone_gets_a_default_because_another_one_has_or_sets_that_field()
             {"at_paper": {"inputs.short_seq_prb": "0"}},
             "study 'mine': at_paper: .* did you mean 'inputs.short_seq_prob'",
         ),
+        ({"at_scale": {"micro": {"model.layer": "6"}}}, "at_scale: .* did you mean 'model.layers'"),
+        ({"at_scale": {"paper": {"model.layers": "6"}}}, "at_scale: it names scale paper: give at_paper"),
         ({"published": {("a", "MNLI", 3): 1.0}}, "published: it names 3 % .* measured at 100 %"),
         ({"claims": [Claim("x", better="a", worse=("b", "a"), on="MNLI")]}, "compares 'a' with itself: name another"),
         ({"claims": [Claim("x", better="a", worse="b", on="MNLI", at=20)]}, "names 20 % of the steps"),
