@@ -17,6 +17,11 @@ from .api import predictor as predictor
 from .api import prepare_corpus as prepare_corpus
 from .api import report as report
 from .api import results as results
+from .diagnostics import Diagnostic as Diagnostic
+from .diagnostics import LayerMovement as LayerMovement
+from .diagnostics import LossAtDistance as LossAtDistance
+from .diagnostics import LossCurves as LossCurves
+from .diagnostics import LossSurface as LossSurface
 from .inputs.formats import DocSentences as DocSentences
 from .inputs.formats import FullSentences as FullSentences
 from .inputs.formats import SegmentPairs as SegmentPairs

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self
 
 from bertlab import keyed
 from bertlab.arrays import Integer
+from bertlab.diagnostics.base import Diagnostic
 from bertlab.errors import BadInput
 from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.identity import to_canonical
@@ -95,6 +96,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """How the rate goes on after that; in BERT it falls linearly to 0."""
     max_train_examples: Count = 0
     """Trains on at most this many examples, a keyed sample; 0 for all."""
+    train_share: Annotated[float, Range(0, 1, above=True)] = 1.0
+    """Trains on this share of the examples that `max_train_examples` leaves; a smaller sample is part of a larger."""
     max_steps: Count = 0
     """Trains for at most this many updates; 0 for all epochs."""
     max_eval_examples: Count = 0
@@ -113,6 +116,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Decay of Adam's running mean of squared gradients, per update; 0.98 in RoBERTa's fine-tuning."""
     max_grad_norm: Annotated[float, CLIP] = 1.0
     """Gradients with a larger global norm are scaled down to it; 1e9 for none, as in RoBERTa's fine-tuning."""
+    diagnostics: tuple[Diagnostic, ...] = ()
+    """What is measured of the fine-tuned model beside its answers."""
     context: bool = False
     """Tagging only: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3); of
     the whole split if nothing marks documents, as in the Hub's CoNLL-2003."""
@@ -215,6 +220,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """The optimiser, with the fields of the adaptation that it has too."""
         names = OF_OPTIMIZER & {field.name for field in dataclasses.fields(self.optimizer)}
         return dataclasses.replace(self.optimizer, **{name: getattr(self, name) for name in names})
+
+    def train_examples(self, count: int) -> int:
+        """How many of `count` training examples it trains on, at least one."""
+        return max(1, round(self.train_share * min(self.max_train_examples or count, count)))
 
     def steps(self, examples: int) -> int:
         """Updates in all epochs of training on this many examples."""

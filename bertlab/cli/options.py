@@ -225,7 +225,9 @@ class TaskOptions(ScaleOptions):
 
     substitute: Names = option(None, "TASK=DATASET", "Use another data set for a task; repeatable.", "--replace")
     intermediate_task: Names = option(None, "TASK=DATASET", "Fine-tune on this data set before the task; repeatable.")
-    finetune_seeds: int = option(0, "N", "Fine-tuning seeds per pre-training seed; 0: as many as the study or the scale sets.")
+    finetune_seeds: int = option(
+        0, "N", "Fine-tuning seeds per pre-training seed; 0: as many as the study or the scale sets."
+    )
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -167,10 +167,11 @@ def check_data(plan: Plan, store: Store, machine: Machine) -> None:
             job.check_prepared(prepared)
     for cell in plan.cells:
         metrics = cell.study.metrics(cell.measurement)
-        for data in cell.job.tasks[:1] if cell.job.id in pending and metrics != [DEFAULT_METRIC] else ():
-            if kinds.find(data.task.kind).labelled and not data.task.labels:
+        adaptation = cell.job.settings if cell.job.id in pending and metrics != [DEFAULT_METRIC] else None
+        for data in cell.job.tasks[:1]:
+            if adaptation and kinds.find(data.task.kind).labelled and not data.task.labels:
                 with at(f"study '{cell.study.name}'", f"measurement '{cell.measurement.name}'"):
-                    check_metrics(data, cell.study, cell.measurement, read_task(data).labels)
+                    check_metrics(data, cell.study, cell.measurement, read_task(data).labels, adaptation)
 
 
 def jobs_of(jobs: Iterable[Job]) -> tuple[Job, ...]:

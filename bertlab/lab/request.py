@@ -69,7 +69,9 @@ class Request:
         if not 1 <= len(self.seeds) <= 1000:
             raise BadInput(f"--seeds names {len(self.seeds)} seeds: give 1 to 1,000")
         if not 0 <= self.finetune_seeds <= 1000:
-            raise BadInput(f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000, or 0 for the study's or the scale's")
+            raise BadInput(
+                f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000, or 0 for the study's or the scale's"
+            )
         if self.pretrained is not None and (self.corpora or self.vocabulary or tuple(self.seeds) != (0,)):
             raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
         variants = [*(variant.name for study in self.studies for variant in study.variants), RANDOM_INIT]

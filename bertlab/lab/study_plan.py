@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from functools import partial
 from typing import NamedTuple
 
+from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, at, warn
 from bertlab.lab.jobs import Evaluation, Job, Pretrained, Pretraining
 from bertlab.lab.shared_inputs import SharedInputs
@@ -182,7 +183,6 @@ class StudyPlanner:
         request, study, data = self.request, self.study, self.data(measurement)
         kind = kinds.find(data.task.kind)
         with at(f"measurement '{measurement.name}'"):
-            check_metrics(data, study, measurement, data.task.labels)
             if measurement.split == "test" and not data.task.test:
                 where = data.folder or f"{data.task.dataset} ({data.origin})"
                 raise BadInput(
@@ -191,6 +191,7 @@ class StudyPlanner:
                 )
             adaptation = study.adaptation(variant, measurement, self.scale, kind.name, data.name)
             adaptation = adaptation.at_rate(request.rate(study, variant.name, data.name))
+            check_metrics(data, study, measurement, data.task.labels, adaptation)
             if problem := adaptation.unsupported_reason(kind):
                 raise BadInput(f"variant '{variant.name}': {problem}" if variant.adaptation is not None else problem)
             adaptation = pretraining.fitted(adaptation)
@@ -213,9 +214,13 @@ class StudyPlanner:
             raise BadInput(f"{error}; or leave out '{measurement.name}': {others}") from None
 
 
-def check_metrics(data: LocatedTask, study: Study, measurement: Measurement, labels: tuple[str, ...]) -> None:
-    """Raises `BadInput` for a metric that does not fit a task with these labels; without labels, its kind."""
-    metrics = kinds.find(data.task.kind).metrics_of(data.task, labels)
+def check_metrics(
+    data: LocatedTask, study: Study, measurement: Measurement, labels: tuple[str, ...], adaptation: Adaptation
+) -> None:
+    """Raises `BadInput` for a metric that fits neither a task with these labels (without labels, its kind) nor a
+    diagnostic of the adaptation."""
+    of_answers = kinds.find(data.task.kind).metrics_of(data.task, labels)
+    metrics = [*of_answers, *(name for part in adaptation.diagnostics for name in part.metrics)]
     for metric in study.metrics(measurement):
         if metric not in metrics:
             task = f"a {data.task.kind} task{' with these labels' if labels else ''}"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from bertlab.adaptation import Adaptation
 from bertlab.lab.claim import GUESS
 from bertlab.recipe import BackboneConfig, Recipe, Tokenizer, cost
-from bertlab.report.units import is_loss, is_share
+from bertlab.report.units import is_diagnostic, is_loss, is_share
 from bertlab.store.record import Value
 from bertlab.store.result import Defined, Environment, Result, Rows
 
@@ -94,9 +94,14 @@ class Cell(Planned, Value):
         return self.method == "pretraining"
 
     @property
+    def of_answers(self) -> bool:
+        """Whether the value is a metric of answers to a task, not of the pre-training and not of a diagnostic."""
+        return not self.of_pretraining and not is_diagnostic(self.metric)
+
+    @property
     def in_points(self) -> bool:
-        """Whether the value is in points: metrics of tasks and held-out shares are."""
-        return not self.of_pretraining or is_share(self.metric)
+        """Whether the value is in points: metrics of answers and held-out shares are."""
+        return self.of_answers or is_share(self.metric)
 
     @property
     def digits(self) -> int:

@@ -14,6 +14,7 @@ PAPERS = {
     "Clark et al. 2020": "https://arxiv.org/abs/2003.10555",
     "Devlin et al. 2019": "https://aclanthology.org/N19-1423/",
     "Dodge et al. 2020": "https://arxiv.org/abs/2002.06305",
+    "Hao et al. 2019": "https://arxiv.org/abs/1908.05620",
     "Houlsby et al. 2019": "https://arxiv.org/abs/1902.00751",
     "Howard and Ruder 2018": "https://arxiv.org/abs/1801.06146",
     "Joshi et al. 2020": "https://arxiv.org/abs/1907.10529",

@@ -57,7 +57,8 @@ def spreads(study: StudyResults) -> list[Spread]:
     for name in study.measurements:
         cell, variants = study.column(name)[0], _variants(study, name)
         endpoints = {cell.metric: cell.unit if cell.in_points or is_loss(cell.metric) else ""}
-        for metric, unit in (endpoints | {LIKELIHOOD: "points"}).items():
+        endpoints |= {LIKELIHOOD: "points"} if cell.of_answers else {}
+        for metric, unit in endpoints.items():
             contributions = study.predictions.contributions(variants, "" if metric == cell.metric else metric)
             if contributions is not None and (components := noise(contributions)):
                 needed = _needed(study, name, metric, components)

@@ -77,7 +77,7 @@ def restarts(study: StudyResults, variant: str, measurement: str) -> Restarts | 
     """The restarts of a variant on a task; None without a finished run."""
     models: dict[str, list[Cell]] = {}
     for cell in study.at(variant, measurement):
-        if not cell.of_pretraining and (cell.value is not None or cell.status == DIVERGED):
+        if cell.of_answers and (cell.value is not None or cell.status == DIVERGED):
             models.setdefault(cell.pretrain_id, []).append(cell)
     return Restarts([*models.values()]) if models else None
 

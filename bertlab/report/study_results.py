@@ -104,6 +104,8 @@ class StudyResults(Comparisons):
 
     def unhelped(self, scratch: str, measurement: str, metric: str = "") -> str:
         """Why nothing shows that pre-training helps on a measurement, by the untrained variant; empty if it does."""
+        if not self.of_answers(measurement):
+            return ""
         if self.collapsed(scratch, measurement):
             return f"{scratch} predicts one answer for all examples, so the gain by pre-training is unknown"
         effect = self._untrained_effect(scratch, measurement, metric)
@@ -115,5 +117,5 @@ class StudyResults(Comparisons):
         return "the gain by pre-training cannot be distinguished from 0 there" if reaches else ""
 
     def _untrained_effect(self, scratch: str, measurement: str, metric: str = "") -> Effect | None:
-        """An untrained variant minus the baseline; None for a metric of the pre-training."""
-        return None if self.of_pretraining(measurement) else self.difference(scratch, measurement, metric)
+        """An untrained variant minus the baseline; None for what is not of answers to a task."""
+        return self.difference(scratch, measurement, metric) if self.of_answers(measurement) else None

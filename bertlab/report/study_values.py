@@ -140,6 +140,10 @@ class StudyValues(Section):
         """Whether a measurement is of the pre-training itself, not of a task."""
         return any(cell.of_pretraining for cell in self.column(measurement))
 
+    def of_answers(self, measurement: str) -> bool:
+        """Whether a measurement is of answers to a task."""
+        return all(cell.of_answers for cell in self.column(measurement))
+
 
 def at_floor(by_seed: Mapping[int, Sequence[Cell]], floor: str) -> dict[int, list[Cell]]:
     """The same cells with the value of one of their floors, and without predictions."""

@@ -90,7 +90,7 @@ def summary(studies: Sequence[StudyResults]) -> pandas.DataFrame:
             lines.append(line | _numbers(study, variant, name) | _effect(study, effect) | theirs)
             if name in study.averages:
                 lines[-1] |= {"metric": "average", "unit": "points", "examples": None}
-            elif effect and (likely := study.difference(variant, name, LIKELIHOOD)):
+            elif effect and study.of_answers(name) and (likely := study.difference(variant, name, LIKELIHOOD)):
                 endpoint = {"dataset": study.dataset(name), "metric": LIKELIHOOD, "unit": "points"}
                 lines.append(line | endpoint | _effect(study, likely))
     return _table(lines, SUMMARY)

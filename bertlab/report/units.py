@@ -1,4 +1,4 @@
-"""What the name of a held-out metric says of it, as `Loss.metric_labels` has it."""
+"""What the name of a held-out metric, as `Loss.metric_labels` has it, or of a metric of a task says of it."""
 
 
 def is_share(metric: str) -> bool:
@@ -9,6 +9,11 @@ def is_share(metric: str) -> bool:
 def is_loss(metric: str) -> bool:
     """Whether it is in nats."""
     return metric.endswith("loss")
+
+
+def is_diagnostic(metric: str) -> bool:
+    """Whether a metric of a measurement is one of a diagnostic, see `Diagnostic.metrics`."""
+    return metric.endswith(("_loss", "_movement"))
 
 
 def less_is_better(metric: str) -> bool:

@@ -70,7 +70,7 @@ def likely_claims(study: StudyResults) -> list[Claim]:
 
     Those within a margin, against a guess, on the pre-training, and that the setting does not allow to test have none.
     """
-    excluded = {name for name in study.measurements if name in study.repeats or study.of_pretraining(name)}
+    excluded = {name for name in study.measurements if name in study.repeats or not study.of_answers(name)}
     tested = [claim for claim in study.claims if claim.within is None and claim.on not in excluded]
     return [claim for claim in tested if not untestable(study, claim) and GUESS not in itertools.chain(*claim.pairs)]
 

@@ -86,4 +86,5 @@ def floor_key(definition: Mapping[str, Any]) -> str:
     """Identifies the floor of a run on a task, by the data from which the run's id follows."""
     settings = definition.get("settings", {})
     limits = {name: settings.get(name) or 0 for name in ("max_train_examples", "max_eval_examples")}
+    limits |= {name: settings[name] for name in ("train_share",) if name in settings}
     return identity("floor", data=definition.get("data"), task=definition.get("task"), **limits)

@@ -73,6 +73,20 @@ class CurvePoint:
 
     step: Count
     loss: Number | None
+    heldout_loss: Number | None = None
+    """The loss on held-out examples, where it was measured."""
+
+
+@dataclass(frozen=True)
+class Surface:
+    """The training loss on a plane in the space of the weights, see `diagnostics.loss_surface`."""
+
+    along: tuple[Number, ...] = ()
+    """Where the points are on the line from the weights before training (0) to those after it (1)."""
+    sideways: tuple[Number, ...] = ()
+    """Where they are along the other direction."""
+    losses: tuple[tuple[Number | None, ...], ...] = ()
+    """Nats: a row for each step sideways; None for one that is not finite."""
 
 
 @dataclass(frozen=True)
@@ -135,6 +149,7 @@ class Result(Evaluated):
     """The score above which a question is answered, where questions may have no answer."""
     settings: Mapping[str, Any] = field(default_factory=dict)
     curve: tuple[CurvePoint, ...] = ()
+    surface: Surface | None = None
     test: Tested | None = None
     defined: Defined = Defined()
 

@@ -32,12 +32,13 @@ from bertlab.training import checkpoints
 from bertlab.training.callbacks import ProgressCallback, SaveCheckpoints, StopOnSignal
 from bertlab.training.checkpoints import SafetensorsIO
 from bertlab.training.data import TaskDataModule, in_order
+from bertlab.training.diagnosis import DiagnosedModule, Diagnosis, diagnose, heldout_inputs, heldout_point
 from bertlab.training.loggers import CurveLogger, ThroughputMeter
-from bertlab.training.module import TrainingModule, require_finite, require_scalar
+from bertlab.training.module import require_finite, require_scalar
 from bertlab.training.trainer import configure_process, quiet, trainer
 
 
-class FinetuningModule(TrainingModule):
+class FinetuningModule(DiagnosedModule):
     """A model that an adaptation prepared for a task: the loss is the mean over the targets of a batch."""
 
     def __init__(
@@ -55,8 +56,7 @@ class FinetuningModule(TrainingModule):
         super().__init__(schedule, adaptation.optimizer_settings)
         self.model, self.kind, self.adaptation = model, kind, adaptation
         self.key, self.stage = tuple(key), stage
-        self.curve: list[dict[str, float]] = []
-        """Points of training: `step`, and the mean `loss` since the point before (nats for classes)."""
+        self.curve = []
         self.progress_metrics: dict[str, float] = {}
         self.examples, self.throughput = 0, ThroughputMeter()
         self._losses: list[float] = []
@@ -91,7 +91,8 @@ class FinetuningModule(TrainingModule):
             self.settle()
             loss = math.fsum(self._losses) / len(self._losses)
             self._losses.clear()
-            self.curve.append({"step": step, "loss": loss})
+            since = int(self.curve[-1]["step"]) if self.curve else 0
+            self.curve.append({"step": step, "loss": loss} | heldout_point(self, step, since))
             self.progress_metrics = {"loss": loss}
             line = {"loss": loss, "learning_rate": self.schedule.learning_rate(step - 1)}
             line["examples_per_second"] = self.throughput(self.examples)
@@ -150,6 +151,7 @@ class Outcome(EvalResult):
     steps: int
     train_examples: int
     trained_parameters: int
+    diagnosed: Diagnosis = field(default_factory=Diagnosis)
     changes: Mapping[str, Tensor] = field(default_factory=dict)
     """The tensors that differ from the pre-trained model, see `changes_of`, if they were asked for."""
 
@@ -230,31 +232,34 @@ def finetune(
     opened, model = start()
     data = sampled(data, adaptation.max_eval_examples)
     encoded = [encode(data, raw, opened, adaptation) for raw in (data.evaluation, data.test) if raw is not None]
+    heldout = heldout_inputs(adaptation, opened.model, encoded[0], machine, progress)
     stages: list[tuple[TaskData, str, tuple[int | str, ...]]] = [(data, "train", key)]
     if intermediate_task is not None and (work is None or checkpoints.newest(work, "train") is None):
         stages.insert(0, (intermediate_task, "intermediate", (*key, "first")))
     for task, stage, order in stages:
         train = encode_training(task, opened, adaptation)
-        examples = TaskDataModule(adaptation.inputs(opened.model, train, machine, progress), adaptation, order)
+        inputs = adaptation.inputs(opened.model, train, machine, progress)
+        examples = TaskDataModule(inputs, adaptation, order, evaluation=heldout)
         module = FinetuningModule(model, kind, adaptation, examples.steps, order, stage).train()
-        reports = ProgressCallback(progress, examples.steps, f"{adaptation.stage} {task.name}")
-        _train(module, examples, machine, reports, loggers, work)
-    trained = sum(value.numel() for value in model.parameters() if value.requires_grad)
+        _train(module, examples, machine, progress, f"{adaptation.stage} {task.name}", loggers, work)
+    trained, diagnosed = trained_parameters(model), diagnose(module, lambda: start()[1], inputs, machine)
     changes = changes_of(model, *start()) if keep else {}
     adaptation.merge(model)
     scores = _Scores(data, opened, train, module, machine, progress)
-    return scores.outcome(encoded, trained_parameters=trained, changes=changes)
+    return scores.outcome(encoded, trained_parameters=trained, changes=changes, diagnosed=diagnosed)
 
 
 def _train(
     module: FinetuningModule,
     examples: TaskDataModule,
     machine: Machine,
-    reports: ProgressCallback,
+    progress: Progress,
+    title: str,
     loggers: Sequence[CurveLogger],
     work: Path | None,
 ) -> None:
     """Trains a module to its end, from the newest checkpoint of its stage in the directory `work`, if there is one."""
+    reports = ProgressCallback(progress, examples.steps, title)
     if work is None:
         resumed, callbacks, plugins = None, [reports, StopOnSignal()], []
     else:
@@ -279,6 +284,11 @@ def prepare(
         pretrained.model.pooler_seed = keyed.key(pretrained.model.pooler_seed, "pooler", finetune_seed)
     key = (adaptation.kind, seed, finetune_seed)
     return pretrained, adaptation.adapt(pretrained.model, kind, labels, key)
+
+
+def trained_parameters(model: nn.Module) -> int:
+    """How many parameters of a prepared model are trained."""
+    return sum(value.numel() for value in model.parameters() if value.requires_grad)
 
 
 def changes_of(model: nn.Module, pretrained: Pretrained, start: nn.Module) -> dict[str, Tensor]:
@@ -357,9 +367,9 @@ def in_order_of_targets(part: Examples, read: Inputs, batches: Sequence[Tensor])
 def encode_training(data: TaskData, pretrained: Pretrained, settings: Adaptation) -> Examples:
     """Encodes a keyed sample of the training examples, the same for every model and seed."""
     count = len(data.train)
-    chosen = np.arange(count)
-    if 0 < settings.max_train_examples < count:
-        chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[: settings.max_train_examples])
+    chosen, most = np.arange(count), settings.train_examples(count)
+    if most < count:
+        chosen = np.sort(keyed.permutation(keyed.key("training rows"), count)[:most])
     return encode(data, data.train.take(chosen), pretrained, settings, training=True)
 
 

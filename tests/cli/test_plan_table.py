@@ -40,7 +40,7 @@ def test_every_study_is_here():
         "sharing",
     }
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
-    later = {"adaptation", "elmo-layers", "gpt", "lineage", "stability"}
+    later = {"adaptation", "elmo-layers", "gpt", "lineage", "pretraining-value", "stability"}
     assert {*BASES, *alberts, *others, *later, "base-and-large", "features"} == set(studies.names())
 
 

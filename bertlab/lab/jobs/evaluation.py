@@ -23,6 +23,7 @@ from bertlab.recipe.ranges import user_defined
 from bertlab.store.predictions import PREDICTIONS, packed
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
+from bertlab.store.schema import to_json
 from bertlab.store.writes import write
 from bertlab.tasks import kinds
 from bertlab.tasks.data import held_back, read, sampled
@@ -170,7 +171,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
         lexical: list[dict[str, float]] = []
         if not self.held_back:
             evaluated = sampled(data, self.settings.max_eval_examples)
-            lexical = kinds.find(data.kind).lexical_floor(evaluated, self.settings.max_train_examples)
+            lexical = kinds.find(data.kind).lexical_floor(evaluated, self.settings.train_examples(len(data.train)))
         predictions = dict(outcome.predictions)
         if outcome.test is not None:
             predictions |= {f"test_{name}": values for name, values in outcome.test.predictions.items()}
@@ -211,7 +212,7 @@ class Evaluation(Job, kinds=("finetune", "features")):
         before = [(self.intermediate_task, False)] if self.intermediate_task else []
         for located, back in [(self.data, self.held_back), *before]:
             (count, encoded, tokens), *_ = _sizes(located, back, settings.length)
-            rows = min(settings.max_train_examples or count, count)
+            rows = settings.train_examples(count)
             trained, examples = rows * tokens, max(1, round(rows * encoded))
             steps = settings.steps(examples)
             epochs = steps * settings.batch_size / examples
@@ -294,7 +295,11 @@ def _result(job: Evaluation, outcome: Outcome, lexical: list[dict[str, float]], 
     """The result of a job, with the metrics of a `lexical` baseline on each split and the `unlabelled` rows."""
     task, before, tested = job.data.task, job.intermediate_task, None
     if outcome.test is not None:
-        tested = {"split": task.test, "rows": outcome.test.examples, "metrics": outcome.test.metrics}
+        tested = {
+            "split": task.test,
+            "rows": outcome.test.examples,
+            "metrics": {**outcome.test.metrics, **outcome.diagnosed.metrics},
+        }
         tested |= _floors(outcome.test, lexical, 1)
     return {
         "status": "collapsed" if outcome.collapsed else "done",
@@ -304,7 +309,7 @@ def _result(job: Evaluation, outcome: Outcome, lexical: list[dict[str, float]], 
         "split": "held back" if job.held_back else task.evaluation,
         "method": job.settings.kind,
         "trained_parameters": outcome.trained_parameters,
-        "metrics": outcome.metrics,
+        "metrics": {**outcome.metrics, **outcome.diagnosed.metrics},
         **_floors(outcome, lexical, 0),
         **({"lexical_examples": outcome.train_examples} if lexical else {}),
         "rows": {
@@ -325,6 +330,7 @@ def _result(job: Evaluation, outcome: Outcome, lexical: list[dict[str, float]], 
             intermediate_commit=before and before.hub and before.hub.commit,
             test=tested,
             threshold=outcome.threshold,
+            surface=outcome.diagnosed.surface and to_json(outcome.diagnosed.surface),
         ),
     }
 

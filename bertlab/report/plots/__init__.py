@@ -1,6 +1,6 @@
 """The figures of a report, one per file: vector graphics, 7.2 inches wide."""
 
-from bertlab.report.plots import curves, variants
+from bertlab.report.plots import curves, surface, variants
 from bertlab.report.plots.figure import Picture as Picture
 from bertlab.report.plots.figure import applied
 from bertlab.report.study_results import StudyResults
@@ -9,6 +9,7 @@ from bertlab.report.study_results import StudyResults
 def pictures(study: StudyResults) -> list[Picture]:
     """The figures of a section, in the order of the page."""
     with applied():
-        every = (variants.effects, variants.points, curves.convergence, curves.losses, curves.finetuning)
+        of_variants = (variants.effects, variants.points)
+        every = (*of_variants, curves.convergence, curves.losses, curves.finetuning, surface.surfaces)
         drawn = [draw(study) for draw in every]
     return [picture for picture in drawn if picture is not None]

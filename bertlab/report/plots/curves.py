@@ -58,22 +58,29 @@ def losses(study: StudyResults) -> Picture | None:
 
 
 def finetuning(study: StudyResults) -> Picture | None:
-    """A panel for each measurement: the training loss of its fine-tunings, averaged over parts of the steps."""
+    """A panel for each measurement: the training loss of its fine-tunings, averaged over parts of the steps; and one
+    for the loss on held-out examples where it was measured."""
     runs = {name: {cell.run_id for cell in study.column(name)} for name in study.measurements}
     shared = {name: [other for other in runs if runs[other] == runs[name]] for name in runs}  # on several splits
-    lines = []
+    lines, heldout = list[tuple[Any, ...]](), list[tuple[Any, ...]]()
     for cell in study.cells:
         names = shared[cell.measurement]
         if cell.milestone < 100 or cell.variant in study.duplicates or cell.measurement != names[0]:
             continue
+        titles = [name for name in names if study.of_answers(name)] or names
+        name, seed = label(", ".join(titles), WIDTH / 2), cell.pretrain_seed * 1000 + cell.finetune_seed
         # parts of equal length: what is left over at the end is not drawn
         curve = [(point.step, point.loss) for point in cell.result.curve if point.loss is not None]
         size = max(1, len(curve) // POINTS)
         for end in range(size, len(curve) + 1, size):
             loss = float(np.mean([loss for _, loss in curve[end - size : end]]))
-            name, seed = label(", ".join(names), WIDTH / 2), cell.pretrain_seed * 1000 + cell.finetune_seed
             lines.append((name, "training loss", cell.variant, seed, loss, curve[end - 1][0], None, None))
-    alt = "Training loss of {} during fine-tuning."
+        for point in cell.result.curve:
+            if point.heldout_loss is not None:
+                beside = (cell.variant, seed, point.heldout_loss, point.step, None, None)
+                heldout.append((f"{name}, held-out examples", "loss", *beside))
+    lines += heldout
+    alt = f"Training loss{' and held-out loss' if heldout else ''} of {{}} during fine-tuning."
     return _picture(study, "finetuning", "Fine-tuning curves", alt, lines) if lines else None
 
 

@@ -67,7 +67,7 @@ class Picture:
 
     study: StudyResults = field(repr=False)
     kind: str
-    """Part of its file's name: `effects`, `points`, `convergence`, `curves` or `finetuning`."""
+    """Part of its file's name: `effects`, `points`, `convergence`, `curves`, `finetuning` or `surface`."""
     title: str
     alt: str
     """One sentence that says what it shows, for readers who cannot see it."""

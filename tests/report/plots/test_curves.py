@@ -134,6 +134,18 @@ def test_fine_tuning_is_drawn_as_means_over_parts_of_its_steps(builder: Any, fig
     assert losses[-1] == pytest.approx(2.5 - 0.98)
 
 
+def test_held_out_losses_have_a_panel_of_their_own_behind_those_of_training(builder: Any, figures: Figures) -> None:
+    builder.cell("80/10/10", "MNLI", 60.0, pretrain_id=builder.pretrain("80/10/10"))
+    (path,) = builder.root.glob("finetune/*/result.json")
+    curve = [{"step": 1, "loss": 2.0}, {"step": 2, "loss": 1.0, "heldout_loss": 1.5}, {"step": 3, "loss": 0.5}]
+    path.write_text(json.dumps({**json.loads(path.read_text()), "curve": curve}))
+    builder.seal(path.parent)
+    training, heldout = figures()["finetuning"].axes
+    assert training.lines[0].get_ydata().tolist() == [2.0, 1.0, 0.5]
+    assert heldout.get_title("left") == "MNLI, held-out examples"
+    assert (heldout.lines[0].get_xdata().tolist(), heldout.lines[0].get_ydata().tolist()) == ([2.0], [1.5])
+
+
 def test_two_splits_of_the_same_fine_tunings_share_a_panel(builder: Any, figures: Figures) -> None:
     run = builder.pretrain("80/10/10")
     builder.cell("80/10/10", "MNLI", 50.0, test=40.0, pretrain_id=run)
