@@ -108,8 +108,12 @@ def _check_name(store: Store, job: Job, name: str) -> None:
 
 def _tell(run: Run, called: str, scale: str) -> None:
     """Prints the losses of a pre-training, and what can be done with it."""
+    from bertlab.recipe import Recipe
+    from bertlab.recipe.identity import load
+
     figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result().heldout.items())
     say(f"{called} on held-out text: {figures} (losses in nats)")
     tuning = f"finetune --from {called} --task mnli --scale {scale}"  # its settings fit the size of the model
-    ways = (tuning, f"fill-mask {called} TEXT", f"export {called} DIR")
+    tasks = {loss.hub_task for loss in load(Recipe, run.definition()["recipe"]).objective}
+    ways = (tuning, *([f"fill-mask {called} TEXT"] if "fill-mask" in tasks else []), f"export {called} DIR")
     say("Next: " + ", ".join(f"`bertlab {way}{in_store(run.root)}`" for way in ways))

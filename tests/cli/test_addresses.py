@@ -143,6 +143,18 @@ def test_a_pre_training_has_the_name_that_it_is_given(call, tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == there
 
 
+def test_a_model_that_fills_no_masks_is_not_offered_for_it(call, tmp_path, capsys):
+    fields = ("model=bilstm", "objective=bidirectional_lm", "schedule.steps=1")
+    settings = [part for field in fields for part in ("--set", field)]
+    command = ("pretrain", "--name", "elmo", "--scale", "smoke", "--threads", "1", "--runs", tmp_path)
+    assert call(*command, *settings) == 0
+    printed = capsys.readouterr().out
+    assert "`bertlab finetune --from elmo" in printed
+    assert "fill-mask" not in printed
+    assert call("fill-mask", "elmo", "the [MASK] sat", "--runs", tmp_path) == 2
+    assert "is not a masked LM" in capsys.readouterr().err
+
+
 def test_the_pre_training_of_a_study_gets_no_second_name(call, tmp_path, finished, capsys):
     runs = shutil.copytree(finished, tmp_path / "runs")
     run = lookup.find(Store(runs), "masking/80/10/10/0")
