@@ -30,6 +30,7 @@ from .lab.claim import Claim as Claim
 from .lab.needs import Needs as Needs
 from .lab.study import Average as Average
 from .lab.study import Measurement as Measurement
+from .lab.study import PublishedTable as PublishedTable
 from .lab.study import RelativeSchedule as RelativeSchedule
 from .lab.study import Study as Study
 from .lab.study import Variant as Variant

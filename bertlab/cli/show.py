@@ -64,6 +64,7 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
             variant.name: {_column(name, at): study.figure(variant.name, name, at) for name, at in published}
             for variant in study.variants
         },
+        "related": [vars(table) for table in study.related],
         "summary": study.summary,
         "variants": _differing(study, scale),
         "equal_time": [variant.name for variant in study.variants if variant.relative.equal_time],
@@ -170,6 +171,9 @@ def _print(study: dict[str, Any]) -> None:
     ]
     if columns:
         _titled(["variant", *columns], rows, f"{study['source']}: published {study['summary']}s, in points")
+    for table in study["related"]:
+        rows = [[model, *map(str, row)] for model, row in table["rows"].items()]
+        _titled(["model", *table["columns"]], rows, f"{table['title']} ({table['source']})")
     paths = [*dict.fromkeys(path for fields in study["variants"].values() for path in fields)]
     rows = [[variant, *(_text(fields.get(path)) for path in paths)] for variant, fields in study["variants"].items()]
     _titled(["variant", *paths], rows, f"variants at scale {study['scale']}; the baseline is {baseline}")

@@ -13,7 +13,7 @@ from bertlab.lab.needs import sizes
 from bertlab.lab.scales import Scale
 from bertlab.lab.study import RANDOM_INIT, Average, Measurement, Study
 from bertlab.recipe.identity import to_canonical
-from bertlab.store.record import Definition, Difference, Record, StatedAverage, StatedClaim
+from bertlab.store.record import Definition, Difference, Record, StatedAverage, StatedClaim, StatedTable
 from bertlab.tasks.task import Task
 
 OTHER_VERSION = (
@@ -33,6 +33,7 @@ def statement(study: Study, timed: Mapping[str, int]) -> dict[str, Any]:
         "notes": (*study.notes, *timed_notes(study, timed)),
         "summary": study.summary,
         "claims": tuple(StatedClaim(**dataclasses.asdict(claim)) for claim in study.claims),
+        "related": tuple(StatedTable(**vars(table)) for table in study.related),
         "averages": tuple(_stated(study, average) for average in study.averages),
     }
 

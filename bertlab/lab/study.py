@@ -24,6 +24,7 @@ from bertlab.recipe.identity import by_kind, default_of, field_paths, flatten, s
 from bertlab.recipe.ranges import Checked, FieldError, Range, arms
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
+from bertlab.wording import pluralise
 
 Split = Literal["evaluation", "test"]
 RANDOM_INIT = "no pre-training"
@@ -172,6 +173,28 @@ class Average(Checked, group="average "):
         return tuple((part, ()) if isinstance(part, str) else (part[0], part[1:]) for part in self.of)
 
 
+@dataclass(frozen=True)
+class PublishedTable(Checked, group="related "):
+    """Published values of other models than a study's, which a report shows and compares with nothing."""
+
+    title: str
+    """Which models they are, what they read, and what the columns are."""
+    _: dataclasses.KW_ONLY
+    source: str
+    """The paper or the repository."""
+    columns: tuple[str, ...]
+    """The measurements, in the order of the values of a row."""
+    rows: Mapping[str, tuple[float, ...]]
+    """A model's values in points, one for each column."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, values in self.rows.items():
+            if len(values) != len(self.columns):
+                counts = f"{pluralise(len(values), 'value')} for {pluralise(len(self.columns), 'column')}"
+                raise BadInput(f"related table '{self.title}': row '{name}' has {counts}: give one for each")
+
+
 Member = TypeVar("Member", Variant, Measurement)
 
 
@@ -195,6 +218,8 @@ class Study(Checked, group="study "):
     """Columns of the table that are means of the measurements."""
     published: Annotated[Mapping[Place, float], Range(-1e6, 1e6)] = field(default_factory=dict)
     """Published values in points by (variant, measurement) or (variant, measurement, milestone); `table` makes them."""
+    related: list[PublishedTable] = field(default_factory=list)
+    """Published values of other models, for a reader to look at."""
     speeds: Annotated[Mapping[str, float], Range(0, 1e6, above=True)] = field(default_factory=dict)
     """Published training speeds by variant, as multiples of one of them, which has 1. With them, `ablate` times the
     variants on the machine that trains, and the report shows both."""

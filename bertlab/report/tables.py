@@ -324,6 +324,17 @@ def deviations(study: StudyResults) -> Table:
     return Table(("field", "here", "paper", "on"), tuple(rows), ("here", "paper", "on")).trimmed
 
 
+def related(study: StudyResults) -> list[tuple[str, Table]]:
+    """The published tables of other models, each with its title and source."""
+    return [
+        (
+            f"{stated.title} ({stated.source})",
+            Table(("model", *stated.columns), tuple((name, *map(str, row)) for name, row in stated.rows.items())),
+        )
+        for stated in study.record.related
+    ]
+
+
 def _parted(deviation: str) -> tuple[str, str, str]:
     """A deviation as a record words it: its field, which is empty for other words, here and in the paper."""
     words, _, theirs = deviation.removesuffix(")").partition(" (paper: ")

@@ -79,6 +79,16 @@ class StatedAverage:
 
 
 @dataclass(frozen=True, kw_only=True)
+class StatedTable:
+    """Published values of other models, see `lab.study.PublishedTable`."""
+
+    title: str
+    source: str
+    columns: Texts
+    rows: Mapping[str, tuple[Figure, ...]]
+
+
+@dataclass(frozen=True, kw_only=True)
 class Difference:
     """A difference from the paper's setting."""
 
@@ -194,6 +204,8 @@ class Record:
     summary: str
     claims: tuple[StatedClaim, ...]
     averages: tuple[StatedAverage, ...] = ()
+    related: Annotated[tuple[StatedTable, ...], OPTIONAL] = ()
+    """What the study shows of other models."""
     sizes: Annotated[Mapping[str, Mapping[str, Count]] | None, OPTIONAL] = None
     """The sizes of each variant's recipe that claims may need."""
     scale: str

@@ -9,7 +9,7 @@ from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput
 from bertlab.lab import builtin_studies, plan, scales, studies
 from bertlab.lab.record import records
-from bertlab.lab.study import Claim, Measurement, RelativeSchedule, Size, Study, Variant, table
+from bertlab.lab.study import Claim, Measurement, PublishedTable, RelativeSchedule, Size, Study, Variant, table
 from bertlab.names import plain
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
 from bertlab.recipe import LSTM, BiLSTM, Inputs, Model, ModernBert, Recipe, Schedule, cost
@@ -394,3 +394,8 @@ def test_equal_flops_replace_other_ways_to_give_the_steps():
             RelativeSchedule(equal_flops=True, **fields)
     with pytest.raises(BadInput, match=r"relative.equal_flops compares with the baseline itself"):
         study(variants=[Variant("a", relative=RelativeSchedule(equal_flops=True)), Variant("b", size=Size(layers=2))])
+
+
+def test_a_table_of_other_models_has_a_value_in_each_column():
+    with pytest.raises(BadInput, match="related table 'T': row 'theirs' has 1 value for 2 columns"):
+        PublishedTable("T", source="?", columns=("A", "B"), rows={"theirs": (1.0,)})

@@ -88,9 +88,9 @@ def named(builder: Any, fill: Callable[..., None]) -> Callable[[str], StudyResul
     builder.cell("80/0/20", "MNLI", None, pretrain_id=lost)
     texts = {"question": PLAIN, "source": PLAIN, "baseline": "80/10/10", "notes": [PLAIN], "command": f"x {PLAIN}"}
     texts["claims"] = [{"text": PLAIN, "better": "80/10/10", "worse": "100/0/0", "on": "MNLI", "within": None}]
-    builder.record(
-        **texts, substitutes={PLAIN: PLAIN}, intermediate_task={PLAIN: PLAIN}, searched={PLAIN: {PLAIN: 1.0}}
-    )
+    related = [{"title": PLAIN, "source": PLAIN, "columns": [PLAIN], "rows": {PLAIN: [1.0]}}]
+    searched = {"searched": {PLAIN: {PLAIN: 1.0}}, "rates": {PLAIN: {PLAIN: 3.0}}}
+    builder.record(**texts, **searched, substitutes={PLAIN: PLAIN}, intermediate_task={PLAIN: PLAIN}, related=related)
     Store(builder.root).create_directories()
     written = {path: path.read_text() for path in builder.root.rglob("*.json*")}
 

@@ -336,3 +336,13 @@ def test_a_data_set_that_stands_in_is_in_the_head_and_the_papers_values_are_in_b
     lines = tidy.summary([study])
     assert list(lines["dataset"]) == ["mnli", "bc5cdr"] * 2
     assert list(lines["published"])[1] == 95.4, "a number in CSV files"
+
+
+def test_published_values_of_other_models_are_shown_and_compared_with_nothing(builder: Any) -> None:
+    two_variants(builder)
+    related = [{"title": "Elsewhere", "source": "Somebody", "columns": ["A", "B"], "rows": {"theirs": [1.0, 22.5]}}]
+    study = gathered(builder, related=related)
+    ((title, table),) = tables.related(study)
+    assert title == "Elsewhere (Somebody)"
+    assert (table.columns, table.rows) == (("model", "A", "B"), (("theirs", "1.0", "22.5"),))
+    assert "theirs" not in tidy.values([study]).to_csv()
