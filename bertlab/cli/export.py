@@ -49,12 +49,7 @@ def export(
         raise BadInput("--study is for a model: results are written without the code of a study file")
     if adapter and results:
         raise BadInput("--adapter is for a model, and --results writes no weights: leave one of the two out")
-    licence = license.lower()
-    if licence and not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", licence):
-        raise BadInput(
-            f"--license '{license}' is no identifier of the Hub: give one such as apache-2.0, mit or cc-by-4.0"
-        )
-    store = Store(runs)
+    store, licence = Store(runs), _licence(license)
     with _new(directory) as beside:
         if results:
             what = exports.results(store, run, beside, licence)
@@ -65,6 +60,14 @@ def export(
     say(f"wrote {what} to {directory}{f' and {address}' if address else ''}")
     if json:
         print_json({"wrote": what, "directory": str(directory), "pushed": address, "files": files})
+
+
+def _licence(text: str) -> str:
+    """The identifier of a licence in lower case; empty for none. Raises `BadInput` for what cannot be one."""
+    licence = text.lower()
+    if licence and not re.fullmatch(r"[a-z0-9][a-z0-9.-]*", licence):
+        raise BadInput(f"--license '{text}' is no identifier of the Hub: give one such as apache-2.0, mit or cc-by-4.0")
+    return licence
 
 
 @contextmanager

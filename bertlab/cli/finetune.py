@@ -81,7 +81,7 @@ def finetune(
 
 def _study(name: str, task: str, adaptation: Adaptation, assignments: Sequence[str]) -> Study:
     """A study that adapts one model to one task. Raises `BadInput` where `--set` has no effect on that."""
-    from bertlab.lab.study import Measurement, Study, Variant
+    from bertlab.lab.study import Measurement, Study
     from bertlab.tasks import catalog, kinds
 
     kind = kinds.find(catalog.find(task).kind)
@@ -89,14 +89,8 @@ def _study(name: str, task: str, adaptation: Adaptation, assignments: Sequence[s
     for assignment in assignments:
         if not assignment.startswith((f"{used}.", f"tasks.{task}.")):
             raise BadInput(f"--set {assignment}: only {used}. and tasks.{task}. have an effect in this command")
-    return Study(
-        name=name,
-        question="",
-        source="",
-        baseline=adaptation.kind,
-        variants=[Variant(adaptation.kind)],
-        measurements=[Measurement(task, task=task, adaptation=adaptation, metric=kind.metrics[0])],
-    )
+    measurement = Measurement(task, task=task, adaptation=adaptation, metric=kind.metrics[0])
+    return Study.of_one(name, adaptation.kind, measurement)
 
 
 def _print_result(result: Result, world: bool) -> None:

@@ -22,7 +22,6 @@ from bertlab.errors import BadInput
 
 if TYPE_CHECKING:
     from bertlab.lab.jobs import Job
-    from bertlab.lab.study import Study
     from bertlab.store.run import Run
     from bertlab.store.runs import Store
 
@@ -46,13 +45,15 @@ def pretrain(
     from bertlab.cli.jobs import print_plan, run_jobs, unfinished
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, texts
+    from bertlab.lab.study import Measurement, Study
     from bertlab.store.config import write_run_config
     from bertlab.store.lookup import ids_of_studies
     from bertlab.store.runs import Store
 
     scales.recipe_only(options.set_ or ())
     machine, store = devices.machine(options, logger), Store(options.runs)
-    plan = planning.make(options.request((_study(),), seeds=(seed,)), machine)
+    study = Study.of_one("pretrain", "pretrain", Measurement("perplexity", metric="perplexity"))
+    plan = planning.make(options.request((study,), seeds=(seed,)), machine)
     job = plan.cells[0].pretraining.labelled(names.label(name) if name else f"pretrain-seed{seed}")
     jobs = [*job.needs, job]
     _check_name(store, job, name)
@@ -74,20 +75,6 @@ def pretrain(
     else:
         _tell(run, run.label if name else run.id, options.scale)  # without --name, other recipes have the same label
     return 0
-
-
-def _study() -> Study:
-    """A study of one variant, measured on held-out text."""
-    from bertlab.lab.study import Measurement, Study, Variant
-
-    return Study(
-        name="pretrain",
-        question="",
-        source="",
-        baseline="pretrain",
-        variants=[Variant("pretrain")],
-        measurements=[Measurement("perplexity", metric="perplexity")],
-    )
 
 
 def _check_name(store: Store, job: Job, name: str) -> None:

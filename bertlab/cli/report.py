@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bertlab.cli.console import print_json, say
 from bertlab.cli.options import JSON, STORE, Names, argument, option
 from bertlab.cli.results import FAIL_ON, check_fail_on, failing, print_results, results_data
 from bertlab.wording import pluralise
+
+if TYPE_CHECKING:
+    from bertlab.report.page import Report
 
 
 def report(
@@ -33,7 +37,6 @@ def report(
     Example: bertlab report masking --out reports
     """
     from bertlab.report import page
-    from bertlab.report.pages import notes
     from bertlab.store.merge import MergedStores, opened
 
     check_fail_on(fail_on)
@@ -43,10 +46,17 @@ def report(
             say(note)
     written = page.write(study or [], store, out, format_ or page.DEFAULT, compare, data)
     if json:
-        agreed = {"agreement": written.agreement.figures(), "pages": [str(path) for path in written.pages]}
-        agreed["tables"] = [str(path) for path in written.tables]
-        print_json(agreed | results_data(written.studies))
-        return 1 if failing(written.studies, fail_on) else 0
+        files = {"pages": [*map(str, written.pages)], "tables": [*map(str, written.tables)]}
+        print_json({"agreement": written.agreement.figures(), **files, **results_data(written.studies)})
+    else:
+        _tell(written)
+    return 1 if failing(written.studies, fail_on) else 0
+
+
+def _tell(written: Report) -> None:
+    """Prints the results of a report, and what it wrote."""
+    from bertlab.report.pages import notes
+
     print_results(written.studies, differences=True)
     for line in notes("agreement_summary", written.agreement):
         say(line)
@@ -55,4 +65,3 @@ def report(
     first, *rest = written.pages
     more = [pluralise(len(rest), "more page")] if rest else []
     say(f"wrote {first}, {' and '.join([*more, pluralise(len(written.tables), 'CSV file')])}")
-    return 1 if failing(written.studies, fail_on) else 0

@@ -36,10 +36,7 @@ def submit(
     """
     from bertlab.execution import on_slurm
 
-    if command[0] not in COMMANDS:
-        raise BadInput(f"`submit` runs {' or '.join(COMMANDS)}, not '{command[0]}'")
-    if on not in on_slurm.PLACES:
-        raise BadInput(f"--on is '{on}': use {' or '.join(on_slurm.PLACES)}")
+    _check(command[0], on, for_slurm=bool(setup or sbatch or cpus_per_node))
     asked = on_slurm.Nodes(
         number=nodes,
         gpus=gpus_per_node,
@@ -48,8 +45,6 @@ def submit(
         options=_options(sbatch),
         setup=setup or (),
     )
-    if on == "local" and (setup or sbatch or cpus_per_node):
-        raise BadInput("--setup, --sbatch and --cpus-per-node are for SLURM: leave them out with --on local")
     arguments = [*command, *_gpus_of_node(command, gpus_per_node)]
     script = on_slurm.script(asked, logs)
     # --json leaves standard output to the document
@@ -66,6 +61,18 @@ def submit(
     elif dry_run:
         say(f"\n{script}")
     return 0
+
+
+def _check(command: str, on: str, *, for_slurm: bool) -> None:
+    """Raises `BadInput` for another command or place, and for options that are `for_slurm` elsewhere."""
+    from bertlab.execution import on_slurm
+
+    if command not in COMMANDS:
+        raise BadInput(f"`submit` runs {' or '.join(COMMANDS)}, not '{command}'")
+    if on not in on_slurm.PLACES:
+        raise BadInput(f"--on is '{on}': use {' or '.join(on_slurm.PLACES)}")
+    if on == "local" and for_slurm:
+        raise BadInput("--setup, --sbatch and --cpus-per-node are for SLURM: leave them out with --on local")
 
 
 def _gpus_of_node(command: list[str], gpus: int) -> list[str]:

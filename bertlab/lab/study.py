@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, Self, TypeVar
 
 from bertlab.adaptation import Adaptation, FineTuning
 from bertlab.errors import BadInput, at, unknown
@@ -255,6 +255,12 @@ class Study(Checked, group="study "):
             _check_published(self)
             _check_claims(self)
             _check_paper(self)
+
+    @classmethod
+    def of_one(cls, name: str, variant: str, measurement: Measurement) -> Self:
+        """A study of one variant with one measurement: what commands on single models run."""
+        alone: dict[str, Any] = {"baseline": variant, "variants": [Variant(variant)], "measurements": [measurement]}
+        return cls(name=name, question="", source="", **alone)
 
     @property
     def of_paper(self) -> bool:
