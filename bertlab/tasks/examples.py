@@ -42,6 +42,8 @@ class Examples:
     pad: int
     raw_count: int
     choices: int = 1
+    width_step: int = WIDTH_STEP
+    """What the widths of its batches are multiples of."""
 
     @cached_property
     def lengths(self) -> Integer:
@@ -63,14 +65,14 @@ class Examples:
         return len(self.positions)
 
     def batch(self, examples: Integer) -> ExampleBatch:
-        """The examples at these indices as one batch, padded to the longest or up to `WIDTH_STEP` - 1 tokens more."""
+        """The examples at these indices as one batch, padded to the longest or up to `width_step` - 1 tokens more."""
         indices = (examples[:, None] * self.choices + np.arange(self.choices)).ravel()
         sequences = [self.sequences[index] for index in indices]
         lengths, counts = sizes(sequences), self.counts[examples]
-        tokens = padded(sequences, lengths, rounded(lengths, self.lengths), self.pad)
+        tokens = padded(sequences, lengths, rounded(lengths, self.lengths, self.width_step), self.pad)
         column = np.arange(tokens.shape[1])
         second = (column < lengths[:, None]) & (column >= self.segment_b_start[indices][:, None])
-        width = rounded(counts, self.counts)
+        width = rounded(counts, self.counts, self.width_step)
         positions = padded([self.positions[index] for index in examples], counts, width, 0)
         slot = np.arange(width)
         dtype = np.float32 if np.issubdtype(self.targets.dtype, np.floating) else np.int32
@@ -103,9 +105,9 @@ class ExampleBatch:
     """(B, K) int64 the index of each target among all W; -1 in an empty slot."""
 
 
-def rounded(counts: Integer, among: Integer) -> int:
-    """The largest of `counts`, rounded up to a multiple of `WIDTH_STEP`, at most the largest of `among`."""
-    return min(-(-int(counts.max()) // WIDTH_STEP) * WIDTH_STEP, int(among.max()))
+def rounded(counts: Integer, among: Integer, step: int = WIDTH_STEP) -> int:
+    """The largest of `counts`, rounded up to a multiple of `step`, at most the largest of `among`."""
+    return min(-(-int(counts.max()) // step) * step, int(among.max()))
 
 
 def sizes(arrays: Sequence[Integer]) -> Integer:

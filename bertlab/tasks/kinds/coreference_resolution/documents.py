@@ -49,7 +49,7 @@ class Documents(Examples):
         segments = [np.arange(self.opens[index], self.opens[index + 1]) for index in examples]
         sequences = [self.sequences[row] for row in np.concatenate(segments)]
         lengths, words = sizes(sequences), sizes([self.positions[index] for index in examples])
-        tokens = padded(sequences, lengths, rounded(lengths, sizes(self.sequences)), self.pad)
+        tokens = padded(sequences, lengths, rounded(lengths, sizes(self.sequences), self.width_step), self.pad)
         before = np.cumsum([0, *map(len, segments)])
 
         def places(of_words: list[Integer]) -> Integer:
