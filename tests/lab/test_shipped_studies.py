@@ -430,6 +430,15 @@ def test_gpts_rows_differ_in_one_thing_each_and_its_claims_are_those_of_its_tabl
     assert len(gpt.claims) == 8 + 8 + 7
 
 
+def test_elmos_layers_are_table_2():
+    layers = studies.find("elmo-layers")
+    assert layers.published == {("scalar mix", "SQuAD 1.1"): 85.2, ("top layer", "SQuAD 1.1"): 84.7}
+    (claim,) = layers.claims
+    assert (claim.pairs, claim.on) == ((("scalar mix", "top layer"),), "SQuAD 1.1")
+    scale = scales.find("micro").recipe
+    assert len({identity("pretrain", recipe=layers.recipe(variant, scale)) for variant in layers.variants}) == 1
+
+
 def test_lineage_compares_models_of_one_size_and_claims_what_the_numbers_bear():
     table, paper = studies.find("lineage"), scales.find("paper").recipe
     models = {variant.name: table.recipe(variant, paper).model for variant in table.variants}
@@ -441,6 +450,10 @@ def test_lineage_compares_models_of_one_size_and_claims_what_the_numbers_bear():
     work = {variant.name: cost.flops(table.recipe(variant, paper)) for variant in table.variants}
     for name in ("ELMo", "GPT", "LTR + RTL"):
         assert work[f"{name}, equal FLOPs"] == pytest.approx(work["BERT"], rel=1e-4)
+        rows = [table.variant(name), table.variant(f"{name}, equal FLOPs")]
+        for scale in scales.SCALES.values():
+            full, fewer = (table.recipe(variant, scale.recipe).schedule.steps for variant in rows)
+            assert fewer < full
     for claim in table.claims:
         (high, low), *others = claim.pairs
         assert table.published[high, claim.on] > table.published[low, claim.on]
