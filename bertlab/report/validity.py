@@ -149,10 +149,11 @@ def _premises(study: StudyResults, claim: Claim) -> Iterator[Issue]:
 def _compared(study: StudyResults, claim: Claim) -> Iterator[tuple[str, Premise]]:
     """The variants of a claim with each premise that the other variant of a pair does not share.
 
-    A claim on the pre-training itself may compare a variant with a guess, which shares none.
+    A claim on the pre-training itself may compare a variant with a guess, which shares none. A variant that is not
+    pre-trained has no other objective.
     """
     for pair in (*claim.pairs, *([claim.than] if claim.than else [])):
-        if GUESS in pair and not study.of_pretraining(claim.on):
+        if (GUESS in pair and not study.of_pretraining(claim.on)) or any(map(study.untrained, pair)):
             continue
         premises = [{premise.what: premise for premise in study.premises(variant)} for variant in pair]
         for variant, ours, theirs in zip(pair, premises, premises[::-1], strict=True):

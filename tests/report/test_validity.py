@@ -86,6 +86,17 @@ def test_the_same_dead_loss_on_both_sides_leaves_masks_comparable(builder: Any) 
     assert judged(compared(builder, PAIRS, [WITHOUT_80, SENTENCES], *own(DEAD))).outcome == "reproduced"
 
 
+def test_a_variant_without_pre_training_has_no_other_objective(builder: Any) -> None:
+    compared(builder, PAIRS, PAIRS, *own(DEAD))
+    for seed in range(4):
+        scratch = builder.pretrain("no pre-training", seed, steps=0)
+        builder.cell("no pre-training", "MNLI", 50.0 + seed / 10, seed, pretrain_id=scratch)
+    study = gather(Store(builder.root), [builder.record()])[0]
+    claim = Claim("Pre-training helps", better=NSP, worse="no pre-training", on="MNLI")
+    assert validity.issues(study, claim) == ()
+    assert judged(study, claim).outcome == "reproduced"
+
+
 def test_pairs_of_another_format_are_another_task(builder: Any) -> None:
     inputs = {}, {"format": {"kind": "sentence_pair"}}
     found = judged(compared(builder, PAIRS, PAIRS, *own(DEAD), inputs=inputs))
