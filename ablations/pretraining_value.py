@@ -17,7 +17,7 @@ larger one has all examples of the smaller. Of the trainings on all examples of 
 | lower half moved     | how far the weights of these layers are from where they began, as a share of their norm |
 | upper half moved     | the same of the other layers                                                          |
 
-Curves of both losses and a loss surface of both variants are figures of the report. Run it: `bertlab ablate pretraining-value`.
+The report has curves of both losses, a loss surface of both variants, and how far each layer moved. Run it: `bertlab ablate pretraining-value`.
 """
 
 from bertlab import (

@@ -13,6 +13,7 @@ from bertlab.estimates.eta import Eta
 from bertlab.lab.jobs import Job
 from bertlab.names import label, visible
 from bertlab.progress import Progress
+from bertlab.report.units import is_diagnostic
 from bertlab.store import addresses
 from bertlab.store.run import Run
 from bertlab.wording import duration
@@ -92,7 +93,8 @@ class Live(Bars):
         self.eta.end(job)
         result = run.result()
         loss = result.judged_by  # of a pre-training
-        metrics = {f"held-out {loss}": result.heldout.get(loss)} if loss else result.metrics
+        of_answers = {name: value for name, value in result.metrics.items() if not is_diagnostic(name)}
+        metrics = {f"held-out {loss}": result.heldout.get(loss)} if loss else of_answers
         figures = {name: value for name, value in metrics.items() if value is not None}
         stage = "collapsed: one answer for all examples" if result.status == "collapsed" else ""
         self._log(f"{title(job, self.addresses)}: {duration(seconds)}  {shown(figures, stage)}".rstrip())

@@ -17,7 +17,18 @@ import markupsafe
 
 from bertlab.lab.claim import GUESS
 from bertlab.names import filename, plain
-from bertlab.report import agreement, disagreements, escape, facts, findings, noise, restarts, tables, validity
+from bertlab.report import (
+    agreement,
+    disagreements,
+    escape,
+    facts,
+    findings,
+    movement,
+    noise,
+    restarts,
+    tables,
+    validity,
+)
 from bertlab.report.cells import FLOORS, LEXICAL, PLATEAU
 from bertlab.report.findings import Finding
 from bertlab.report.noise import Spread
@@ -153,7 +164,7 @@ def _environment(*, html: bool) -> Any:
         autoescape=html,
         finalize=lambda value: plain(value) if html and type(value) is str else value,
     )
-    modules = (agreement, disagreements, facts, findings, latex, noise, restarts, tables, validity)
+    modules = (agreement, disagreements, facts, findings, latex, movement, noise, restarts, tables, validity)
     functions: tuple[Any, ...] = (clusters, failures, floors_by_kind, narrow, notes, pluralise)
     templates.globals |= {part.__name__.rpartition(".")[2]: part for part in (*modules, *functions)}
     templates.globals |= {"SCRIPT": markupsafe.Markup(script), "SCRIPT_HASH": digest}

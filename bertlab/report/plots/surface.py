@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from bertlab.store.result import Surface
 
-LEVELS = 10
+LEVELS = 7
 """Contours of a figure, about."""
 _START: dict[str, Any] = {"color": COLOURS[0], "marker": "o", "linestyle": "", "markersize": 6}
 _END: dict[str, Any] = {"color": COLOURS[3], "marker": "X", "linestyle": "", "markersize": 7}
@@ -50,7 +50,7 @@ def _levels(surfaces: list[Surface]) -> Any:
     """The contours that all panels of a task share, in equal ratios."""
     losses = np.concatenate([np.ravel(_losses(surface)) for surface in surfaces])
     low, high = np.nanmin(losses), np.nanmax(losses)
-    return np.unique(np.geomspace(max(low, high / 1e3), max(high, 1e-9), LEVELS).round(3))
+    return np.unique(np.geomspace(max(low, high / 100), max(high, 1e-9), LEVELS).round(3))
 
 
 def _losses(surface: Surface) -> Any:
