@@ -43,10 +43,12 @@ def test_evaluation_batches_keep_to_their_budget(lengths, tokens):
         assert len(batch) == 1 or len(batch) * max(lengths[row] for row in batch) <= tokens
 
 
-def test_widths_are_few():
+@pytest.mark.parametrize(("step", "expected"), [({}, {8, 16, 24, 32, 40}), ({"width_step": 1}, {*range(1, 41)})])
+def test_widths_are_few_or_as_narrow_as_can_be(step, expected):
     sequences = [np.ones(length, int) for length in range(1, 41)]
     nothing = [np.array([0])] * 40
-    found = examples.Examples(
+    encoded = examples.Examples(
+        **step,
         sequences=sequences,
         segment_b_start=np.ones(40, int),
         positions=nothing,
@@ -55,8 +57,8 @@ def test_widths_are_few():
         pad=0,
         raw_count=40,
     )
-    widths = {found.batch(np.array([row])).tokens.shape[1] for row in range(40)}
-    assert widths == {8, 16, 24, 32, 40}
+    widths = {encoded.batch(np.array([row])).tokens.shape[1] for row in range(40)}
+    assert widths == expected
 
 
 def test_a_batch_is_cut_to_its_longest_row():
