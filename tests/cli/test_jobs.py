@@ -63,4 +63,4 @@ def test_a_failed_training_with_a_checkpoint_is_listed_once(call, tmp_path, caps
         store.work("pretrain", run_id)
     assert call("runs", "--runs", store.root, "--json") == 0
     found = json.loads(capsys.readouterr().out)
-    assert [(each["id"], each["status"]) for each in found] == [("a" * 16, "failed"), ("b" * 16, "interrupted")]
+    assert [(run["id"], run["status"]) for run in found] == [("a" * 16, "failed"), ("b" * 16, "interrupted")]

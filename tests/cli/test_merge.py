@@ -43,7 +43,7 @@ def study(call, tmp_path_factory):
         "finetune.max_eval_examples=48",
         "finetune.max_train_examples=16",
     )
-    small = [word for each in sets for word in ("--set", each)]
+    small = [word for setting in sets for word in ("--set", setting)]
 
     def ablate(runs, seeds, *more):
         command = ("ablate", path, "--scale", "smoke", *small, "--threads", "1", "--precision", "fp32")
@@ -111,7 +111,7 @@ def test_two_halves_are_the_whole_byte_for_byte(call, whole, halves, reported, t
 
 def test_the_texts_of_the_first_store_count(halves):
     """As its runs do: an older copy takes no claim and no published value from a newer one."""
-    one, two = (Store(each) for each in halves)
+    one, two = (Store(half) for half in halves)
     for first, second in ((one, two), (two, one)):
         name, record = next(iter(first.records().items()))
         newer = dataclasses.replace(record, question="newer?")
@@ -159,7 +159,7 @@ def test_exported_results_are_joined_alike_and_give_way_to_runs_with_weights(cal
     assert {name: joined[name] for name in expected} == expected
     archived = archive.opened(tmp_path / "0")
     assert len(archived.folders["answers"]) == 1  # of four runs
-    for folder in (each for each in archived.folders if each.startswith("finetune")):
+    for folder in (name for name in archived.folders if name.startswith("finetune")):
         with np.load(io.BytesIO(archived.read(folder, "predictions.npz"))) as arrays:
             assert "label" not in arrays
     assert call("merge", tmp_path / "0", tmp_path / "1", "--into", tmp_path / "all") == 0
@@ -262,7 +262,7 @@ def test_a_file_that_is_no_file_of_predictions_is_one_line(call, halves, tmp_pat
 
 def test_a_damaged_copy_is_replaced(call, halves, tmp_path):
     into = shutil.copytree(halves[0], tmp_path / "into")
-    (run, *_) = (each for each in Store(into).runs() if each.kind == "pretrain")
+    (run, *_) = (run for run in Store(into).runs() if run.kind == "pretrain")
     (run.path / "manifest.json").write_text("{")
     assert call("merge", halves[0], "--into", into) == 0
     assert Store(into).get(run.id).damage() is None
