@@ -221,7 +221,7 @@ def test_it_prints_results_figures_and_the_details_that_are_open(opened):
            .filter(each => each.checkVisibility())
            .map(each => each.matches('summary') ? each.innerText.split(/\\W/)[0] : each.localName)"""
     )
-    assert shown == ["Warning", "table", "ul", "Effects", "svg", "Learning", "svg", "Floors"]
+    assert shown == ["Warning", "table", "ul", "table", "Effects", "svg", "Learning", "svg", "Floors"]
 
 
 def test_it_prints_dark_on_light(opened):

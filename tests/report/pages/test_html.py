@@ -150,7 +150,7 @@ def test_a_reader_of_any_kind_finds_the_way(written: Elements) -> None:
     levels = [int(each["tag"][1]) for each in written.all("h1", "h2", "h3", "h4")]
     assert levels[0] == 1
     assert all(after - before <= 1 for before, after in pairwise(levels))
-    assert len(written.all("caption")) == len(written.all("table")) == 9, "that of all studies is not there"
+    assert len(written.all("caption")) == len(written.all("table")) == 10, "that of all studies is not there"
     details = written.all("details")
     assert len(details) == len(written.all("summary"))
     assert [each["text"].split()[0] for each in details if "open" in each] == ["Effects,", "Learning"], "figures"
