@@ -116,6 +116,14 @@ class Variant(Checked, group="variant "):
         groups = {name: getattr(self, name, None) for name in Recipe.__dataclass_fields__}
         return flatten({name: value for name, value in groups.items() if value is not None})
 
+    @property
+    def components(self) -> dict[str, Any]:
+        """The losses, and what else of the recipe has kinds, by the path of its fields."""
+        others = {"tokenizer": self.tokenizer, "model": self.model, "optimizer": self.optimizer}
+        others["inputs.format"] = self.inputs and self.inputs.format
+        losses = {loss.kind: loss for loss in self.objective or ()}
+        return losses | {path: component for path, component in others.items() if component is not None}
+
     def by_arm(self) -> dict[tuple[str, Any], Any]:
         """These fields by path and kind of the arm whose field it is, None for one of no arm."""
         fields = self.flatten()
@@ -308,17 +316,10 @@ class Study(Checked, group="study "):
         """These paths, each with the kind of the arm whose field it is: the fields of one backbone vary by themselves,
         whatever defaults another one has in fields of the same name."""
         usual = flatten(Recipe())
-        for variant in self.variants:
-            arms_given: dict[str, Any] = {loss.kind: loss for loss in variant.objective or ()}
-            arms_given |= {"tokenizer": variant.tokenizer, "model": variant.model, "optimizer": variant.optimizer}
-            arms_given["inputs.format"] = variant.inputs and variant.inputs.format
-            for path, component in arms_given.items():
-                if component is not None:
-                    required = [
-                        one.name for one in dataclasses.fields(component) if default_of(one) is dataclasses.MISSING
-                    ]
-                    default = type(component)(**{name: getattr(component, name) for name in required})
-                    usual = flatten(default, f"{path}.") | usual
+        for path, component in itertools.chain.from_iterable(variant.components.items() for variant in self.variants):
+            required = [one.name for one in dataclasses.fields(component) if default_of(one) is dataclasses.MISSING]
+            default = type(component)(**{name: getattr(component, name) for name in required})
+            usual = flatten(default, f"{path}.") | usual
         return {
             (path, kind)
             for variant in self.variants
