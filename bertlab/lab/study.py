@@ -119,7 +119,7 @@ class Variant(Checked, group="variant "):
     @property
     def components(self) -> dict[str, Any]:
         """The losses, and what else of the recipe has kinds, by the path of its fields."""
-        others = {"tokenizer": self.tokenizer, "model": self.model, "optimizer": self.optimizer}
+        others: dict[str, Any] = {"tokenizer": self.tokenizer, "model": self.model, "optimizer": self.optimizer}
         others["inputs.format"] = self.inputs and self.inputs.format
         losses = {loss.kind: loss for loss in self.objective or ()}
         return losses | {path: component for path, component in others.items() if component is not None}
