@@ -283,8 +283,6 @@ def _parse(hint: Any, path: str, text: str) -> Any:
     if axis:
         kinds = [kind.strip() for kind in text.split(",") if kind.strip()] if many else [text]
         choices = arms(axis)
-        if not kinds:
-            raise BadInput(f"{path} is empty: give one or several of {', '.join(choices)}")
         for kind in kinds:
             if kind not in choices:
                 raise unknown(f"value of {path}", kind, choices)

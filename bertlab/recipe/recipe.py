@@ -291,7 +291,7 @@ class Recipe(Checked):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.objective:
-            raise BadInput("objective is empty: give one loss or several, as (MaskedLM(), NextSentence())")
+            raise BadInput("objective is empty: give one loss or several, such as masked_lm,next_sentence")
         for loss in self.objective:
             loss.check(self)
         self.model.check(self.causal)

@@ -78,7 +78,14 @@ def shell(tmp_path_factory):
 
 def test_bash_completes_commands_studies_and_words_with_spaces(shell):
     assert shell("abl") == ["ablate"]
-    assert shell("ablate", "masking", "s") == ["sentence-order", "sharing", "size", "span-boundary", "spans"]
+    assert shell("ablate", "masking", "s") == [
+        "sentence-order",
+        "sharing",
+        "size",
+        "span-boundary",
+        "spans",
+        "stability",
+    ]
     escaped = ["LTR\\ \\&\\ no\\ NSP", "LTR\\ \\&\\ no\\ NSP\\ +\\ BiLSTM"]
     assert shell("ablate", "nsp", "--only", "LTR") == escaped
     # where the names go on differently, the user presses the key again: the shell then has the escaped beginning

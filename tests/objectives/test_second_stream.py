@@ -217,7 +217,7 @@ def test_a_model_reads_both_streams(spans: Any) -> None:
 def test_a_batch_that_is_split_has_the_same_sum(spans: Any) -> None:
     model, whole = PretrainingModel.of(RECIPE, spans.tokenizer.size).eval(), Batches(RECIPE, spans).batch(3)
     size = len(whole.lengths)
-    parts = [whole.take(0, size // 2), whole.take(size // 2, size).trimmed()]
+    parts = [whole.rows(slice(size // 2)), whole.rows(slice(size // 2, size)).trimmed()]
     sums = [losses(model, to_tensors(part).to("cpu")) for part in (whole, *parts)]
     assert sums[0] == pytest.approx(sum(sums[1:]), rel=1e-5)
 
