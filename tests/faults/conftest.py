@@ -9,7 +9,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from bertlab.store.runs import Store
+from bertlab.store.runs import CHECKPOINT, Store
 
 STUDY = """
 from bertlab import Corruption, Features, MaskedLM, Measurement, NextSentence, Study, Task, Variant
@@ -74,12 +74,15 @@ class Warm:
 
 
 def finished_files(runs):
-    """Every file of every finished run apart from what says by whom it was run, when, and how long."""
+    """Every file of every finished run apart from what says by whom it was run, when, and how long; and from its last
+    checkpoint, which is removed once the run is finished: a kill may come between, and `runs --prune` removes it."""
     return {
         (run.path.name, path.relative_to(run.path).as_posix()): path.read_bytes()
         for run in Store(runs).runs()
         for path in sorted(run.path.rglob("*"))
-        if path.is_file() and path.name not in ("manifest.json", "environment.json", "timing.jsonl")
+        if path.is_file()
+        and path.name not in ("manifest.json", "environment.json", "timing.jsonl")
+        and CHECKPOINT not in path.relative_to(run.path).parts
     }
 
 
