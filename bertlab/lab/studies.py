@@ -108,6 +108,7 @@ def _raised(error: BaseException, path: Path) -> BadInput:
         text = str(error) and f": {error}"
     except Exception:
         text = ": str() of the error raises too"
+    text = re.sub(r"\. Did you mean '\w+'\?$", "", text)  # Python's own advice, from 3.13 on
     frames = traceback.walk_tb(error.__traceback__)
     inside = [(frame, line) for frame, line in frames if Path(frame.f_code.co_filename).resolve() == path.resolve()]
     where, advice = "", ""  # a syntax error says it itself

@@ -4,6 +4,7 @@ All writes with names from data go through here. A path that leads out of its ro
 through a link, is refused.
 """
 
+import errno
 import json
 import math
 import os
@@ -32,11 +33,21 @@ def below(root: Path, name: str, *, itself: bool = False) -> Path:
         lengths = [len(os.fsencode(part)) for part in (*parts, str(path))]
         possible = parts and max(lengths[:-1]) <= LONGEST_NAME and lengths[-1] <= LONGEST_PATH
         inside = possible and "\0" not in name and ".." not in parts and parts[0] != "/"
-        if inside and (path.parent if itself else path).resolve().is_relative_to(root.resolve()):
+        target = path.parent if itself else path
+        if inside and target.resolve().is_relative_to(root.resolve()) and not _loops(target):
             return path
     except (OSError, RuntimeError, ValueError):  # a link to itself; halves of surrogate pairs
         pass
     raise BadInput(f"{shown(name)} leads out of '{root}', or is no name of a file: remove the link, or what names it")
+
+
+def _loops(path: Path) -> bool:
+    """Whether a link on the way to a path leads to itself, which `resolve` raises before Python 3.13 alone."""
+    try:
+        path.resolve(strict=True)
+    except OSError as error:
+        return error.errno == errno.ELOOP
+    return False
 
 
 def folder(root: Path, name: str = ".") -> Path:

@@ -99,6 +99,7 @@ WARNINGS = (
     ".*find_unused_parameters=True was specified.*",  # it depends on the objective, and on the sequences of a process
     "GPU available but not used.*",  # without `--gpus` the CPU is meant
     "TensorFloat32 tensor cores.*",  # fp32 is asked for where numbers are to be exact
+    "Guards may run slower on Python 3.13.0.*",  # torch asks for a later one
     "\\s*Online softmax is disabled.*",  # how torch compiles the softmax
     "The CUDA Graph is empty.*",  # one of those that torch captures for itself, as it compiles with graphs
     ".*recommended to use `self.log.*sync_dist=True.*",  # what is logged is the same on all processes

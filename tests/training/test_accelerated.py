@@ -45,7 +45,7 @@ OBJECTIVES = {
     "full sentences": {"objective": ALONE, "inputs": Inputs(length=32, format="full-sentences")},
     "documents": {"objective": ALONE, "inputs": Inputs(length=32, format="doc-sentences")},
 }
-OF_TORCH = "ignore::DeprecationWarning", "ignore:.*not a leaf Tensor"
+OF_TORCH = "ignore::DeprecationWarning", "ignore:.*not a leaf Tensor", "ignore:Guards may run slower"
 """What torch warns of itself while it compiles."""
 WAITING = ("_local_scalar_dense", "nonzero", "masked_select", "is_nonzero", "unique", "equal")
 """Operations whose result, or its shape, the host has to know before it goes on."""
