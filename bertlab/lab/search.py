@@ -12,9 +12,9 @@ import dataclasses
 import itertools
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeVar
 
 from bertlab.errors import BadInput
 from bertlab.lab import plan as planning
@@ -30,6 +30,7 @@ from bertlab.tasks.kinds.base import SETTINGS
 FACTORS = (1.0, 0.3, 3.0)
 """The rates that are tried for a variant, as multiples of the one that it has without a search."""
 
+Choice = TypeVar("Choice")
 Setting = Mapping[str, float]
 """Fields of a fine-tuning and their values."""
 
@@ -45,7 +46,7 @@ class Trial(NamedTuple):
 
 @dataclass(frozen=True)
 class Search(ABC):
-    """The trials of a request, of which each choice between settings has several."""
+    """The trials of a request, several for each choice between settings."""
 
     title: ClassVar[str]
     """What the trials are, in words for the console."""
@@ -123,14 +124,12 @@ def settings(request: Request, machine: Machine) -> GridSearch:
         setting, scale = dict(zip(grid, values, strict=True)), request.scale
         for group in SETTINGS:
             scale = scale.give(group, setting)
-        tried = set()
-        for cell, trial in _trials(dataclasses.replace(request, scale=scale), machine, baselines, setting):
-            if (task := cell.job.tasks[0].name) not in tried:
-                tries[task].append(trial)
-                tried.add(task)
+        plan = _planned(dataclasses.replace(request, scale=scale), machine, baselines)
+        for task, trial in _trials(plan, baselines, setting, lambda cell: cell.job.tasks[0].name).items():
+            tries[task].append(trial)
     if not tries:
         raise BadInput("--search has no effect: no study fine-tunes its baseline on a task, leave it out")
-    return GridSearch(request, _plan(request, machine, tries), tries)
+    return GridSearch(request, _of_trials(plan, tries), tries)
 
 
 def rates(request: Request, machine: Machine) -> RateSearch:
@@ -139,20 +138,18 @@ def rates(request: Request, machine: Machine) -> RateSearch:
     Raises `BadInput` as `plan.make` does, and if there is no such study.
     """
     tries = defaultdict[tuple[str, str, str], list[Trial]](list)
-    adapted = {study.name: _adapted(study, request) for study in request.studies}
-    if not any(adapted.values()):
+    variants = {study.name: _adapted(study, request) for study in request.studies}
+    if not any(variants.values()):
         raise BadInput("--search-rates has no effect: all variants are adapted in the same way, leave it out")
     for factor in FACTORS:
-        of_tasks = {study.name: dict.fromkeys(_tasks(study), factor) for study in request.studies}
         of_study = {
-            study: {variant.name: of_tasks[study] for variant in variants} for study, variants in adapted.items()
+            study.name: {variant.name: dict.fromkeys(_tasks(study), factor) for variant in variants[study.name]}
+            for study in request.studies
         }
-        tried = set()
-        for cell, trial in _trials(dataclasses.replace(request, rates=of_study), machine, adapted, {RATE: factor}):
-            if (choice := (cell.study.name, cell.variant, cell.job.tasks[0].name)) not in tried:
-                tries[choice].append(trial)
-                tried.add(choice)
-    return RateSearch(request, _plan(request, machine, tries), tries)
+        plan = _planned(dataclasses.replace(request, rates=of_study), machine, variants)
+        for choice, trial in _trials(plan, variants, {RATE: factor}, _value).items():
+            tries[choice].append(trial)
+    return RateSearch(request, _of_trials(plan, tries), tries)
 
 
 def _adapted(study: Study, request: Request) -> tuple[Variant, ...]:
@@ -166,23 +163,35 @@ def _tasks(study: Study) -> set[str]:
     return {catalog.find(measurement.task).name for measurement in study.measurements if measurement.task}
 
 
-def _trials(
-    request: Request, machine: Machine, variants: Mapping[str, tuple[Variant, ...]], setting: Setting
-) -> Iterator[tuple[Cell, Trial]]:
-    """The trials of a setting that a request has, of some variants of each study, at the end of pre-training."""
-    names = [(study, variant.name) for study, chosen in variants.items() for variant in chosen]
-    only = tuple(dict.fromkeys(variant for _, variant in names))
+def _value(cell: Cell) -> tuple[str, str, str]:
+    """The study, variant and task of a value."""
+    return cell.study.name, cell.variant, cell.job.tasks[0].name
+
+
+def _planned(request: Request, machine: Machine, variants: Mapping[str, tuple[Variant, ...]]) -> Plan:
+    """The plan of a request with these variants alone, with one seed, on held-back examples."""
+    only = tuple(dict.fromkeys(variant.name for chosen in variants.values() for variant in chosen))
     one: dict[str, Any] = {"seeds": (0,), "finetune_seeds": 1, "random_init": False, "searched": {}}
-    tried = dataclasses.replace(request, only=only, held_back=True, keep=False, **one)
+    return planning.make(dataclasses.replace(request, only=only, held_back=True, keep=False, **one), machine)
+
+
+def _trials(
+    plan: Plan, variants: Mapping[str, tuple[Variant, ...]], setting: Setting, choice: Callable[[Cell], Choice]
+) -> dict[Choice, Trial]:
+    """The first trial for each choice in a plan with a setting, of these variants of each study, at the end of
+    pre-training."""
+    names = {(study, variant.name) for study, chosen in variants.items() for variant in chosen}
     described = "-".join(f"{name} {value:g}" for name, value in setting.items())
-    for cell in planning.make(tried, machine).cells:
-        settings = cell.job.settings
-        if (cell.study.name, cell.variant) in names and settings and settings.searched and cell.milestone == 100:
+    trials = dict[Choice, Trial]()
+    for cell in plan.cells:
+        adaptation = cell.job.settings
+        if (cell.study.name, cell.variant) in names and adaptation and adaptation.searched and cell.milestone == 100:
             job = cell.job.labelled(f"{cell.job.name}-held back-{described}")
-            yield cell, Trial(setting, job, cell.measurement.metric)
+            trials.setdefault(choice(cell), Trial(setting, job, cell.measurement.metric))
+    return trials
 
 
-def _plan(request: Request, machine: Machine, tries: Mapping[Any, list[Trial]]) -> Plan:
-    """The plan of these trials and the jobs that they need."""
+def _of_trials(plan: Plan, tries: Mapping[Any, list[Trial]]) -> Plan:
+    """A plan of these trials, and of the jobs that they need, in place of its own."""
     jobs = planning.jobs_of(trial.job for trials in tries.values() for trial in trials)
-    return dataclasses.replace(planning.make(request, machine), cells=(), jobs=jobs)
+    return dataclasses.replace(plan, cells=(), jobs=jobs)
