@@ -15,7 +15,7 @@ def join_words(names: Iterable[str]) -> str:
     return f"{', '.join(others)} and {last}" if others else last
 
 
-def span(values: Collection[Any], form: Callable[[Any], str] = str) -> str:
+def lowest_to_highest(values: Collection[Any], form: Callable[[Any], str] = str) -> str:
     """The least and the largest of some values: `3 to 5`, `3` where they look the same, empty without any."""
     return " to ".join(dict.fromkeys(map(form, (min(values), max(values))))) if values else ""
 

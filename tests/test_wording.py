@@ -2,7 +2,7 @@
 
 import pytest
 
-from bertlab.wording import duration, flops, format_count, megabytes, pluralise, span
+from bertlab.wording import duration, flops, format_count, lowest_to_highest, megabytes, pluralise
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 seeds"), (1, "1 seed"), (3, "3 seeds"), (1200, "1,200 seeds")])
@@ -11,8 +11,8 @@ def test_things_are_counted(number, text):
 
 
 def test_a_span_has_both_ends_where_they_differ():
-    assert [span(values) for values in ([4, 3, 5], [3, 3], [])] == ["3 to 5", "3", ""]
-    assert span((0.12, 0.14), "{:.1f}".format) == "0.1"
+    assert [lowest_to_highest(values) for values in ([4, 3, 5], [3, 3], [])] == ["3 to 5", "3", ""]
+    assert lowest_to_highest((0.12, 0.14), "{:.1f}".format) == "0.1"
 
 
 @pytest.mark.parametrize(

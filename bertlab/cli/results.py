@@ -10,7 +10,7 @@ from bertlab.cli.console import complain, console, say
 from bertlab.cli.options import option
 from bertlab.cli.table import print_table
 from bertlab.errors import unknown
-from bertlab.wording import pluralise, span
+from bertlab.wording import lowest_to_highest, pluralise
 
 if TYPE_CHECKING:
     from bertlab.report.study_results import StudyResults
@@ -103,7 +103,7 @@ def print_trial(study: StudyResults) -> None:
     rows = []
     for name, floors in points.items():
         summaries = [study.summary(variant, name) for variant in study.variants]
-        values = span([summary.mean for summary in summaries if summary], "{:.1f}".format)
+        values = lowest_to_highest([summary.mean for summary in summaries if summary], "{:.1f}".format)
         rows.append((name, values, *(f"{floors[kind]:.1f}" if kind in floors else "" for kind in kinds)))
     if rows:
         names = ("linear model of words" if kind == LEXICAL else kind for kind in kinds)

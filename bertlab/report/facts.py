@@ -8,7 +8,7 @@ from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.study_results import StudyResults
 from bertlab.tasks.kinds import KINDS
 from bertlab.text import facts as text_facts
-from bertlab.wording import duration, pluralise, span
+from bertlab.wording import duration, lowest_to_highest, pluralise
 
 PAPERS = {
     "Clark et al. 2020": "https://arxiv.org/abs/2003.10555",
@@ -150,7 +150,7 @@ def _threshold(cells: Iterable[Cell]) -> str:
     cell = next(iter(thresholds.values()))
     if cell.kind in KINDS and cell.adaptation and cell.adaptation.options(KINDS[cell.kind]):
         return "a classifier trained with the span decides which questions are answered, at a probability of one half"
-    ends = span(thresholds, lambda end: f"{end + 0.0:.2f}")
+    ends = lowest_to_highest(thresholds, lambda end: f"{end + 0.0:.2f}")
     examples = "the reported examples" if cell.split != "test" else "the evaluation examples"
     return (
         f"answered above a threshold ({ends}) that is chosen for each run on {examples}, "
@@ -166,7 +166,7 @@ def _every(study: StudyResults, name: str) -> list[str]:
 def dates(study: StudyResults) -> str:
     """The first and the last day on which a run began."""
     days = _every(study, "date")
-    return f"{span(days)} (UTC)" if days else ""
+    return f"{lowest_to_highest(days)} (UTC)" if days else ""
 
 
 def _seconds(study: StudyResults) -> dict[str, float]:
@@ -196,4 +196,4 @@ def _model(runs: Sequence[Pretraining]) -> str:
 
 def _span(values: Iterable[float | None]) -> str:
     """The least and the largest of the values that are known."""
-    return span([value for value in values if value is not None], "{:,}".format) or "unknown"
+    return lowest_to_highest([value for value in values if value is not None], "{:,}".format) or "unknown"

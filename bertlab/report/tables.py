@@ -22,7 +22,7 @@ from bertlab.report.statistics.effects import Effect
 from bertlab.report.study_results import StudyResults
 from bertlab.report.units import is_loss, is_share
 from bertlab.store.record import Speeds
-from bertlab.wording import duration, format_count, join_words, megabytes, span
+from bertlab.wording import duration, format_count, join_words, lowest_to_highest, megabytes
 
 
 @dataclass(frozen=True)
@@ -164,10 +164,10 @@ def seeds(study: StudyResults) -> str:
     most = max(summary.seeds for summary in summaries)
     single = {summary.seeds for summary in summaries if summary.sd is None} == {1} != {most}
     numbers = [summary.seeds for summary in summaries if summary.sd is not None or not single]
-    text = f"n = {span(numbers)} {study.seeds if max(numbers) > 1 else study.seeds[:-1]}"
+    text = f"n = {lowest_to_highest(numbers)} {study.seeds if max(numbers) > 1 else study.seeds[:-1]}"
     restarts = [number for summary in summaries for number in summary.finetune_seeds]
     if not study.pretrained and max(restarts) > 1:
-        text += f" x {span(restarts)} fine-tuning seeds"
+        text += f" x {lowest_to_highest(restarts)} fine-tuning seeds"
     return f"{text}; 1 where no sd is shown" if single else text
 
 
@@ -376,8 +376,8 @@ def costs(study: StudyResults) -> Table:
             }
         )
         if trained_on:
-            lines[-1]["trained a task"] = span(trained_on[variant], format_count)
-            lines[-1]["stored a task"] = span([4 * count for count in trained_on[variant]], megabytes)
+            lines[-1]["trained a task"] = lowest_to_highest(trained_on[variant], format_count)
+            lines[-1]["stored a task"] = lowest_to_highest([4 * count for count in trained_on[variant]], megabytes)
     return Table.from_lines(lines)
 
 
@@ -415,7 +415,7 @@ def speeds(study: StudyResults) -> Table:
 
 def _parameters(runs: Iterable[Pretraining]) -> str:
     """How many parameters the models of runs have."""
-    return span([run.result.parameters for run in runs if run.result.parameters], format_count)
+    return lowest_to_highest([run.result.parameters for run in runs if run.result.parameters], format_count)
 
 
 def label(study: StudyResults, variant: str) -> str:
