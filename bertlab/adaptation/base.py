@@ -206,7 +206,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     def low_rank_changes(self, tensors: Mapping[str, Tensor]) -> Iterator[LowRankChange]:
         """The low-rank changes among the trained tensors of a model. Raises `BadInput` if it trains something else."""
-        raise BadInput(f"peft has low-rank changes, and the adaptation {self.kind} trains something else")
+        raise BadInput(f"peft has a format for LoRA, and the adaptation is {self.kind}: export the whole model")
 
     def merge(self, model: nn.Module) -> None:
         """Called after training: gives the model plain weights, with which it computes the same."""

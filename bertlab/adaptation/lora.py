@@ -71,7 +71,7 @@ class LoRA(Adaptation):
 
     @staticmethod
     def _part(matrix: Matrix) -> int:
-        """Its number in the weight of its linear layer."""
+        """The number of a matrix in the weight of its linear layer, from above."""
         return ("query", "key", "value").index(matrix) if LINEAR[matrix] == "qkv_proj" else 0
 
     def _change(self, linear: nn.Linear, start: int, seed: int) -> nn.Module:
@@ -102,7 +102,7 @@ class LoRA(Adaptation):
         return LowRank(self.rank)
 
     def low_rank_changes(self, tensors: Mapping[str, Tensor]) -> Iterator[LowRankChange]:
-        """Of each layer and matrix: those of one linear layer are numbered in the order of `matrices`."""
+        """The change of each matrix in each layer; those of one linear layer are numbered as in `matrices`."""
         from bertlab.model.interop.peft import LowRankChange
 
         for name, down in tensors.items():

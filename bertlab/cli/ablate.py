@@ -40,7 +40,7 @@ class AblateOptions(StudyOptions):
 
     search: bool = flag("First choose fine-tuning settings by a grid search on the baseline.", rich_help_panel="Tasks")
     search_rates: bool = flag(
-        "First choose the learning rate of each variant on each task, where variants are adapted in different ways.",
+        "First choose the learning rate of each variant on each task by trials, in studies that compare adaptations.",
         rich_help_panel="Tasks",
     )
     budget: str = option(

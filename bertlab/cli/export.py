@@ -22,7 +22,7 @@ def export(
     ),
     directory: Path = argument(..., "DIR", "A new directory to write."),
     results: bool = flag("RUN is a study, or `all`: write its results, without weights."),
-    adapter: bool = flag("Of a model that LoRA trained, only what was trained, in the format of peft."),
+    adapter: bool = flag("Write only the LoRA adapter of a fine-tuned model, in the format of peft."),
     push: str = option("", "OWNER/NAME", "Upload it to the Hugging Face Hub too (HF_TOKEN)."),
     study: str = STUDY_FILE,
     public: bool = flag("Make a new repository of --push public; default: private."),

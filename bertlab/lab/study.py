@@ -183,7 +183,7 @@ class Average(Checked, group="average "):
 
 @dataclass(frozen=True)
 class PublishedTable(Checked, group="related "):
-    """Published values of other models than a study's, which a report shows and compares with nothing."""
+    """Published results of models outside of a study, which its report shows for reference only."""
 
     title: str
     """Which models they are, what they read, and what the columns are."""
@@ -227,7 +227,7 @@ class Study(Checked, group="study "):
     published: Annotated[Mapping[Place, float], Range(-1e6, 1e6)] = field(default_factory=dict)
     """Published values in points by (variant, measurement) or (variant, measurement, milestone); `table` makes them."""
     related: list[PublishedTable] = field(default_factory=list)
-    """Published values of other models, for a reader to look at."""
+    """Published results of other models, for reference."""
     speeds: Annotated[Mapping[str, float], Range(0, 1e6, above=True)] = field(default_factory=dict)
     """Published training speeds by variant, as multiples of one of them, which has 1. With them, `ablate` times the
     variants on the machine that trains, and the report shows both."""

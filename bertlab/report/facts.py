@@ -65,7 +65,8 @@ def facts(study: StudyResults) -> list[tuple[str, str]]:
         lines.append((f"Fine-tuning on {task}", f"{values}; {chosen}"))
     for variant, factors in (study.record.rates or {}).items():
         values = ", ".join(f"{factor:g} on {task}" for task, factor in factors.items())
-        lines.append((f"Learning rate of {variant}", f"times {values}; chosen on held-back training examples"))
+        chosen = "multiples of its usual one, chosen on held-back training examples"
+        lines.append((f"Learning rate of {variant}", f"{values}; {chosen}"))
     for name, of in (("Machine", "host"), ("Numerics", "numerics")):
         distinct = dict.fromkeys(", ".join(map(" ".join, getattr(run, of).items())) for run in finished)
         lines += [(name, text) for text in distinct]

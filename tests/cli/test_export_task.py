@@ -126,7 +126,7 @@ def test_what_peft_has_no_adapter_for_is_refused(store, call, tmp_path, capsys):
     run = next(
         run for run in Store(store).runs() if run.holds_task_model and run.result().settings.get("kind") != "lora"
     )
-    for name, reason in ((run.id, "peft has low-rank changes"), ("bert", "is a pre-training: leave it out")):
+    for name, reason in ((run.id, "peft has a format for LoRA"), ("bert", "is a pre-training: leave it out")):
         capsys.readouterr()
         assert call("export", name, tmp_path / "out", "--adapter", "--runs", store) == 2
         assert reason in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""What LoRA trained of a model, in the format of `peft` (`bertlab export --adapter`)."""
+"""LoRA adapters in the format of `peft` (`bertlab export --adapter`)."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -31,6 +31,7 @@ class LowRankChange:
     up: Tensor
     """B, (rows, rank)."""
     alpha: float
+    """The factor of the change times the rank."""
 
 
 def write(
@@ -42,8 +43,11 @@ def write(
     tokenizer: TrainedTokenizer,
     head: str,
 ) -> str:
-    """Writes what was trained of a model, its tensors and the `changes` among them, for the class with a `head`, such
-    as `TokenClassification`, of the model that is exported of `pretrained`; returns the name of the class.
+    """Writes the adapter that `peft` puts on the exported model of `pretrained`; returns the name of its class, which
+    ends with `head`, such as `TokenClassification`.
+
+    `trained` are all tensors that training changed, by name: the `changes` of weight matrices, and those of the head,
+    which replace the ones of the exported model.
 
     Raises `BadInput` if no class of `transformers` computes what the model does.
     """
