@@ -30,8 +30,7 @@ def plan(
     """Print what studies cost: jobs, FLOPs, time and disk.
 
     Times come from similar finished runs, else from short trials on this machine (for models too large for it, from
-    the speed of its matrix products), or from the peak of other GPUs. Where two seeds are finished, it says what
-    reduces the noise of each measurement most per minute. The plan leaves out the trials of
+    the speed of its matrix products), or from the peak of other GPUs. The plan leaves out the trials of
     `ablate --search` and `--search-rates`, which `--dry-run` prints.
 
     Example: bertlab plan all --scale base --gpus 8 --peak-tflops 989 --device-memory-gb 80
@@ -54,8 +53,6 @@ def plan(
         return
     print_plan(planned, store, machine, cost=cost)
     _print_total(cost.to_do, machine, times, peak_tflops)
-    if peak_tflops is None:
-        _print_noise(planned, store)
     largest_gb = max((job.storage().memory for job, _ in grouped(planned.pending(store))), default=0) / 1e9
     if device_memory_gb is not None and largest_gb > device_memory_gb:
         say(f"The largest model does not fit: weights, gradients and moments take {largest_gb:.0f} GB.")
@@ -110,14 +107,3 @@ def _print_total(cost: Cost, machine: Machine, times: list[str], peak_tflops: fl
     else:
         floor = f"at least {1000 * LAYER_SECONDS:g} ms per layer and step, without preparing text"
         say(f"The time is not measured: {TYPICAL_MFU:.0%} of the peak of each GPU, {floor}.")
-
-
-def _print_noise(plan: Plan, store: Store) -> None:
-    """Prints what reduces the noise of each measurement most, by the times of finished runs."""
-    from bertlab.lab.record import records
-    from bertlab.report import noise
-    from bertlab.report.gather import gather
-
-    for study in gather(store, records(plan).values()):
-        for text in noise.sentences(study, noise.spreads(study)):
-            say(f"{study.name}: {text}")

@@ -1,25 +1,20 @@
-"""Where the spread of each measurement of a study comes from, what reduces it, and which measurements cannot decide."""
+"""Where the spread of each measurement of a study comes from, and which measurements cannot decide."""
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from statistics import fmean, median
+from statistics import median
 
 from bertlab.report.cells import Cell
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
-from bertlab.report.statistics.noise import Costs, Design, Noise, cheapest, most_per_second, noise
+from bertlab.report.statistics.noise import Noise, noise
 from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table
 from bertlab.report.units import is_loss
 from bertlab.report.validity import likely_claims, untestable
-from bertlab.wording import duration, join_words
-
-BACKWARD = 2.0
-"""The time of a backward pass in units of a forward pass, which is all that the evaluation of an example takes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -114,56 +109,12 @@ def table(study: StudyResults, shown: Sequence[Spread]) -> Table:
 
 
 def sentences(study: StudyResults, shown: Sequence[Spread]) -> list[str]:
-    """What reduces the noise of each measurement most, and the measurements that cannot decide."""
-    by_metric = [spread for spread in shown if spread.metric != LIKELIHOOD]
-    by_likelihood = [spread for spread in shown if spread.metric == LIKELIHOOD]
-    texts = [f"{spread.measurement}: {text}" for spread in by_metric if (text := _advice(study, spread))]
-    for metric, group in (("the metric", by_metric), ("likelihood", by_likelihood)):
+    """The measurements that cannot decide, on each endpoint."""
+    texts = []
+    for metric in ("the metric", LIKELIHOOD):
+        group = [spread for spread in shown if (spread.metric == LIKELIHOOD) == (metric == LIKELIHOOD)]
         weak = [f"{spread.measurement} ({why})" for spread in group if (why := spread.why_undecidable)]
         if weak:
             where = f"at this scale, with these {study.seeds} and examples"
             texts.append(f"By {metric}, a typical pair of variants gets no verdict {where}: {'; '.join(weak)}.")
     return texts
-
-
-def _advice(study: StudyResults, spread: Spread) -> str:
-    """The step that reduces the variance of a difference most per minute, and the cheapest mix that halves it."""
-    components, costs = spread.noise.difference, _costs(study, spread)
-    if components is None or costs is None:
-        return ""
-    by_seed = [cells.keys() for cells in _variants(study, spread.measurement)]
-    most = max(len(one & other) for one, other in itertools.combinations(by_seed, 2))
-    now = Design(most, round(components.finetune_seeds), components.examples)
-    step, half = most_per_second(components, now, costs), cheapest(components, now, costs)
-    if step is None or half is None:
-        return ""
-    restart = f"{'a second' if now.finetune_seeds == 1 else 'another'} fine-tuning seed"
-    steps = (f"another {study.unit}", restart, "twice the evaluation examples")
-    best = next(words for words, after, before in zip(steps, step, now, strict=True) if after > before)
-    parts = [f"{half.seeds} {study.seeds} ({now.seeds} now)"] * (half.seeds > now.seeds)
-    if half.finetune_seeds > now.finetune_seeds:
-        parts.append(f"{half.finetune_seeds} fine-tuning seeds each ({now.finetune_seeds} now)")
-    if half.examples > now.examples:
-        parts.append(f"{half.examples / now.examples:.1f} times the evaluation examples")
-    more = 2 * (costs.seconds(half) - costs.seconds(now))
-    mix = f"the cheapest way to halve the variance of a difference: {join_words(parts)}, about {duration(more)} more"
-    return f"most variance removed per minute: {best}; {mix}."
-
-
-def _costs(study: StudyResults, spread: Spread) -> Costs | None:
-    """Recorded times, means over the pre-trained variants; a pre-training is divided among its measurements."""
-    cells = [cell for by_seed in _variants(study, spread.measurement) for runs in by_seed.values() for cell in runs]
-    runs = [run for variant in study.variants if not study.untrained(variant) for run in study.of(variant)]
-    trained = {run.id: run.seconds for run in runs if not study.pretrained}
-    pretraining = math.fsum(trained.values()) / max(1, len(runs)) / len(study.measurements)
-    measured = fmean(cell.seconds for cell in cells)
-    if not pretraining + measured:
-        return None
-    evaluated = fmean(cell.rows.evaluation for cell in cells)
-    trained_on = [
-        (1 + BACKWARD) * adaptation.steps(cell.rows.train) * adaptation.batch_size
-        for cell in cells
-        if (adaptation := cell.adaptation) is not None and cell.rows.train
-    ]
-    share = evaluated / (evaluated + fmean(trained_on)) if evaluated and trained_on else 0.0
-    return Costs(pretraining, (1 - share) * measured, share * measured / spread.noise.run.examples)

@@ -9,7 +9,6 @@ from bertlab import errors
 from bertlab.cli import plan
 from bertlab.estimates.cost import Cost
 from bertlab.machine import Machine
-from bertlab.report import noise
 from bertlab.wording import format_count, megabytes
 
 AMOUNT = {"pretrainings", "measurements", "corpora", "tokens", "flops", "seconds", "disk_bytes"}
@@ -42,16 +41,6 @@ def test_a_finished_study_has_nothing_to_do(call, planned, capsys, smoke, finish
     assert "All runs are finished" in printed
     assert "layers" not in printed
     assert files(finished) == before
-
-
-def test_what_reduces_the_noise_is_said_of_the_plans_own_runs(call, capsys, smoke, finished, monkeypatch):
-    seen = []
-    monkeypatch.setattr(noise, "spreads", lambda study: [seen.append(study)])
-    monkeypatch.setattr(noise, "sentences", lambda study, found: [f"advice on {len(found)} measurement"])
-    assert call("plan", *smoke[1:], "--runs", finished) == 0
-    assert capsys.readouterr().out.endswith("advice on 1 measurement\n")
-    (study,) = seen
-    assert (study.name, study.scale, study.unfinished) == ("masking", "smoke", [])
 
 
 def test_without_runs_the_machine_is_measured_and_nothing_is_written(planned, tmp_path):

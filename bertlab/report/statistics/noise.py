@@ -1,4 +1,4 @@
-"""Where the spread of a measurement comes from, and which further runs or examples reduce it at the least cost.
+"""Where the spread of a measurement comes from.
 
 A value of a run is a mean over examples, and every run predicts the same ones. So the contribution of example e to the
 run with pre-training seed s and fine-tuning seed r is a sum of random effects: of s, of r within s, of e, and of e with
@@ -13,7 +13,6 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
-from typing import NamedTuple
 
 import numpy as np
 
@@ -137,8 +136,6 @@ class Noise:
 
     run: Components
     """The components of the values of a variant."""
-    difference: Components | None
-    """The components of the paired difference of two variants: what variants share cancels. None with one variant."""
     signal: float | None
     """The standard deviation of the variants' means, without what seeds and examples add to it; 0 if they explain all
     of it, None with one variant."""
@@ -169,7 +166,8 @@ def noise(variants: Sequence[Contributions]) -> Noise | None:
     """The spread of a measurement; None if no variant has two pre-training seeds.
 
     The variance of the variants' means is half the mean square of all differences between two. Subtracting the
-    variance that seeds and examples give a difference, by its paired components, leaves that of the variants.
+    variance that seeds and examples give a difference, by its paired components in which what variants share cancels,
+    leaves that of the variants.
     """
     run = components(variants)
     if run is None:
@@ -185,72 +183,4 @@ def noise(variants: Sequence[Contributions]) -> Noise | None:
         design = difference.seeds, difference.finetune_seeds, difference.examples
         square = (fmean(mean**2 for mean in means) - difference.variance(*design)) / 2
         signal = math.sqrt(max(0.0, square))
-    return Noise(run=run, difference=difference, signal=signal)
-
-
-MOST_EXAMPLES = 4
-"""A design has at most this many times the examples at hand: few tasks have more."""
-
-
-class Design(NamedTuple):
-    """What a variant is measured with."""
-
-    seeds: int
-    finetune_seeds: int
-    """The fine-tuning seeds of each pre-training seed."""
-    examples: int
-
-
-@dataclass(frozen=True)
-class Costs:
-    """Seconds that parts of a design take."""
-
-    pretraining: float
-    finetuning: float
-    """A fine-tuning without its evaluation."""
-    example: float
-    """The evaluation of one example."""
-
-    def seconds(self, design: Design) -> float:
-        """The time of a design of one variant."""
-        measurement = self.finetuning + design.examples * self.example
-        return design.seeds * (self.pretraining + design.finetune_seeds * measurement)
-
-
-def most_per_second(components: Components, now: Design, costs: Costs) -> Design | None:
-    """The step that reduces the variance of a difference most per second; None if nothing reduces it.
-
-    One of: a pre-training seed more; a fine-tuning seed more within each, where its share is known; twice the examples.
-    """
-    variance = components.positive.variance
-    steps = [now._replace(seeds=now.seeds + 1)]
-    if components.finetune_seeds > 1:
-        steps.append(now._replace(finetune_seeds=now.finetune_seeds + 1))
-    if components.examples > 1 and costs.example:
-        steps.append(now._replace(examples=2 * now.examples))
-
-    def rate(step: Design) -> float:
-        return (variance(*now) - variance(*step)) / max(1e-9, costs.seconds(step) - costs.seconds(now))
-
-    return max((step for step in steps if variance(*now) > variance(*step)), key=rate, default=None)
-
-
-def cheapest(components: Components, now: Design, costs: Costs) -> Design | None:
-    """The design of the least cost that has all of `now` and at most half of its variance; None without any variance.
-
-    Twice the seeds on twice the examples always halve it. For each number of seeds of both kinds, the number of
-    examples that suffices follows from the components.
-    """
-    parts, designs = components.positive, []
-    aim = parts.variance(*now) / 2
-    if aim <= 0:
-        return None
-    most = now.examples * (MOST_EXAMPLES if parts.examples > 1 and costs.example else 1)
-    restarts = range(now.finetune_seeds, now.finetune_seeds + (9 if parts.finetune_seeds > 1 else 1))
-    for seeds, runs in itertools.product(range(now.seeds, 4 * now.seeds + 1), restarts):
-        # the share above the aim allows for rounding errors
-        left = (1 + 1e-9) * aim - (parts.seed + parts.finetune / runs) / seeds
-        by_examples = parts.example + (parts.seed_example + parts.finetune_example / runs) / seeds
-        if left > 0 and (needed := max(now.examples, math.ceil(by_examples / left))) <= most:
-            designs.append(Design(seeds, runs, needed))
-    return min(designs, key=costs.seconds, default=None)
+    return Noise(run=run, signal=signal)

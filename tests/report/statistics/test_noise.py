@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
 import math
-from dataclasses import replace
 from statistics import fmean
 
 import numpy as np
@@ -12,12 +12,8 @@ import pytest
 from bertlab.report.statistics.noise import (
     Components,
     Contributions,
-    Costs,
-    Design,
-    cheapest,
     components,
     minus,
-    most_per_second,
     noise,
 )
 
@@ -115,7 +111,7 @@ def test_one_seed_tells_nothing() -> None:
     one, two = nested([[1.0, 2.0]]), nested([[1.0, 2.0]], [[3.0, 5.0]])
     found = noise([one, two])
     assert found is not None, "the other variant has two"
-    assert found.difference is None
+    assert found.signal is None
 
 
 def test_runs_of_other_examples_are_refused() -> None:
@@ -129,9 +125,6 @@ def test_nothing_varies() -> None:
     assert found is not None
     assert (found.sd, found.between, found.signal) == (0, 0, 0)
     assert (found.ratio, found.shares) == (None, None)
-    assert found.difference is not None
-    assert cheapest(found.difference, Design(3, 2, 3), Costs(1, 1, 1)) is None
-    assert most_per_second(found.difference, Design(3, 2, 3), Costs(1, 1, 1)) is None
 
 
 def test_differences_are_of_seeds_and_runs_that_both_have() -> None:
@@ -141,12 +134,14 @@ def test_differences_are_of_seeds_and_runs_that_both_have() -> None:
 
 
 def test_what_variants_share_is_no_noise_of_their_difference() -> None:
-    found = [each for study in range(100) if (each := noise(simulated(study)))]
-    assert len(found) == 100
-    shared = fmean(each.difference.example for each in found if each.difference)
+    studies = [simulated(study) for study in range(100)]
+    paired = [[minus(*pair) for pair in itertools.combinations(variants, 2)] for variants in studies]
+    of_differences = [part for pairs in paired if (part := components(pairs))]
+    assert len(of_differences) == 100
+    shared = fmean(part.example for part in of_differences)
     assert shared == pytest.approx(0, abs=0.3), "all variants have the same examples"
-    own = fmean(each.difference.finetune_example for each in found if each.difference)
-    assert own == pytest.approx(2 * TRUE.finetune_example, rel=0.05)
+    apart = fmean(part.finetune_example for part in of_differences)
+    assert apart == pytest.approx(2 * TRUE.finetune_example, rel=0.05)
 
 
 @pytest.mark.parametrize("apart", [0.0, 2.0])
@@ -159,39 +154,3 @@ def test_the_signal_is_what_seeds_and_examples_do_not_explain(apart: float) -> N
     assert squares == pytest.approx(apart**2, rel=0.15, abs=0.5 * between / 4)
     both = [(each.ratio, each.signal) for each in found]
     assert all(ratio == pytest.approx(signal / each.between) for (ratio, signal), each in zip(both, found, strict=True))
-
-
-def test_the_step_and_the_mix_depend_on_the_source_and_the_costs() -> None:
-    quiet = replace(TRUE, seed=0.0, finetune=0.0, example=0.0, seed_example=0.0, finetune_example=0.0)
-    now, costs = Design(4, 2, 20), Costs(pretraining=100.0, finetuning=10.0, example=0.1)
-    by_seed, by_restart = replace(quiet, seed=1.0), replace(quiet, finetune=1.0)
-    by_example = replace(quiet, example=1.0)
-    assert most_per_second(by_seed, now, costs) == Design(5, 2, 20)
-    assert cheapest(by_seed, now, costs) == Design(8, 2, 20)
-    assert most_per_second(by_restart, now, costs) == Design(4, 3, 20)
-    assert cheapest(by_restart, now, costs) == Design(4, 4, 20)
-    assert cheapest(by_restart, now, replace(costs, pretraining=0.0)) in (Design(4, 4, 20), Design(8, 2, 20))
-    assert most_per_second(by_example, now, costs) == Design(4, 2, 40)
-    assert cheapest(by_example, now, costs) == Design(4, 2, 40)
-    dear = replace(quiet, seed=1.0, finetune=0.7)
-    # a seed gains 1.35 (1/4 - 1/5) for 124 s, which is more; a restart 0.7 (1/8 - 1/12) for 48 s, more per second
-    assert most_per_second(dear, now, costs) == Design(4, 3, 20)
-    both = replace(quiet, seed=1.0, example=5.0)
-    found = cheapest(both, now, costs)
-    assert found is not None
-    assert both.variance(found.seeds, found.finetune_seeds, found.examples) <= both.variance(4, 2, 20) / 2
-    for other in (found._replace(seeds=found.seeds - 1), found._replace(examples=found.examples - 1)):
-        assert both.variance(other.seeds, other.finetune_seeds, other.examples) > both.variance(4, 2, 20) / 2
-
-
-def test_what_is_not_known_is_not_proposed() -> None:
-    together = replace(TRUE, finetune=0.0, finetune_example=0.0, finetune_seeds=1)
-    now, costs = Design(4, 1, 20), Costs(pretraining=1000.0, finetuning=0.1, example=0.01)
-    assert most_per_second(together, now, costs) == Design(4, 1, 40)
-    assert most_per_second(together, now, replace(costs, example=0.0)) == Design(5, 1, 20), "at an unknown cost"
-    found = cheapest(together, now, costs)
-    assert found is not None
-    assert found.finetune_seeds == 1
-    alone = replace(together, example=0.0, seed_example=0.0, examples=1)
-    assert most_per_second(alone, now._replace(examples=1), costs) == Design(5, 1, 1)
-    assert cheapest(alone, now._replace(examples=1), costs) == Design(8, 1, 1)
