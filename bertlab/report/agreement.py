@@ -7,7 +7,6 @@ count the same: the better of two variants at 150M parameters is the better at 1
 from __future__ import annotations
 
 import itertools
-import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cached_property
@@ -32,12 +31,6 @@ if TYPE_CHECKING:
 METRIC = "metric"
 ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "likelihood"}
 """The endpoints whose signs are compared, with their names on a page."""
-SIZES = {0.5: "below 0.5 points", 1.0: "0.5 to 1 point", 2.0: "1 to 2 points"}
-"""Published differences by size: the upper ends of the bins, each open."""
-LARGEST, OTHER_UNIT = "2 points and more", "not in points"
-ABOVE, BELOW, NO_FLOOR = "baseline above every floor", "baseline not above every floor", "no floor known"
-_FLOORS = {True: ABOVE, False: BELOW, None: NO_FLOOR}
-"""Measurements by the mean of the baseline beside the points that take no understanding (`FLOORS`)."""
 MATCHED = f"{METRIC} with {LIKELIHOOD}"
 """The paper's metric on the pairs that have a likelihood too."""
 LEARNED = f"{METRIC} above floors"
@@ -50,7 +43,7 @@ _ROUNDING = 1e-9
 
 SECTION = ["study", "scale", "setting", "key"]
 PAIR = ["measurement", "variant", "other"]
-COLUMNS = [*SECTION, "place", *PAIR, "endpoint", "milestone", "flops", "in_points", "floors", "published"]
+COLUMNS = [*SECTION, "place", *PAIR, "endpoint", "milestone", "flops", "in_points", "learned", "published"]
 COLUMNS += ["by_seed", "runs"]
 """The facts of a comparison: two variants on one measurement and endpoint.
 
@@ -58,13 +51,12 @@ COLUMNS += ["by_seed", "runs"]
 pre-training, and `by_seed`, measured after `milestone` per cent of its steps at each seed that both variants have, of
 the runs with the ids `runs`. On the likelihood, where higher is better, the sign of the published difference is turned
 if lower is better in the paper's metric. `flops` are the operations of the baseline's pre-training until then, None if
-it was not trained here. `floors` says whether the baseline is above those of the measurement.
+it was not trained here. `learned` is False where the baseline is not above every floor of the measurement.
 """
 
 
 def compared(lines: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
-    """Comparisons (`COLUMNS`) with what follows: the `measured` mean over the `seeds`, the `size` of the published
-    difference, and whether the signs agree.
+    """Comparisons (`COLUMNS`) with what follows: the `measured` mean over the `seeds`, and whether the signs agree.
 
     A measured difference of zero is `tied`: it has no sign, and does not agree.
     """
@@ -73,17 +65,11 @@ def compared(lines: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
     table = pandas.DataFrame([*lines], columns=COLUMNS).astype({"published": float})
     measured = table["by_seed"].map(lambda by_seed: fmean(by_seed.values())).astype(float)
     tied = measured.abs() < _ROUNDING
-    # published values are decimals: 84.3 - 83.3 in floats must not lie below 1
-    bins, labels = [0.0, *SIZES, math.inf], [*SIZES.values(), LARGEST]
-    size = pandas.cut(table["published"].abs().round(6), bins, right=False, labels=labels)
-    size = size.cat.add_categories(OTHER_UNIT).mask(~table["in_points"].astype(bool), OTHER_UNIT)
     return table.assign(
-        floors=pandas.Categorical(table["floors"], [*_FLOORS.values()]),
         seeds=table["by_seed"].map(lambda by_seed: tuple(sorted(by_seed))),
         measured=measured,
         tied=tied,
         agrees=~tied & ((measured > 0) == (table["published"] > 0)),
-        size=size,
     )
 
 
@@ -184,7 +170,7 @@ class Agreement:
         metric, pair = self.on(METRIC), [*SECTION, *PAIR]
         matched = metric.set_index(pair).index.isin(self.on(LIKELIHOOD).set_index(pair).index)
         parts = {endpoint: self.on(endpoint) for endpoint in ENDPOINTS}
-        return parts | {LEARNED: metric[metric["floors"] != BELOW], MATCHED: metric[matched]}
+        return parts | {LEARNED: metric[metric["learned"].astype(bool)], MATCHED: metric[matched]}
 
     @cached_property
     def overall(self) -> Mapping[str, tuple[Share, Interval | None]]:
@@ -219,14 +205,6 @@ class Agreement:
         return min(numbers), max(numbers)
 
     @cached_property
-    def groups(self) -> Mapping[str, Mapping[str, Shares]]:
-        """Shares by study, by measurement, by scale, by floors, and by published size in the order of the sizes."""
-        by = {name: self.final.groupby(name, sort=False) for name in ("study", "measurement", "scale")}
-        by["floors"] = self.final.groupby("floors", observed=True)
-        by["published difference"] = self.final.groupby("size", observed=True)
-        return {name: {str(group): _shares(lines) for group, lines in groups} for name, groups in by.items()}
-
-    @cached_property
     def curve(self) -> list[dict[str, Any]]:
         """The shares after each milestone of each section, with its columns and the `flops` until then.
 
@@ -245,17 +223,14 @@ class Agreement:
 
     def figures(self) -> dict[str, Any]:
         """All numbers but those of single comparisons, as JSON."""
-
-        def plain(shares: Shares) -> dict[str, Any]:
-            return {name: share.figures for name, share in shares.items()}
-
-        overall = {name: share.figures for name, (share, _) in self.overall.items()}
-        for name, (_, ends) in self.overall.items():
+        overall = {}
+        for name, (share, ends) in self.overall.items():
             halves = self.halves[name]
-            overall[name] |= {"interval": ends and [ends.low, ends.high], "halves": halves and asdict(halves)}
-        groups = {by: {name: plain(shares) for name, shares in group.items()} for by, group in self.groups.items()}
-        curve = [{**step, "shares": plain(step["shares"])} for step in self.curve]
-        return {"studies": self.studies, "seeds": self.seeds, "overall": overall, "by": groups, "curve": curve}
+            beside = {"interval": ends and [ends.low, ends.high], "halves": halves and asdict(halves)}
+            overall[name] = share.figures | beside
+        shares = [{name: share.figures for name, share in step["shares"].items()} for step in self.curve]
+        curve = [step | {"shares": figures} for step, figures in zip(self.curve, shares, strict=True)]
+        return {"studies": self.studies, "seeds": self.seeds, "overall": overall, "curve": curve}
 
 
 def _shares(comparisons: pandas.DataFrame) -> dict[str, Share]:
@@ -276,7 +251,7 @@ def _comparisons(study: StudyResults) -> Iterator[dict[str, Any]]:
     for name in study.distinct:
         milestones, originals = study.milestones(name), study.originals(name)
         of_measurement = {"measurement": name, "in_points": study.column(name)[0].in_points}
-        of_measurement["floors"] = _FLOORS[study.above_floors(name)]
+        of_measurement["learned"] = study.above_floors(name) is not False
         for other, variant in itertools.combinations([study.baseline, *study.others], 2):
             published = study.published_difference(variant, name, other)
             if not published or originals[variant] == originals[other]:
@@ -349,7 +324,7 @@ def _agreeing(differences: Float, signs: Float, resamples: Int64, key: int) -> F
 
 def table(agreement: Agreement) -> Table:
     """A line for each endpoint, and for the paper's metric on those parts of the pairs that are not all."""
-    names = {METRIC: ENDPOINTS[METRIC], LEARNED: f"{ENDPOINTS[METRIC]}, {ABOVE} or none known"}
+    names = {METRIC: ENDPOINTS[METRIC], LEARNED: f"{ENDPOINTS[METRIC]}, baseline above every floor or none known"}
     names[MATCHED] = f"{ENDPOINTS[METRIC]}, pairs with a likelihood"
     names |= {LIKELIHOOD: f"{ENDPOINTS[LIKELIHOOD]} of the right answers"}
     rows = []
@@ -363,14 +338,6 @@ def table(agreement: Agreement) -> Table:
             rows.append((text, *counts, share.percent, percent(ends) or "none", *(noise or ("", ""))))
     columns = ("endpoint", "pairs", "agree", "measured as zero", "share", "95 % interval")
     return Table((*columns, "halves agree", "half agrees with the paper"), tuple(rows))
-
-
-def group_tables(agreement: Agreement) -> list[Table]:
-    """A table for each way to group the pairs: the share on each endpoint with its number of pairs."""
-    return [
-        Table((by, *ENDPOINTS.values()), tuple((name, *_cells(shares)) for name, shares in groups.items()))
-        for by, groups in agreement.groups.items()
-    ]
 
 
 def curve_table(agreement: Agreement) -> Table:
