@@ -165,22 +165,17 @@ class Agreement:
         return self.final[self.final["endpoint"] == endpoint]
 
     @cached_property
-    def parts(self) -> Mapping[str, pandas.DataFrame]:
-        """The final comparisons on each endpoint, `LEARNED` and `MATCHED`."""
-        metric, pair = self.on(METRIC), [*SECTION, *PAIR]
-        matched = metric.set_index(pair).index.isin(self.on(LIKELIHOOD).set_index(pair).index)
-        parts = {endpoint: self.on(endpoint) for endpoint in ENDPOINTS}
-        return parts | {LEARNED: metric[metric["learned"].astype(bool)], MATCHED: metric[matched]}
+    def overall(self) -> Mapping[str, tuple[Share, Interval | None, Halves | None]]:
+        """The share of each part of the final comparisons with its 95 % interval, and how often halves of seeds agree.
 
-    @cached_property
-    def overall(self) -> Mapping[str, tuple[Share, Interval | None]]:
-        """The share of each of the `parts`, with its 95 % interval."""
-        return {name: (Share.from_comparisons(part), interval(part)) for name, part in self.parts.items()}
-
-    @cached_property
-    def halves(self) -> Mapping[str, Halves | None]:
-        """How often halves of the seeds agree, in each of the `parts`."""
-        return {name: Halves.from_comparisons(part) for name, part in self.parts.items()}
+        The parts are those on each endpoint, `LEARNED` and `MATCHED`.
+        """
+        metric, likely, pair = self.on(METRIC), self.on(LIKELIHOOD), [*SECTION, *PAIR]
+        matched = metric[metric.set_index(pair).index.isin(likely.set_index(pair).index)]
+        learned = metric[metric["learned"].astype(bool)]
+        parts = {METRIC: metric, LIKELIHOOD: likely, LEARNED: learned, MATCHED: matched}
+        halves = Halves.from_comparisons
+        return {name: (Share.from_comparisons(part), interval(part), halves(part)) for name, part in parts.items()}
 
     @property
     def largest(self) -> tuple[str, Share, Share]:
@@ -224,8 +219,7 @@ class Agreement:
     def figures(self) -> dict[str, Any]:
         """All numbers but those of single comparisons, as JSON."""
         overall = {}
-        for name, (share, ends) in self.overall.items():
-            halves = self.halves[name]
+        for name, (share, ends, halves) in self.overall.items():
             beside = {"interval": ends and [ends.low, ends.high], "halves": halves and asdict(halves)}
             overall[name] = share.figures | beside
         shares = [{name: share.figures for name, share in step["shares"].items()} for step in self.curve]
@@ -329,13 +323,12 @@ def table(agreement: Agreement) -> Table:
     names |= {LIKELIHOOD: f"{ENDPOINTS[LIKELIHOOD]} of the right answers"}
     rows = []
     for name, text in names.items():
-        (share, ends), halves = agreement.overall[name], agreement.halves[name]
+        share, ends, halves = agreement.overall[name]
         if share.pairs and (name in ENDPOINTS or share.pairs != agreement.overall[METRIC][0].pairs):
             counts = (f"{number:,}" for number in (share.pairs, share.agreed, share.tied))
-            noise = (
-                [f"{100 * value:.0f} %" for value in (halves.with_each_other, halves.with_published)] if halves else []
-            )
-            rows.append((text, *counts, share.percent, percent(ends) or "none", *(noise or ("", ""))))
+            noise = (halves.with_each_other, halves.with_published) if halves else ()
+            percentages = [f"{100 * value:.0f} %" for value in noise] or ["", ""]
+            rows.append((text, *counts, share.percent, percent(ends) or "none", *percentages))
     columns = ("endpoint", "pairs", "agree", "measured as zero", "share", "95 % interval")
     return Table((*columns, "halves agree", "half agrees with the paper"), tuple(rows))
 

@@ -158,7 +158,4 @@ def write_parquet(path: Path, lines: pandas.DataFrame) -> None:
     from pyarrow import parquet
 
     table = pyarrow.Table.from_pandas(tidy.typed(lines), preserve_index=False)
-    for index, field in enumerate(table.schema):
-        if pyarrow.types.is_null(field.type):
-            table = table.set_column(index, field.name, table.column(index).cast(pyarrow.float64()))
     parquet.write_table(table.replace_schema_metadata(), path)

@@ -112,9 +112,8 @@ def sentences(study: StudyResults, shown: Sequence[Spread]) -> list[str]:
     """The measurements that cannot decide, on each endpoint."""
     texts = []
     for metric in ("the metric", LIKELIHOOD):
-        group = [spread for spread in shown if (spread.metric == LIKELIHOOD) == (metric == LIKELIHOOD)]
-        weak = [f"{spread.measurement} ({why})" for spread in group if (why := spread.why_undecidable)]
-        if weak:
+        group = (spread for spread in shown if (spread.metric == LIKELIHOOD) == (metric == LIKELIHOOD))
+        if weak := [f"{spread.measurement} ({why})" for spread in group if (why := spread.why_undecidable)]:
             where = f"at this scale, with these {study.seeds} and examples"
             texts.append(f"By {metric}, a typical pair of variants gets no verdict {where}: {'; '.join(weak)}.")
     return texts

@@ -22,8 +22,8 @@ class StudyResults(Comparisons):
         """Variants with a pre-training of their own, each with those that share it."""
         runs = {name: {run.seed: run.id for run in self.pretrainings if run.variant == name} for name in self.variants}
         owners = originals(runs)
-        shared = {owner: [name for name in self.variants if owners[name] == owner != name] for owner in self.variants}
-        return {owner: names for owner, names in shared.items() if owners[owner] == owner}
+        distinct = [name for name in self.variants if owners[name] == name]
+        return {owner: [name for name in self.variants if owners[name] == owner != name] for owner in distinct}
 
     def premises(self, variant: str) -> Sequence[Premise]:
         """What has to hold of a variant before it is compared with another objective."""

@@ -400,17 +400,12 @@ def _mean(values: Sequence[float]) -> str:
 def speeds(study: StudyResults) -> Table:
     """Parameters and training speed of each variant, as a multiple of one of them; empty if nothing was timed."""
     speeds = study.record.speeds or Speeds(published={}, measured={})
-    return Table.from_lines(
-        [
-            {
-                "variant": label(study, variant),
-                "parameters": _parameters(run for run in study.of(variant) if not run.untrained),
-                "speed": f"{speed:.1f}x",
-                "published speed": f"{speeds.published[variant]:.1f}x" if variant in speeds.published else "",
-            }
-            for variant, speed in speeds.measured.items()
-        ]
-    )
+    rows = []
+    for variant, speed in speeds.measured.items():
+        parameters = _parameters(run for run in study.of(variant) if not run.untrained)
+        published = f"{speeds.published[variant]:.1f}x" if variant in speeds.published else ""
+        rows.append((label(study, variant), parameters, f"{speed:.1f}x", published))
+    return Table(("variant", "parameters", "speed", "published speed"), tuple(rows))
 
 
 def _parameters(runs: Iterable[Pretraining]) -> str:

@@ -50,11 +50,11 @@ NOISE = (
 
 
 def typed(table: pandas.DataFrame) -> pandas.DataFrame:
-    """A table for computing: columns of numbers are float64, those of whole numbers Int64; both may lack values."""
+    """A table for computing: columns of numbers and empty ones are float64, those of whole numbers Int64."""
     types = {}
     for name, column in table.items():
         kinds = {type(value) for value in column.dropna()}
-        if kinds and kinds <= {int, float, Decimal}:  # published values are decimals
+        if kinds <= {int, float, Decimal}:  # published values are decimals
             types[name] = "Int64" if kinds == {int} else "float64"
     return table.astype(types)
 
@@ -84,28 +84,23 @@ def summary(studies: Sequence[StudyResults]) -> pandas.DataFrame:
     for study in studies:
         pairs = (itertools.product(study.variants, names) for names in (study.measurements, study.averages))
         for variant, name in itertools.chain(*pairs):
-            line = study.columns | {"variant": variant, "measurement": name}
+            about = study.columns | {"variant": variant, "measurement": name}
             effect = None if variant == study.baseline else study.difference(variant, name)
-            theirs = {"published_effect": study.published_difference(variant, name)} if effect else {}
-            lines.append(line | _numbers(study, variant, name) | _effect(study, effect) | theirs)
+            line = about | {"published": study.published(variant, name)} | _effect(study, effect)
+            if cell := next(iter(study.column(name)), None):
+                line |= {"dataset": cell.dataset, "metric": cell.metric, "unit": cell.unit}
+            if numbers := study.summary(variant, name):
+                line |= {"mean": numbers.mean, "sd": numbers.sd, "seeds": numbers.seeds}
+                line |= {"min": numbers.low, "max": numbers.high}
+            if effect:
+                line["published_effect"] = study.published_difference(variant, name)
+            lines.append(line)
             if name in study.averages:
-                lines[-1] |= {"metric": "average", "unit": "points", "examples": None}
+                line |= {"metric": "average", "unit": "points", "examples": None}
             elif effect and study.of_answers(name) and (likely := study.difference(variant, name, LIKELIHOOD)):
                 endpoint = {"dataset": study.dataset(name), "metric": LIKELIHOOD, "unit": "points"}
-                lines.append(line | endpoint | _effect(study, likely))
+                lines.append(about | endpoint | _effect(study, likely))
     return _table(lines, SUMMARY)
-
-
-def _numbers(study: StudyResults, variant: str, name: str) -> dict[str, Any]:
-    """What a line has of a variant alone."""
-    line: dict[str, Any] = {"published": study.published(variant, name)}
-
-    if cell := next(iter(study.column(name)), None):
-        line |= {"dataset": cell.dataset, "metric": cell.metric, "unit": cell.unit}
-    if numbers := study.summary(variant, name):
-        line |= {"mean": numbers.mean, "sd": numbers.sd, "seeds": numbers.seeds}
-        line |= {"min": numbers.low, "max": numbers.high}
-    return line
 
 
 def _effect(study: StudyResults, effect: Effect | None) -> dict[str, Any]:
@@ -170,19 +165,12 @@ def noise(studies: Iterable[tuple[StudyResults, Sequence[Spread]]]) -> pandas.Da
     lines = []
     for study, spread in ((one, spread) for one, spreads in studies for spread in spreads):
         noise, run = spread.noise, spread.noise.run
-        line = study.columns | {"measurement": spread.measurement, "metric": spread.metric}
-        line |= {
-            "sd": noise.sd,
-            "signal": noise.signal,
-            "noise": noise.between,
-            "needed_signal_to_noise": spread.needed,
-        }
-        line |= {"seeds": run.seeds, "finetune_seeds": run.finetune_seeds, "examples": run.examples}
-        if noise.shares:
-            line |= {"seed_share": noise.shares[0]}
-            line |= {"finetune_share": noise.shares[1]} if run.finetune_seeds > 1 else {}
-            line |= {"example_share": noise.shares[2]} if run.examples > 1 else {}
-        lines.append(line)
+        by_seed, by_restart, by_example = noise.shares or (None, None, None)
+        shares = by_seed, by_restart if run.finetune_seeds > 1 else None, by_example if run.examples > 1 else None
+        design = run.seeds, run.finetune_seeds, run.examples
+        numbers = noise.sd, *shares, *design, noise.signal, noise.between, spread.needed
+        columns = zip(NOISE[len(SECTION) :], (spread.measurement, spread.metric, *numbers), strict=True)
+        lines.append(study.columns | dict(columns))
     return _table(lines, NOISE)
 
 

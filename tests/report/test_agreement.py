@@ -87,7 +87,7 @@ def test_every_pair_whose_published_values_differ(builder: Any) -> None:
         ("NER", RANDOM, BASELINE, -0.5, -1.0, True),
     ]
     assert found.overall[METRIC][0] == Share(3, 5, 0)
-    assert found.overall[LIKELIHOOD] == (Share(0, 0, 0), None), "no run has predictions"
+    assert found.overall[LIKELIHOOD] == (Share(0, 0, 0), None, None), "no run has predictions"
 
 
 def test_pairs_by_what_the_baseline_has_learned(builder: Any) -> None:
@@ -192,7 +192,7 @@ def test_halves_of_the_seeds() -> None:
     assert Halves.from_comparisons(of(pair(1.0))) is None
     assert Halves.from_comparisons(of(pair(*[1.0] * 12, *[-1.0] * 20))) == Halves(1, 1.0, 1.0), "the first twelve"
     found = Agreement(of(four, pair(1.0, 1.0), pair(1.0), pair(1.0, -1.0, endpoint=LIKELIHOOD)))
-    assert (found.halves[METRIC], found.halves[LIKELIHOOD]) == (Halves(2, 0.5, 0.75), Halves(1, 0.0, 0.5))
+    assert (found.overall[METRIC][2], found.overall[LIKELIHOOD][2]) == (Halves(2, 0.5, 0.75), Halves(1, 0.0, 0.5))
     assert [row[-2:] for row in table(found).rows] == [("50 %", "75 %"), ("0 %", "50 %")]
     heads = table(found).columns[-2:]
     assert heads == ("halves agree", "half agrees with the paper")
@@ -202,7 +202,7 @@ def test_halves_of_the_seeds() -> None:
     known = {"pairs": 2, "with_each_other": 0.5, "with_published": 0.75}
     assert found.figures()["overall"][METRIC]["halves"] == known
     alone = Agreement(of(pair(1.0)))
-    assert alone.halves[METRIC] is None
+    assert alone.overall[METRIC][2] is None
     assert table(alone).rows[0][-2:] == ("", "")
 
 

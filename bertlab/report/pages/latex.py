@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Sequence
+from operator import attrgetter
 
 from bertlab.names import plain
 from bertlab.report.findings import Finding
@@ -12,6 +13,10 @@ _SPECIAL = str.maketrans(
     | {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"}
 )
 
+_CLAIM = {"on": "on", "measured": "effect", "95 % interval": "interval", "published": "published", "n": "n"}
+_CLAIM |= {"seeds alone": "seeds_alone", "verdict": "outcome", "by likelihood": "likely_outcome"}
+"""What a table of claims has of each finding, by the name of its column."""
+
 
 def claims(findings: Sequence[Finding]) -> tuple[Table, str]:
     """A line for each claim, without the reasons, which are as wide as a page; and the n that all have, as a sentence.
@@ -19,22 +24,11 @@ def claims(findings: Sequence[Finding]) -> tuple[Table, str]:
     Where n differs, it is a column.
     """
     numbers = {finding.n for finding in findings if finding.n}
-    lines = [
-        {
-            "claim": with_details(finding.claim, finding.pair),
-            "on": finding.on,
-            "measured": finding.effect,
-            "95 % interval": finding.interval,
-            "published": finding.published,
-            **({"n": finding.n} if len(numbers) > 1 else {}),
-            "seeds alone": finding.seeds_alone,
-            "verdict": finding.outcome,
-            "by likelihood": finding.likely_outcome,
-        }
-        for finding in findings
-    ]
+    columns = {name: field for name, field in _CLAIM.items() if name != "n" or len(numbers) > 1}
+    texts = attrgetter(*columns.values())
+    rows = tuple((with_details(finding.claim, finding.pair), *texts(finding)) for finding in findings)
     note = f"n = {numbers.pop()}." if len(numbers) == 1 else ""
-    return Table.from_lines(lines, "on", "verdict", "by likelihood"), note
+    return Table(("claim", *columns), rows, ("on", "verdict", "by likelihood")), note
 
 
 def table(shown: Table, caption: str, label: str, note: str = "", *, published: bool = True) -> str:

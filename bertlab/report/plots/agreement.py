@@ -73,7 +73,7 @@ def _share(axes: Axes, agreement: Agreement) -> list[Key]:
     """The share of pairs with the published sign on each endpoint, with its interval, and what it is measured by."""
     names = [endpoint for endpoint in ENDPOINTS if agreement.overall[endpoint][0].pairs]
     for row, name in enumerate(names):
-        share, ends = agreement.overall[name]
+        share, ends, _ = agreement.overall[name]
         if ends:
             axes.plot([100 * ends.low, 100 * ends.high], [row] * 2, color=COLOURS[0], linewidth=2.2, zorder=2)
         axes.plot(100 * (share.value or 0.0), row, **_AGREES, zorder=3)
