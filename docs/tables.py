@@ -115,14 +115,16 @@ def tasks() -> str:
     """The tasks of the catalogue."""
     from bertlab.tasks import kinds
     from bertlab.tasks.catalog import TASKS
+    from bertlab.tasks.kinds.scoring import of_all_examples
 
     rows = []
     for name, task in TASKS.items():
         source = f"`{task.hub}`" if task.hub else ("synthetic" if task.dataset == "microworld" else "a local mirror")
         counterpart = f"`{task.microworld}`" if task.microworld not in ("", name) else ""
         splits = task.evaluation + (f", {task.test}" if task.test else "")
-        metrics = ", ".join(f"`{metric}`" for metric in kinds.find(task.kind).metrics_of(task, task.labels))
-        rows.append((f"`{name}`", task.kind, metrics, source, splits, counterpart))
+        metrics = of_all_examples(kinds.find(task.kind).metrics_of(task, task.labels))
+        named = ", ".join(f"`{metric}`" for metric in metrics)
+        rows.append((f"`{name}`", task.kind, named, source, splits, counterpart))
     return table(("task", "kind", "metrics", "data", "reported splits", "synthetic counterpart"), rows)
 
 

@@ -65,11 +65,13 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Whether `--search` chooses its setting."""
     rate_factor: ClassVar[float] = 1.0
     """The learning rate as a multiple of the scale's rate of fine-tuning."""
+    trains: ClassVar[bool] = True
+    """Whether it trains on a task; otherwise it is for kinds of task without training examples."""
     train_cost: ClassVar[float] = 3.0
     """Forward passes of the encoder that training takes per token; 2 if its weights need no gradient."""
     _returns: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("description", "group", "stage", "unsupported_reason"), str),
-        **dict.fromkeys(("intermediate", "searched"), bool),
+        **dict.fromkeys(("intermediate", "searched", "trains"), bool),
         **dict.fromkeys(("at_scale", "in_model"), "bertlab.adaptation.Adaptation"),
         "runs": Literal["finetune", "features"],
         "options": tuple[str, ...],
@@ -167,6 +169,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     def unsupported_reason(self, kind: TaskKind) -> str:
         """Why it does not apply to a kind of task, and what to do; empty if it applies."""
+        if self.trains and not kind.trained:
+            return f"a task of kind {kind.name} has no training examples: measure it with ZeroShot"
         for other in KINDS.values():
             for name in set(self.options(other)) - set(kind.options):
                 return f"{name} is an option of {other.name}, its task is {kind.name}: set it for {other.name} only"

@@ -16,6 +16,7 @@ from bertlab.progress import Progress
 from bertlab.report.units import is_diagnostic
 from bertlab.store import addresses
 from bertlab.store.run import Run
+from bertlab.tasks.kinds.scoring import of_all_examples
 from bertlab.wording import duration
 
 SECONDS_BETWEEN_LINES = 15.0
@@ -93,7 +94,8 @@ class Live(Bars):
         self.eta.end(job)
         result = run.result()
         loss = result.judged_by  # of a pre-training
-        of_answers = {name: value for name, value in result.metrics.items() if not is_diagnostic(name)}
+        names = [name for name in of_all_examples(result.metrics) if not is_diagnostic(name)]
+        of_answers = {name: result.metrics[name] for name in names}
         metrics = {f"held-out {loss}": result.heldout.get(loss)} if loss else of_answers
         figures = {name: value for name, value in metrics.items() if value is not None}
         stage = "collapsed: one answer for all examples" if result.status == "collapsed" else ""

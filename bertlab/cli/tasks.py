@@ -22,9 +22,10 @@ def tasks(json: bool = JSON) -> None:
     """
     from bertlab.tasks import kinds
     from bertlab.tasks.catalog import TASKS, WORLD
+    from bertlab.tasks.kinds.scoring import of_all_examples
 
-    def metrics(task: Task) -> tuple[str, ...]:
-        return kinds.find(task.kind).metrics_of(task, task.labels)
+    def metrics(task: Task) -> list[str]:
+        return of_all_examples(kinds.find(task.kind).metrics_of(task, task.labels))
 
     if json:
         print_json([dataclasses.asdict(task) | {"metrics": metrics(task)} for task in TASKS.values()])

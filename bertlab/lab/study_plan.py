@@ -6,13 +6,14 @@ from functools import partial
 from typing import NamedTuple
 
 from bertlab.adaptation import Adaptation
-from bertlab.errors import BadInput, at, warn
+from bertlab.errors import BadInput, at, suggestion, warn
 from bertlab.lab.jobs import Evaluation, Job, Pretrained, Pretraining
 from bertlab.lab.shared_inputs import SharedInputs
 from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import canonical, with_fields
 from bertlab.tasks import catalog, kinds
+from bertlab.tasks.kinds.scoring import of_all_examples
 from bertlab.tasks.locate import LocatedTask
 from bertlab.text import annotation
 
@@ -225,4 +226,8 @@ def check_metrics(
         if metric not in metrics:
             task = f"a {data.task.kind} task{' with these labels' if labels else ''}"
             named = f"'{metric}'{', which is the default' if metric == DEFAULT_METRIC else ''}"
-            raise BadInput(f"{task} has no metric {named}: choose metric= from {', '.join(metrics)}")
+            of_part = "/" in metric
+            advice = (
+                suggestion(metric, metrics) if of_part else f"choose metric= from {', '.join(of_all_examples(metrics))}"
+            )
+            raise BadInput(f"{task} has no metric {named}: {advice}")

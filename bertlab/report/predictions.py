@@ -93,6 +93,8 @@ class Predictions:
 
     def scored(self, cell: Cell, metric: str) -> Scored | None:
         """The `metric` of the run of a cell; None if its predictions do not give it."""
+        if metric == LIKELIHOOD and cell.kind in KINDS:
+            metric = KINDS[cell.kind].likelihood_of(cell.metric)
         key = (cell.run_id, cell.split, metric)
         if key not in self.read:
             self.read[key] = _read(self.runs[cell.run_id], cell, metric) if cell.run_id in self.runs else None

@@ -26,7 +26,7 @@ def labelled(table: Table, columns: Sequence[str], unlabelled: Sequence[str | in
     """The rows of a table without those whose answer is one of `unlabelled`, as text; an empty text stands for null and
     not-a-number too. Raises `BadInput` if no row is left."""
     absent = {*map(str, unlabelled)}
-    if not absent:
+    if not absent or not columns:
         return table
     answers = zip(*(table.columns[name] for name in columns), strict=True)
     labelled_rows = [row for row, values in enumerate(answers) if absent.isdisjoint(map(_text, values))]

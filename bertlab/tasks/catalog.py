@@ -11,7 +11,9 @@ from bertlab.tasks.task import Task
 _TABLES = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encoding="utf-8"))
 
 
-def _task(fields: Mapping[str, Any]) -> Task:
+def _task(name: str, fields: Mapping[str, Any]) -> Task:
+    like = _TABLES["published"][fields["like"]] if "like" in fields else {}
+    fields = {"name": name, "dataset": name} | like | {key: field for key, field in fields.items() if key != "like"}
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
     }
@@ -19,12 +21,12 @@ def _task(fields: Mapping[str, Any]) -> Task:
 
 
 WORLD = {
-    name: _task(fields | {"name": name, "dataset": "microworld", "test": "test", "microworld": name})
+    name: _task(name, fields | {"dataset": "microworld", "test": "test", "microworld": name})
     for name, fields in _TABLES["synthetic"].items()
 }
 """The synthetic tasks by name."""
 
-TASKS = WORLD | {name: _task({"name": name, "dataset": name} | fields) for name, fields in _TABLES["published"].items()}
+TASKS = WORLD | {name: _task(name, fields) for name, fields in _TABLES["published"].items()}
 """Every task by its name."""
 
 

@@ -45,7 +45,9 @@ def read(located: LocatedTask, most: int | None = None) -> TaskData:
         groups = questions if group is None else group_numbers(table, group)
         return RawExamples(text=text, labels=answers_of_split, groups=groups, questions=questions)
 
-    train, evaluation, *test = map(examples, tables)
+    parts = [*map(examples, tables)]
+    train = parts.pop(0) if kind.trained else RawExamples(text=tuple([] for _ in task.text), labels=[])
+    evaluation, *test = parts
     return TaskData(
         name=located.name,
         dataset=task.dataset,

@@ -105,7 +105,7 @@ def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str 
         task = public(task)
         online = hub.dataset(reference_of(task), machine.cache, f"task '{name}' ({task.hub})", advice(task))
         splits = dict(online.splits)
-        for split in (task.train, task.evaluation):
+        for split in splits_of(dataclasses.replace(task, test="")):
             if split not in splits:
                 raise unknown(f"split of '{online.name}', the data set of task '{name}',", split, splits)
         task = dataclasses.replace(task, test=task.test if task.test in splits else "")
@@ -170,8 +170,9 @@ def advice(task: Task) -> str:
 
 
 def splits_of(task: Task) -> list[str]:
-    """The splits of a task: training, evaluation and, if there is one, test."""
-    return [task.train, task.evaluation, *([task.test] if task.test else [])]
+    """The splits of a task: training, if its kind has that, evaluation and, if there is one, test."""
+    training = [task.train] if kinds.find(task.kind).trained else []
+    return [*training, task.evaluation, *([task.test] if task.test else [])]
 
 
 def content_of(located: LocatedTask, machine: Machine) -> str:

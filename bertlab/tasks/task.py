@@ -36,7 +36,7 @@ class Task(Checked, group="task "):
     path: str = ""
     """A folder of the user's own; a relative path starts at the folder of the study file."""
     train: str = "train"
-    """The split that it is trained on; of another folder beside its own, such as `../squad/train`."""
+    """The split that it is trained on, if its kind is; of another folder beside its own, such as `../squad/train`."""
     evaluation: str = "validation"
     """The split that measurements report by default."""
     test: str = ""
@@ -45,7 +45,8 @@ class Task(Checked, group="task "):
     """The rows that are the task's, in a data set of several: the texts of columns, `{"subset": "NewsQA"}`. A file of a
     local mirror without such a column has rows of the task alone."""
     text: tuple[str, ...] = ()
-    """Text columns: one or two for classification and regression; question and context for spans; context and endings
+    """Text columns: one or two for classification and regression; question and context for spans; the good and the bad
+    sentence for minimal pairs; context and endings
     (or one column of lists of endings, which one of questions may precede) for multiple choice; one column of tokens
     for tagging; context, pronoun, its position in characters and two names for coreference; one column of sentences,
     each a list of words, for coreference resolution. A text may also join columns, named in braces: `{premise} What was
@@ -57,7 +58,8 @@ class Task(Checked, group="task "):
     right ending for multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...],
     "answer_start": [...]}` in characters of the context, with empty lists if the question has no answer, or MRQA's list
     of accepted texts, whose places in the context the column `detected_answers` has; two columns in braces for
-    coreference, `{A-coref} {B-coref}`: whether the pronoun means the first name, and the second; for coreference
+    coreference, `{A-coref} {B-coref}`: whether the pronoun means the first name, and the second; for minimal pairs
+    the paradigm, perhaps behind the phenomenon, `{phenomenon}/{paradigm}`, or empty if all are of one; for coreference
     resolution clusters, lists of the first and last words of mentions, or the column of sentences itself, if these have
     `words`, `part_id` and `coref_spans` as CoNLL-2012 on the Hub."""
     labels: tuple[str, ...] = ()

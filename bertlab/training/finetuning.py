@@ -390,12 +390,13 @@ def encode(
 def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     """The first 1,000 examples, one text of each another example's: a floor that a model reaches on the other.
 
-    It is the second of two texts, the question about a context, the context of several endings. None for one text.
+    It is the second of two texts, the question about a context, the context of several endings. None for one text, and
+    for kinds without this floor.
     """
-    if len(rows.text) < 2 or len(rows) < 2:
+    column = kinds.find(data.kind).exchanged_column
+    if len(rows.text) < 2 or len(rows) < 2 or column is None:
         return None
     rows = rows.take(np.arange(min(1_000, len(rows))))
-    column = kinds.find(data.kind).exchanged_column
     order = keyed.permutation(keyed.key("exchanged"), len(rows))
     other = np.empty_like(order)
     other[order] = np.roll(order, 1)  # each has another's, none its own

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bertlab.store.run import Run
     from bertlab.store.runs import Store
     from bertlab.tasks.locate import LocatedTask
+    from bertlab.text.tokens import TokenisedCorpus
     from bertlab.training.finetuning import Pretrained as LoadedModel
 
 J = TypeVar("J", bound="Job")
@@ -288,6 +289,10 @@ class Pretrained(Job):
         from bertlab.training.finetuning import open_pretrained
 
         return open_pretrained(store.get_verified(self.id).path)
+
+    def text(self, store: Store) -> TokenisedCorpus | None:
+        """The tokenised text that it was trained on, if the store has it."""
+        return None
 
     def fitted(self, adaptation: Adaptation) -> Adaptation:
         """An adaptation as it is on this model. Raises `BadInput` if it does not fit."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -171,7 +171,8 @@ class Evaluation(Job, kinds=("finetune", "features")):
         lexical: list[dict[str, float]] = []
         if not self.held_back:
             evaluated = sampled(data, self.settings.max_eval_examples)
-            lexical = kinds.find(data.kind).lexical_floor(evaluated, self.settings.train_examples(len(data.train)))
+            kind, most = kinds.find(data.kind), self.settings.train_examples(len(data.train))
+            lexical = kind.word_floor(evaluated, most, partial(self.pretrained.text, store))
         predictions = dict(outcome.predictions)
         if outcome.test is not None:
             predictions |= {f"test_{name}": values for name, values in outcome.test.predictions.items()}
@@ -248,19 +249,20 @@ read_task = lru_cache(maxsize=8)(read)
 def _sizes(located: LocatedTask, back: bool, length: int) -> list[tuple[int, float, float]]:
     """The number of the training, evaluation and test examples of a task, each with the extent of one.
 
-    With `back`, of the training examples with those held back for evaluation. Synthetic tasks with the same examples
-    are read once, and only as far as the extents depend on them.
+    A kind without training has no training examples. With `back`, of the training examples with those held back for
+    evaluation. Synthetic tasks with the same examples are read once, and only as far as the extents depend on them.
     """
     task = located.task
     if located.origin == "microworld" and located.name != task.name:
         return _sizes(dataclasses.replace(located, name=task.name), back, length)
     sampled = located.origin == "microworld" and not back
     data = read(located, SAMPLED) if sampled else held_back(read_task(located)) if back else read_task(located)
-    parts = [part for part in (data.train, data.evaluation, data.test) if part is not None]
-    counts = [microworld.size(task.microworld, split) for split in splits_of(task)] if sampled else map(len, parts)
     kind = kinds.find(data.kind)
+    parts = [part for part in (data.train if kind.trained else None, data.evaluation, data.test) if part is not None]
+    counts = [microworld.size(task.microworld, split) for split in splits_of(task)] if sampled else map(len, parts)
     extents = (kind.extent(part, length, training=part is data.train) for part in parts)
-    return [(number, *extent) for number, extent in zip(counts, extents, strict=True)]
+    sizes = [(number, *extent) for number, extent in zip(counts, extents, strict=True)]
+    return sizes if kind.trained else [(0, 1.0, 0.0), *sizes]
 
 
 def _definition(task: Task) -> dict[str, Any]:

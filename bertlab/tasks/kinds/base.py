@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from bertlab.model.backbone import Backbone
     from bertlab.model.heads import Pooler
     from bertlab.text.tokenizers.base import TrainedTokenizer
+    from bertlab.text.tokens import TokenisedCorpus
 
 PIECES_PER_WORD = 1.3
 """Tokens of a word, about, where a task's text is not tokenised."""
@@ -39,13 +40,13 @@ KINDS: dict[str, TaskKind] = {}
 """The kinds of the package and of the study files that this process has run, by name."""
 _RETURNS: Mapping[str, Any] = {
     **dict.fromkeys(("name", "hub_task", "published_head", "settings_group"), str),
-    **dict.fromkeys(("labelled", "cased", "per_token"), bool),
+    **dict.fromkeys(("labelled", "cased", "per_token", "trained"), bool),
     **dict.fromkeys(
         ("metrics", "of_questions", "options", "extra_columns", "label_columns", "label_names"), tuple[str, ...]
     ),
     **dict.fromkeys(("metrics_for_labels", "metrics_of"), tuple[str, ...]),
     "columns": range,
-    "exchanged_column": Annotated[int, Range(0, 100)],
+    "exchanged_column": Annotated[int | None, Range(0, 100)],
     "text": tuple,
     "encode": "bertlab.tasks.examples.Examples",
     "head": "torch.nn.Module",
@@ -58,7 +59,7 @@ _RETURNS: Mapping[str, Any] = {
     **dict.fromkeys(("majority", "example_arrays"), Mapping[str, Any]),
     "lexical": "collections.abc.Callable",
     "extent": Annotated[tuple[float, float], Range(0, 1e12)],
-    "lexical_floor": list,
+    **dict.fromkeys(("lexical_floor", "word_floor"), list),
 }
 """What methods and constants of a kind of a study file give, as `check_returns` reads it."""
 _floors: dict[tuple[str, ...], list[dict[str, float]]] = {}
@@ -94,8 +95,10 @@ class TaskKind(Scoring):
     """Whether the papers use cased text for it."""
     extra_columns: ClassVar[tuple[str, ...]] = ()
     """Columns that it reads beside those of the task, where a source has them."""
-    exchanged_column: ClassVar[int] = 1
-    """The text column that the floor of exchanged texts takes from another example."""
+    trained: ClassVar[bool] = True
+    """Whether its tasks have training examples; otherwise a model is measured as it is."""
+    exchanged_column: ClassVar[int | None] = 1
+    """The text column that the floor of exchanged texts takes from another example; None without this floor."""
 
     def __init_subclass__(cls) -> None:
         """Adds a kind to `KINDS`, or the newer version of a study file's. Raises `BadInput` for a name that is not its
@@ -264,6 +267,13 @@ class TaskKind(Scoring):
             parts = [examples for examples in (data.evaluation, data.test) if examples]
             _floors[key] = [self.floor(predict(raw), raw, data.labels) for raw in parts]
         return _floors[key]
+
+    def word_floor(
+        self, data: TaskData, max_train_examples: int, text: Callable[[], TokenisedCorpus | None]
+    ) -> list[dict[str, float]]:
+        """The floor of what words alone tell, which reports call lexical. `text` opens the text of the pre-training,
+        None where it is not in the store; by default it is not read."""
+        return self.lexical_floor(data, max_train_examples)
 
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:
         """About how many examples `encode` makes of one of `raw`, and how many tokens their sequences have in all."""

@@ -1,7 +1,7 @@
 """How a kind of task judges predictions: metrics as functions of examples, and the likelihood of the right answers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
@@ -20,6 +20,11 @@ LOG_LIKELIHOOD = "log_likelihood"
 """The array of predictions that it follows from: of the right answer of each example, nats."""
 Arrays = Mapping[str, Array]
 """Predictions for E examples (or their words) with the right answers, as `predictions.npz` keeps them."""
+
+
+def of_all_examples(metrics: Iterable[str]) -> list[str]:
+    """The metrics without those of a part of the examples, such as `island_effects/accuracy`."""
+    return [metric for metric in metrics if "/" not in metric]
 
 
 class Scoring(ABC):
@@ -99,6 +104,10 @@ class Scoring(ABC):
     def likelihood(self, arrays: Arrays) -> Metric:
         """The mean probability of the right answers (points), one per example."""
         return Mean(100 * np.exp(arrays[LOG_LIKELIHOOD].astype(np.float64)))
+
+    def likelihood_of(self, metric: str) -> str:
+        """The likelihood beside one of `metrics`, as `metric` takes it: that of the same examples."""
+        return LIKELIHOOD
 
     def values(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, float]:
         """All metrics of a task with these labels."""
