@@ -118,6 +118,7 @@ def main() -> None:
         floor_texts += [
             f"{run.name}: {measured(dataclasses.replace(data, test=None), run, options.threads)}"
             for run in options.store
+            if KINDS[data.kind].trained
         ]
         print(f"{name} ({METRICS[name]}): {'; '.join(floor_texts)}", flush=True)
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from bertlab.errors import unknown
-from bertlab.synthetic import references, sayings, token_tasks
+from bertlab.synthetic import minimal_pairs, references, sayings, token_tasks
 from bertlab.synthetic.language import VERSION, Draw
 from bertlab.synthetic.sayings import Sample
 from bertlab.synthetic.stories import BYTES, DOCUMENTS, documents
@@ -20,7 +20,7 @@ __all__ = ["BYTES", "DOCUMENTS", "TASKS", "VERSION", "Split", "documents", "rows
 Split = Literal["train", "validation", "test"]
 
 EVALUATION_EXAMPLES = 4_000
-"""Validation examples of each task, and test examples."""
+"""Validation examples of most tasks, and test examples."""
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,8 @@ class Maker:
     labels: Sequence[int] = (0,)
     """Examples alternate between them, so every prefix of a split is balanced."""
     train: int = 3_000
+    evaluation: int = EVALUATION_EXAMPLES
+    """Validation examples, and test examples."""
     revision: int = 3
     """Raised when the examples change and the documents do not."""
     extends: str = ""
@@ -51,6 +53,9 @@ TASKS = {
     "completion": Maker(sayings.completion, range(4), train=1_000, revision=5),
     "parts-of-speech": Maker(token_tasks.parts_of_speech, train=64, revision=4),  # more would saturate it
     "coreference-resolution": Maker(references.coreference_resolution, train=2_000, revision=1),
+    "minimal-pairs": Maker(
+        minimal_pairs.minimal_pair, range(2 * len(minimal_pairs.PARADIGMS)), train=0, evaluation=1_200, revision=1
+    ),
 }
 
 
@@ -63,7 +68,8 @@ def size(task: str, split: str) -> int:
     """The number of examples of one split of a task. Raises `BadInput` for an unknown task or split."""
     if task not in TASKS:
         raise unknown("synthetic task", task, TASKS)
-    sizes = {"train": TASKS[task].train, "validation": EVALUATION_EXAMPLES, "test": EVALUATION_EXAMPLES}
+    maker = TASKS[task]
+    sizes = {"train": maker.train, "validation": maker.evaluation, "test": maker.evaluation}
     if split not in sizes:
         raise unknown("split", split, sizes)
     return sizes[split]
@@ -77,7 +83,8 @@ def rows(task: str, split: Split, most: int | None = None) -> list[dict[str, Any
     (the same, label 0.0 to 5.0);
     sentiment and acceptability (sentence, label); entities (tokens, ner_tags: BIO of PER, LOC, ORG, MISC); questions
     and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label); parts-of-speech (tokens,
-    upos: tags of Universal Dependencies); coreference-resolution (sentences, clusters of first and last words).
+    upos: tags of Universal Dependencies); coreference-resolution (sentences, clusters of first and last words);
+    minimal-pairs (good, bad, phenomenon, paradigm; no training examples).
     """
     count = size(task, split)
     make, labels, drawn = TASKS[task].make, TASKS[task].labels, TASKS[task].extends or task
