@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 TIE = 1e-5
 """Scores that differ by at most this, nats, are equal: sums of single precision differ as much by their order."""
+MOST_EQUAL = 0.01
+"""The largest share of pairs whose sentences are the same, which are ties: BLiMP has 7 of them among 67,000."""
 WAYS = ("", "_within_words")
 """The ends of the names of metrics by the way of scoring: the first one, and for masked LMs a second one."""
 OF_PARTS = ("accuracy", "right_share")
@@ -61,15 +63,17 @@ class MinimalPairs(TaskKind):
         return task.labels or tuple(dict.fromkeys(name for table in tables for name in _paradigms(task, table)))
 
     def text(self, task: Task, table: Table) -> tuple[list[str], ...]:
-        """The good and the bad sentences. Raises `BadInput` for an empty sentence and, in files of the user's own, for
-        two equal ones, which published sets have a few of: these are ties."""
+        """The good and the bad sentences. Raises `BadInput` for an empty sentence, and if more than `MOST_EQUAL` of the
+        pairs have the same sentence twice."""
         good, bad = columns = super().text(task, table)
-        for row, sentences in enumerate(zip(*columns, strict=True), start=1):
-            for name, sentence in zip(task.text, sentences, strict=True):
+        for name, sentences in zip(task.text, columns, strict=True):
+            for row, sentence in enumerate(sentences, start=1):
                 if not sentence.strip():
                     raise BadInput(f"{table.where(name)} row {row} is empty: give a sentence")
-            if task.path and sentences[0] == sentences[1]:
-                raise BadInput(f"{table.source} row {row} has twice {shown(sentences[0])}: give sentences that differ")
+        equal = [row for row, (one, two) in enumerate(zip(good, bad, strict=True)) if one == two]
+        if len(equal) > MOST_EQUAL * len(good):
+            wrong = f"{table.source} row {equal[0] + 1} has twice {shown(good[equal[0]])}"
+            raise BadInput(f"{wrong}, as {len(equal):,} of {len(good):,} rows: give sentences that differ")
         return good, bad
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[int]:

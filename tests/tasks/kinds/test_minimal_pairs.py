@@ -173,7 +173,7 @@ def test_a_file_with_one_column_of_groups_and_with_none(read):
 @pytest.mark.parametrize(
     ("change", "fields", "says"),
     [
-        ({"good": "d", "bad": "d"}, {}, "row 2 has twice 'd': give sentences that differ"),
+        ({"good": "d", "bad": "d"}, {}, "row 2 has twice 'd', as 1 of 2 rows: give sentences that differ"),
         ({"bad": " "}, {}, "column bad row 2 is empty: give a sentence"),
         ({"bad": 3}, {}, "column bad row 2 is 3: give a text"),
         ({"which": None}, {}, "column which row 2 is None: give a text"),
@@ -199,10 +199,12 @@ def test_a_file_without_rows_is_refused(tmp_path, read):
 
 def test_equal_sentences_of_a_published_set_are_ties(tmp_path, write):
     """BLiMP has seven such pairs."""
-    rows = [{"good": "a", "bad": "a", "phenomenon": "binding", "paradigm": "principle_A_case_1"}]
+    of = {"phenomenon": "binding", "paradigm": "principle_A_case_1"}
+    rows = [{"good": "a", "bad": bad, **of} for bad in ("a", *["b"] * 99)]
     write(tmp_path / "blimp" / "test.jsonl.gz", rows)
     data = load(catalog.find("blimp"), machine=Machine(data=tmp_path), world=False)
-    assert [data.labels[number] for number in data.evaluation.labels] == ["binding/principle_A_case_1"]
+    assert {data.labels[number] for number in data.evaluation.labels} == {"binding/principle_A_case_1"}
+    assert len(data.evaluation) == 100
 
 
 def test_adaptations_that_train_refuse_it():
