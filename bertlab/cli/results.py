@@ -121,7 +121,7 @@ def print_result(study: StudyResults, *, differences: bool = False) -> None:
     from bertlab.report.pages import notes
 
     results = tables.results(study, short=True)
-    print_table(results.columns, results.rows, f"{study.name}: scale {study.heading}", beside=("paper",))
+    print_table(results.columns, results.rows, f"{study.name}: {study.title}", beside=("paper",))
     if (spread := restarts.table(study)).rows:
         say("")
         print_table(spread.columns, spread.rows, left=2)

@@ -80,7 +80,12 @@ class Finding:
     @cached_property
     def _described(self) -> tuple[str, str, str]:
         """The mean effect, in the unit of its measurement; then its 95 % interval and half the width of that."""
-        return described(self.test.pair.effect, 1 if self.second else self.study.digits(self.test.claim.on))
+        return described(self.test.pair.effect, self._digits)
+
+    @property
+    def _digits(self) -> int:
+        """Decimals of its effects."""
+        return 1 if self.second else self.study.digits(self.test.claim.on)
 
     @property
     def effect(self) -> str:
@@ -156,8 +161,9 @@ class Finding:
         if history is None or not history.looks or p is None:
             return ""
         shown = f"{pluralise(len(history.looks), 'look')}, sequential p {p:.2g}"
-        interval = history.interval(self.test.pair.effect)
-        return f"{shown}, repeated interval {interval.low:.1f} to {interval.high:.1f}" if interval else shown
+        interval, digits = history.interval(self.test.pair.effect), self._digits
+        ends = f"{interval.low:.{digits}f} to {interval.high:.{digits}f}" if interval else ""
+        return f"{shown}, repeated interval {ends}" if ends else shown
 
     @cached_property
     def collapses(self) -> str:

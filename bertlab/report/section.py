@@ -81,6 +81,11 @@ class Section:
         return _with(f"{self.scale} {self.setting}", self.setting_name, *self.own_options)
 
     @property
+    def title(self) -> str:
+        """What stands above its tables."""
+        return f"scale {self.heading}"
+
+    @property
     def columns(self) -> dict[str, Any]:
         """What tells the section from all others of a store, as columns of tables that leave the project."""
         setting = _with(self.setting, self.setting_name, *self.overrides)

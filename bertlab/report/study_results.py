@@ -10,12 +10,17 @@ from bertlab.recipe.objective import Premise
 from bertlab.report import numerics
 from bertlab.report.cells import EXCHANGED, FLOORS
 from bertlab.report.comparisons import Comparisons, originals
-from bertlab.report.statistics.effects import Effect, Summary, summarise
+from bertlab.report.statistics.effects import LEVEL, Effect, Summary, summarise
 
 
 @dataclass(frozen=True, kw_only=True)
 class StudyResults(Comparisons):
     """A study at one scale on one corpus, with what its results say."""
+
+    @property
+    def error(self) -> float:
+        """The largest chance of a wrong verdict on its claims together."""
+        return 1 - LEVEL
 
     @cached_property
     def trained(self) -> dict[str, list[str]]:

@@ -1,8 +1,8 @@
 """The verdicts on a study's claims: reproduced, contradicted, or undecided with the seeds that would decide.
 
-A claim is decided where Holm's adjusted p-value over all testable claims of the study, measured or not, is at most 1 -
-`LEVEL`, and never with fewer than `VERDICT_MIN_SEEDS` seeds. Where seeds were added in rounds, the p-value is that of
-all looks.
+A claim is decided where Holm's adjusted p-value over all testable claims of the study, measured or not, is at most the
+study's `error`, and never with fewer than `VERDICT_MIN_SEEDS` seeds. Where seeds were added in rounds, the p-value is
+that of all looks.
 """
 
 from __future__ import annotations
@@ -164,12 +164,12 @@ class ClaimTest:
             return self.history.as_claimed
         return all(pair.as_claimed(self.claim.margin) for pair in self.pairs)
 
-    def needs(self, family: int) -> tuple[float, float] | None:
+    def needs(self, family: int, error: float = 1 - LEVEL) -> tuple[float, float] | None:
         """`need`: the most that any pair needs; all must be significant, so each needs more power than the claim.
 
         For a margin, the true effect is assumed to be the paper's, or 0. None if too few seeds are measured.
         """
-        level = 1 - (1 - LEVEL) / family  # the hardest step of Holm's
+        level = 1 - error / family  # the hardest step of Holm's
         chance = 1 - (1 - POWER) / len(self.pairs)
         margin, needs = self.claim.margin, []
         for pair in self.pairs:
@@ -230,7 +230,7 @@ def marked(study: StudyResults, claims: Sequence[Claim], metric: str = "") -> li
     they were made after runs of the study had begun."""
     measured = claim_tests(study, claims, metric)
     tests = []
-    for test, marks in zip(verdicts(measured), _of_rules(study, measured, metric), strict=True):
+    for test, marks in zip(verdicts(measured, error=study.error), _of_rules(study, measured, metric), strict=True):
         marks += [LATER] if test.decided and test.claim in study.later else []
         marks += [remark.sentence for remark in study.remarks if _is_about(remark, study, test)]
         marks += [ENDPOINT.mark()] if test.decided and metric and study.before(ENDPOINT.since) else []
@@ -251,7 +251,7 @@ def _of_rules(study: StudyResults, measured: Sequence[ClaimTest], metric: str) -
 
     def without(lifted: Collection[Rule]) -> list[str]:
         of_rules = [test.without(lifted) for test in (lent if LENDERS in lifted else measured)]
-        return [test.outcome for test in verdicts(of_rules, needs=False)]
+        return [test.outcome for test in verdicts(of_rules, needs=False, error=study.error)]
 
     actual, none = without(()), without(late)
     marks: list[list[str]] = [[] for _ in measured]
@@ -273,10 +273,10 @@ def _is_about(remark: Remark, study: StudyResults, test: ClaimTest) -> bool:
     return bool(remark.claim or test.decided) and all(wanted in ("", value) for wanted, value in about)
 
 
-def verdicts(tests: Sequence[ClaimTest], needs: bool = True) -> list[ClaimTest]:
+def verdicts(tests: Sequence[ClaimTest], needs: bool = True, error: float = 1 - LEVEL) -> list[ClaimTest]:
     """The tests of a study's claims, each with its verdict and, with `needs`, the seeds that would decide it.
 
-    Those that are testable are one family.
+    Those that are testable are one family, whose chance of a wrong verdict is at most `error`.
     """
     judged = []
     ps = [test.decisive_p for test in tests if test.testable]
@@ -284,9 +284,9 @@ def verdicts(tests: Sequence[ClaimTest], needs: bool = True) -> list[ClaimTest]:
     for test in tests:
         p, adjusted = (test.decisive_p, next(family)) if test.testable else (None, 1.0)
         outcome = "undecided"
-        if p is not None and adjusted <= 1 - LEVEL:
+        if p is not None and adjusted <= error:
             outcome = "reproduced" if test.as_claimed else "contradicted"
-        need = test.needs(len(ps)) if needs and test.testable else None
+        need = test.needs(len(ps), error) if needs and test.testable else None
         judged.append(replace(test, outcome=outcome, adjusted=None if p is None else adjusted, need=need))
     return judged
 

@@ -7,6 +7,12 @@ from bertlab.report.looks import LookHistory
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS, Effect
 from bertlab.report.statistics.sequential import fraction, nominal
 
+DEFAULT_MAXIMUM = 12
+"""Seeds of a claim at most, without a budget: an effect of 0.9 standard deviations of a seed's difference is found in
+four of five studies."""
+LARGEST_MAXIMUM = 48
+"""Seeds of a claim at most, with any budget. A larger maximum makes early looks stricter."""
+
 
 def final_level(history: LookHistory, n: int, error: float) -> float:
     """The nominal level of a look at the maximum, if there is one after each seed from `n` on."""

@@ -24,24 +24,16 @@ from bertlab.lab.plan import Cell, Plan, Request
 from bertlab.lab.record import records
 from bertlab.lab.study import RANDOM_INIT, Claim, Study
 from bertlab.machine import Machine
-from bertlab.names import plain
 from bertlab.report.gather import gather
-from bertlab.report.looks import hypothesis
-from bertlab.report.predictions import LIKELIHOOD
-from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
+from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
 from bertlab.report.study_results import StudyResults
 from bertlab.report.verdicts import ClaimTest, endpoints
 from bertlab.sequential.budget import Budget
-from bertlab.sequential.power import chance, final_level
+from bertlab.sequential.looking import claim_looks
+from bertlab.sequential.power import DEFAULT_MAXIMUM, LARGEST_MAXIMUM
 from bertlab.store import commands, union
-from bertlab.store.record import ClaimLook, Record, Sequential, StudyLook, Value
+from bertlab.store.record import Record, Sequential, StudyLook, Value
 from bertlab.store.runs import Store
-
-DEFAULT_MAXIMUM = 12
-"""Seeds of a claim at most, without a budget: an effect of 0.9 standard deviations of a seed's difference is found in
-four of five studies."""
-LARGEST_MAXIMUM = 48
-"""Seeds of a claim at most, with any budget. A larger maximum makes early looks stricter."""
 
 Place = tuple[str, str, str, int, int]
 """A study, a variant, a measurement, a milestone (per cent of the steps) and a pre-training seed."""
@@ -272,7 +264,7 @@ class Rounds(Costs):
                 before = Sequential(maximum=self.maximum(recorded_places(states)), looks=())
                 state = state.with_looks(before)
             claims = [candidate.claim for candidate in self.candidates if candidate.study.name == name]
-            if entries := tuple(_entries(state, claims)):
+            if entries := tuple(claim_looks(*state.endpoints, claims)):
                 seeds: dict[str, tuple[int, ...]] = {}
                 for row in state.record.rows:
                     seeds[row.variant] = (*seeds.get(row.variant, ()), row.pretrain_seed)
@@ -348,34 +340,6 @@ def _standing(trial: ClaimTest) -> str:
     if trial.history is None or not trial.history.looks:
         return "not begun: the budget is too small" if unbegun(trial) else "undecided: no p-value can be computed"
     return f"undecided: {trial.history.prospect}"
-
-
-def _entries(state: State, claims: Collection[Claim]) -> Iterator[ClaimLook]:
-    """What a look finds at each of the claims that have new seeds and a p-value."""
-    judged, likely = state.endpoints
-    texts = {(plain(claim.text), claim.on) for claim in claims}
-    for metric, family in (("", judged), (LIKELIHOOD, [*likely.values()])):
-        undecided = sum(trial.testable and trial.outcome == "undecided" for trial in family)
-        for trial in family:
-            claim, looked, effect = trial.claim, trial.history, trial.pair.effect
-            if (claim.text, claim.on) not in texts or trial.p is None or looked is None or effect is None:
-                continue
-            n = min(pair.effect.n for pair in trial.pairs if pair.effect)
-            if looked.exhausted or (looked.looks and n <= looked.looks[-1].n):
-                continue
-            level = final_level(looked, n, (1 - LEVEL) / undecided) if undecided else 1.0
-            power = chance(effect, claim.margin, looked.maximum, level, trial.pair.true)
-            sides = all(pair.as_claimed(claim.margin) for pair in trial.pairs)
-            yield ClaimLook(
-                claim=claim.text,
-                hypothesis=hypothesis(claim),
-                on=claim.on,
-                metric=metric,
-                n=n,
-                p=trial.p,
-                as_claimed=sides,
-                power=power,
-            )
 
 
 def recorded_places(states: Mapping[str, State]) -> set[Place]:

@@ -17,7 +17,8 @@ from bertlab.report.looks import LookHistory
 from bertlab.report.statistics.effects import effect
 from bertlab.report.verdicts import ClaimTest, Pair, verdicts
 from bertlab.sequential.budget import Budget
-from bertlab.sequential.rounds import Rounds, State, _entries, standing, still_open, unbegun
+from bertlab.sequential.looking import claim_looks
+from bertlab.sequential.rounds import Rounds, State, standing, still_open, unbegun
 from bertlab.store import records
 from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
@@ -231,7 +232,7 @@ def above(n, sign=1):
 def test_a_look_counts_the_open_claims_and_sees_every_pair():
     def found(*trials):
         claims = [trial.claim for trial in trials]
-        return [*_entries(SimpleNamespace(endpoints=([*trials], {})), claims)]
+        return [*claim_looks(trials, {}, claims)]
 
     one, two = (Claim(f"A beats {worse}", better="A", worse=worse, on="MNLI") for worse in "BC")
     first, second = (ClaimTest(each, (Pair("A", each.worse, above(4), None),), LookHistory(12)) for each in (one, two))
@@ -251,7 +252,7 @@ def test_a_look_waits_for_a_new_seed_of_every_pair():
         effects = [above(n) for n in seeds]
         pairs = tuple(Pair("A", worse, each, None) for worse, each in zip("BC", effects, strict=True))
         judged = verdicts([ClaimTest(claim, pairs, LookHistory(12, looks))])
-        return [each.n for each in _entries(SimpleNamespace(endpoints=(judged, {})), [claim])]
+        return [each.n for each in claim_looks(judged, {}, [claim])]
 
     first = look(4, 0.5, True, 0.5)
     assert looked_at((4, 4)) == looked_at((5, 4)) == [4]
