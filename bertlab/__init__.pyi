@@ -22,6 +22,9 @@ from .diagnostics import LayerMovement as LayerMovement
 from .diagnostics import LossAtDistance as LossAtDistance
 from .diagnostics import LossCurves as LossCurves
 from .diagnostics import LossSurface as LossSurface
+from .hypotheses.judgement import Judgement as Judgement
+from .hypotheses.judgement import judge as judge
+from .hypotheses.judgement import register as register
 from .inputs.formats import DocSentences as DocSentences
 from .inputs.formats import FullSentences as FullSentences
 from .inputs.formats import SegmentPairs as SegmentPairs

@@ -207,3 +207,43 @@ def test_a_cell_that_hangs_or_dies_is_left_out(benchmark, monkeypatch, answers, 
     run = gpu.Run(options, Path())
     assert run.ask(gpu.Cell(model="tiny")) == {"failed": failed}
     assert run.worker is None
+
+
+def test_ideas_are_judged_as_by_a_ledger(benchmark):
+    """The arrays of the simulation decide as the package does, look by look."""
+    from bertlab.hypotheses.decision import KEEP, MORE, better_than, decision
+    from bertlab.hypotheses.judgement import looked
+    from bertlab.hypotheses.values import Values, results
+    from bertlab.report.findings import findings
+    from bertlab.store.record import Sequential
+
+    ideas, level = benchmark("ideas"), 0.01
+    values, _ = ideas.Scenario(name="", better=60).values(1)
+    differences = values[0][:12]
+    kept, seeds = ideas.judged(differences, ideas.spending(level))
+    for row, *expected in zip(differences, kept, seeds, strict=True):
+        sequential, what, n = Sequential(maximum=ideas.MOST, looks=()), MORE, 3
+        while what == MORE:
+            n += 1
+            by_run = {
+                (name, "value", seed): {"": row[seed] * (name == "new")} for name in ("new", "old") for seed in range(n)
+            }
+            claims = [better_than("new", "old", "value")]
+            study = looked(results(Values("", by_run, {}), claims, "old", (), sequential, 2 * level))
+            sequential, what = study.record.sequential, decision(findings(study)[0]).what
+        assert [what == KEEP, n] == expected
+    assert 0 < kept.sum() < len(kept)
+    assert len(set(seeds)) > 2
+
+
+def test_few_of_the_ideas_that_a_ledger_keeps_are_false(benchmark):
+    """Of 200 sequences without a better idea; the looks alone keep many."""
+    ideas = benchmark("ideas")
+    values, better = ideas.Scenario(name="").values(200)
+    kept, seeds = ideas.in_sequence(values, ideas.spending, online_levels=True)
+    assert kept.any(axis=1).mean() <= 0.05
+    assert seeds.mean() < 5
+    repeated, _ = ideas.in_sequence(values, ideas.repeated, online_levels=False)
+    assert repeated.any(axis=1).mean() > 0.5
+    assert not better.any()
+    assert 3 < ideas.greedy(values)[0].sum(axis=1).mean() < 5.5

@@ -23,6 +23,7 @@ from bertlab.cli.fetch import fetch
 from bertlab.cli.fill_mask import fill_mask
 from bertlab.cli.finetune import finetune
 from bertlab.cli.help import Command, Group
+from bertlab.cli.judge import judge
 from bertlab.cli.merge import merge
 from bertlab.cli.options import command
 from bertlab.cli.plan import plan
@@ -54,7 +55,7 @@ app = typer.Typer(
 )
 PANELS: dict[str, tuple[Callable[..., Any], ...]] = {
     "Run": (ablate, plan, audit, bench, pretrain, finetune, submit),
-    "See": (report, runs, studies, show, tasks, scales, fill_mask, predict),
+    "See": (report, judge, runs, studies, show, tasks, scales, fill_mask, predict),
     "Share": (export, merge, fetch),
 }
 """The commands under their headings."""

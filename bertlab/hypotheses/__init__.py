@@ -1,0 +1,1 @@
+"""Decisions on hypotheses about anyone's numbers, in a table or one after another."""

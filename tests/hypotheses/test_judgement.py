@@ -1,0 +1,135 @@
+"""Anyone's numbers get the statistics of a study: paired by seed and example, corrected for claims and for looks."""
+
+import numpy as np
+import pandas
+import pytest
+from scipy.stats import ttest_rel
+
+from bertlab import judge
+from bertlab.errors import BadInput
+from bertlab.report.looks import LookHistory
+from bertlab.report.statistics.effects import effect
+from bertlab.report.verdicts import holm, seeds_needed
+from bertlab.tasks.metrics import Mean
+from claim_look import look
+from table_of_numbers import numbers
+
+
+def of(table, variant):
+    return table[table.variant == variant].sort_values("seed").value.to_numpy()
+
+
+def test_differences_are_paired_by_seed_and_corrected_for_all_hypotheses():
+    table = numbers(a=1.5, b=0.9, c=-1.5)
+    shuffled = table.sample(frac=1, random_state=1)
+    found = judge(shuffled, baseline="base").decisions.set_index("better")
+    ps = [ttest_rel(of(table, name), of(table, "base")).pvalue for name in found.index]
+    assert found.p.tolist() == pytest.approx(ps)
+    assert found.adjusted_p.tolist() == pytest.approx(holm(ps))
+    assert found.effect["a"] == pytest.approx((of(table, "a") - of(table, "base")).mean())
+    assert found.decision.to_dict() == {"a": "keep", "b": "more seeds", "c": "discard"}
+
+
+def test_where_less_is_better_the_other_variant_is_kept():
+    table = numbers(a=1.5, b=-1.5)
+    found = judge(table, baseline="base", lower_is_better="value").decisions.set_index("better")
+    assert found.decision.to_dict() == {"a": "discard", "b": "keep"}
+    assert found.effect["b"] > 0 > found.effect["a"]
+
+
+def test_examples_are_paired_too():
+    rng = np.random.default_rng(1)
+    scores = {name: rng.normal(by, 1, (5, 30)) for name, by in (("base", 0.0), ("a", 0.5))}
+    lines = [
+        {"variant": name, "seed": seed, "example": f"x{example}", "measurement": "acc", "value": value}
+        for name, rows in scores.items()
+        for seed, row in enumerate(rows)
+        for example, value in enumerate(row)
+    ]
+    table = pandas.DataFrame(lines).sample(frac=1, random_state=0)
+    (found,) = judge(table, claims="a > base on acc").decisions.itertuples()
+    runs = [{seed: [Mean(row)] for seed, row in enumerate(scores[name])} for name in ("a", "base")]
+    expected = effect(*runs)
+    assert (found.p, found.low) == pytest.approx((expected.p, expected.interval.low))
+
+
+def test_more_seeds_says_how_many_would_decide():
+    table = numbers(b=0.6)
+    found = judge(table, baseline="base")
+    differences = of(table, "b") - of(table, "base")
+    runs = [
+        {seed: [Mean(np.array([value]))] for seed, value in enumerate(values)}
+        for values in (differences, 0 * differences)
+    ]
+    needed = seeds_needed(differences.mean(), None, effect(*runs).spread)
+    assert found.decision == "more seeds"
+    assert found.judged[0].more == needed - 6
+    few = judge(table[table.seed < 2], baseline="base")
+    assert (few.decision, few.judged[0].more) == ("more seeds", 2)
+    assert judge(table, claims="base > b").decision == "discard"
+
+
+def test_looks_of_a_table_are_corrected():
+    table = numbers(seeds=8, a=0.8)
+    table["look"] = np.where(table.seed < 5, 1, 2)
+    (found,) = judge(table, baseline="base", max_seeds=10).decisions.itertuples()
+    ps = [ttest_rel(of(table, "a")[:n], of(table, "base")[:n]).pvalue for n in (5, 8)]
+    history = LookHistory(10, tuple(look(n, p, True, 0.5) for n, p in zip((5, 8), ps, strict=True)))
+    assert (found.looks, found.most_seeds) == (2, 10)
+    assert found.sequential_p == pytest.approx(history.p)
+    assert found.sequential_p > ps[1]
+
+
+def test_seeds_without_a_pair_are_left_out_and_named():
+    table = numbers(a=1.5)
+    found = judge(table[(table.variant == "base") | (table.seed > 1)], baseline="base")
+    assert found.decisions.n.tolist() == [4]
+    assert found.notes[0] == "Left out: seeds 0 and 1 of base on value, which a lacks."
+
+
+def test_a_file_is_read_as_a_table_is(tmp_path):
+    table = numbers(a=1.5, b=0.9)
+    table.to_csv(tmp_path / "numbers.csv", index=False)
+    table.to_parquet(tmp_path / "numbers.parquet")
+    table.to_json(tmp_path / "numbers.jsonl", orient="records", lines=True, double_precision=15)
+    expected = judge(table, baseline="base").decisions
+    for suffix in ("csv", "parquet", "jsonl"):
+        found = judge(tmp_path / f"numbers.{suffix}", baseline="base").decisions
+        pandas.testing.assert_frame_equal(found, expected)
+
+
+TABLE = numbers(a=1.0)
+
+
+@pytest.mark.parametrize(
+    ("table", "options", "message"),
+    [
+        (
+            TABLE.drop(columns="seed"),
+            {"baseline": "base"},
+            "row 1 has no seed: a table needs the columns",
+        ),
+        (TABLE.assign(value="x"), {"baseline": "base"}, "row 1: value is x, which is no number"),
+        (TABLE.assign(value=float("nan")), {"baseline": "base"}, "row 1: value is nan, which is no number"),
+        (TABLE.assign(seed=0.5), {"baseline": "base"}, "row 1: seed is 0.5: give a whole number"),
+        (pandas.concat([TABLE, TABLE[:1]]), {"baseline": "base"}, "row 13: value of base, seed 0, is there twice"),
+        (TABLE.assign(seed=range(12)), {"baseline": "base"}, "a and base have no seed in common on value"),
+        (TABLE.assign(example=TABLE.seed), {"baseline": "base"}, "seed 1, has other examples than base"),
+        (TABLE.assign(look=TABLE.seed), {"baseline": "base"}, "has several looks: give --max-seeds"),
+        (TABLE[TABLE.variant == "base"], {"baseline": "base"}, "has no variant but base"),
+        (TABLE[:0], {"baseline": "base"}, "has no row"),
+        (TABLE, {}, "nothing to compare: give --baseline"),
+        (TABLE, {"baseline": "bse"}, "unknown variant in --baseline 'bse': did you mean 'base'?"),
+        (TABLE, {"claims": "a > bse"}, "unknown variant 'bse'"),
+        (TABLE, {"claims": "a > base on f1"}, "unknown measurement 'f1'"),
+        (TABLE, {"claims": "a"}, "write 'A > B on M'"),
+        (TABLE, {"claims": "a > a"}, "write 'A > B on M'"),
+        (TABLE, {"baseline": "base", "lower_is_better": "loss"}, "unknown measurement in --lower-is-better 'loss'"),
+        (TABLE, {"baseline": "base", "max_seeds": 5}, "6 seeds, and 5 were planned"),
+        (TABLE, {"baseline": "base", "max_seeds": 3}, "--max-seeds is 3: give a number from 4 to 48"),
+    ],
+)
+def test_what_cannot_be_judged_is_refused_in_a_line(table, options, message):
+    with pytest.raises(BadInput, match=r".") as refused:
+        judge(table, **options)
+    assert message in str(refused.value)
