@@ -55,7 +55,7 @@ it was not trained here. `learned` is False where the baseline is not above ever
 """
 
 
-def compared(lines: Iterable[Mapping[str, Any]]) -> pandas.DataFrame:
+def compared(lines: Iterable[Mapping[str, Any] | tuple[Any, ...]]) -> pandas.DataFrame:
     """Comparisons (`COLUMNS`) with what follows: the `measured` mean over the `seeds`, and whether the signs agree.
 
     A measured difference of zero is `tied`: it has no sign, and does not agree.
@@ -236,16 +236,15 @@ def agreement(studies: Sequence[StudyResults]) -> Agreement:
     return Agreement(compared(itertools.chain.from_iterable(map(_comparisons, studies))))
 
 
-def _comparisons(study: StudyResults) -> Iterator[dict[str, Any]]:
-    """Each pair in the order of the study, the later variant minus the earlier one; the baseline is the first.
+def _comparisons(study: StudyResults) -> Iterator[tuple[Any, ...]]:
+    """`COLUMNS` of each pair, the later variant of the study minus the earlier one; the baseline is the first.
 
     Measurements that repeat another one are left out: the paper's values may differ, ours are the same.
     """
     whole = next((run.flops for run in study.of(study.baseline) if run.flops is not None), None)
     for name in study.distinct:
         milestones, originals = study.milestones(name), study.originals(name)
-        of_measurement = {"measurement": name, "in_points": study.column(name)[0].in_points}
-        of_measurement["learned"] = study.above_floors(name) is not False
+        in_points, learned = study.column(name)[0].in_points, study.above_floors(name) is not False
         for other, variant in itertools.combinations([study.baseline, *study.others], 2):
             published = study.published_difference(variant, name, other)
             if not published or originals[variant] == originals[other]:
@@ -256,19 +255,11 @@ def _comparisons(study: StudyResults) -> Iterator[dict[str, Any]]:
                 if effect is None:
                     continue
                 cells = [study.by_seed(side, name, milestone) for side in (variant, other)]
-                yield {
-                    **study.columns,
-                    **of_measurement,
-                    "place": study.heading,
-                    "endpoint": endpoint,
-                    "variant": variant,
-                    "other": other,
-                    "milestone": milestone,
-                    "flops": None if whole is None else whole * milestone / 100,
-                    "published": float(-published if metric and study.less_is_more(name) else published),
-                    "by_seed": effect.by_seed,
-                    "runs": frozenset(cell.run_id for side in cells for seed in effect.by_seed for cell in side[seed]),
-                }
+                runs = frozenset(cell.run_id for side in cells for seed in effect.by_seed for cell in side[seed])
+                flops = None if whole is None else whole * milestone / 100
+                theirs = float(-published if metric and study.less_is_more(name) else published)
+                pair = study.heading, name, variant, other, endpoint, milestone, flops
+                yield (*study.columns.values(), *pair, in_points, learned, theirs, effect.by_seed, runs)
 
 
 def interval(comparisons: pandas.DataFrame, resamples: int = RESAMPLES) -> Interval | None:

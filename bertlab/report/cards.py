@@ -76,7 +76,7 @@ def model(run: Run, recipe: Recipe, store: Store, architecture: str, licence: st
         "model_card.md.j2",
         metadata=_metadata(run, recipe, at_end, architecture, licence),
         studies=studies,
-        in_studies=Table.from_lines([*_in_studies(studies, run.id)], "scale", "variant", "measurement", "metric"),
+        in_studies=_in_studies(studies, run.id),
         synthetic=any(map(_is_synthetic, measured)),
         run=run,
         recipe=recipe,
@@ -260,21 +260,18 @@ def _is_synthetic(measured: Run) -> bool:
     return str(measured.definition().get("data", "")).startswith("microworld:")
 
 
-def _in_studies(studies: Sequence[StudyResults], pretrain_id: str) -> Iterator[dict[str, str]]:
+def _in_studies(studies: Sequence[StudyResults], pretrain_id: str) -> Table:
     """A line for each measurement of a pre-training in a study: its value, and what the report has of its variant."""
+    rows = []
     for study in studies:
         for name, variant in itertools.product(study.measurements, study.variants):
             cells = [cell for cell in study.at(variant, name) if cell.pretrain_id == pretrain_id]
             values = [cell.value for cell in cells if cell.value is not None]
             if values and (summary := study.summary(variant, name)):
                 published = study.published(variant, name)
-                yield {
-                    "study": study.name,
-                    "scale": study.scale,
-                    "variant": variant,
-                    "measurement": name,
-                    "metric": cells[0].metric,
-                    "this run": f"{fmean(values):.{study.digits(name)}f}",
-                    "all seeds": with_details(*center(study, variant, name), f"n = {summary.seeds}"),
-                    "published": "" if published is None else str(published),
-                }
+                this_run = f"{fmean(values):.{study.digits(name)}f}"
+                every_seed = with_details(*center(study, variant, name), f"n = {summary.seeds}")
+                about = study.name, study.scale, variant, name, cells[0].metric
+                rows.append((*about, this_run, every_seed, "" if published is None else str(published)))
+    words = ("scale", "variant", "measurement", "metric")
+    return Table(("study", *words, "this run", "all seeds", "published"), tuple(rows), words)

@@ -21,9 +21,8 @@ def table(study: StudyResults) -> Table:
                 shares.setdefault((name, variant), []).append([share for share in moved if share is not None])
     levels = max((len(moved) for runs in shares.values() for moved in runs), default=0)
     heads = ["embeddings", *(f"layer {number}" for number in range(1, levels))]
-    lines = []
+    rows = []
     for (name, variant), runs in shares.items():
         means = [f"{fmean(moved):.3f}" for moved in zip(*runs, strict=True)]
-        line = dict(itertools.zip_longest(heads, means, fillvalue=""))
-        lines.append({"on": study.head(name), "variant": label(study, variant), **line})
-    return Table.from_lines(lines, "variant")
+        rows.append((study.head(name), label(study, variant), *means, *[""] * (levels - len(means))))
+    return Table(("on", "variant", *heads), tuple(rows), ("variant",))

@@ -86,26 +86,21 @@ def table(study: StudyResults, shown: Sequence[Spread]) -> Table:
     Where there is one fine-tuning seed, the share of the seeds is that of both kinds.
     """
     apart = any(spread.noise.run.finetune_seeds > 1 for spread in shown)
-    lines = []
+    seeds = ("pre-training seed", "fine-tuning seed") if apart else (study.seeds,)
+    rows = []
     for spread in shown:
         run, cell = spread.noise.run, study.column(spread.measurement)[0]
         by_seed, by_restart, by_examples = [f"{100 * share:.0f} %" for share in spread.noise.shares or ()] or [""] * 3
         if apart and run.finetune_seeds == 1:
             by_seed, by_restart = by_seed and f"{by_seed} (both)", ""
         decimals = {"nats": 3, "points": 1}.get(spread.unit, 2)
-        seeds = {"pre-training seed": by_seed, "fine-tuning seed": by_restart} if apart else {study.seeds: by_seed}
-        lines.append(
-            {
-                "measurement": study.head(spread.measurement),
-                "endpoint": cell.metric_name if spread.metric == cell.metric else spread.metric,
-                "sd of one run": f"{spread.noise.sd:.{decimals}f} {spread.unit}".strip(),
-                **seeds,
-                "examples": by_examples if run.examples > 1 else "",
-                "signal / noise": "" if spread.noise.ratio is None else f"{spread.noise.ratio:.2f}",
-                "needed for a verdict": "" if spread.needed is None else f"{spread.needed:.2f}",
-            }
-        )
-    return Table.from_lines(lines, "endpoint")
+        endpoint = cell.metric_name if spread.metric == cell.metric else spread.metric
+        about = study.head(spread.measurement), endpoint, f"{spread.noise.sd:.{decimals}f} {spread.unit}".strip()
+        shares = *(by_seed, by_restart)[: len(seeds)], by_examples if run.examples > 1 else ""
+        ratios = ("" if ratio is None else f"{ratio:.2f}" for ratio in (spread.noise.ratio, spread.needed))
+        rows.append((*about, *shares, *ratios))
+    columns = ("measurement", "endpoint", "sd of one run", *seeds, "examples", "signal / noise", "needed for a verdict")
+    return Table(columns, tuple(rows), ("endpoint",))
 
 
 def sentences(study: StudyResults, shown: Sequence[Spread]) -> list[str]:

@@ -88,17 +88,11 @@ def table(study: StudyResults) -> Table:
     pairs = itertools.product(study.distinct, study.variants)
     measured = {pair: restart for pair in pairs if (restart := restarts(study, pair[1], pair[0]))}
     k = min((restart.fewest for restart in measured.values() if restart.fewest > 1), default=0)
-    lines = []
+    rows = []
     for (name, variant), restart in measured.items() if k else ():
-        numbers = {"sd of restarts": restart.sd, "worst": restart.worst, f"best of {k}": restart.best_of(k)}
-        digits = study.digits(name)
-        lines.append(
-            {
-                "on": study.head(name),
-                "variant": label(study, variant),
-                "failed runs": "{} of {}".format(*restart.failed) if restart.failed else "",
-                study.center: center(study, variant, name)[0],
-            }
-            | {head: "" if number is None else f"{number:.{digits}f}" for head, number in numbers.items()}
-        )
-    return Table.from_lines(lines, "variant")
+        failed = "{} of {}".format(*restart.failed) if restart.failed else ""
+        about = study.head(name), label(study, variant), failed, center(study, variant, name)[0]
+        numbers = restart.sd, restart.worst, restart.best_of(k)
+        rows.append((*about, *("" if number is None else f"{number:.{study.digits(name)}f}" for number in numbers)))
+    columns = ("on", "variant", "failed runs", study.center, "sd of restarts", "worst", f"best of {k}")
+    return Table(columns, tuple(rows), ("variant",))

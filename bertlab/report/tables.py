@@ -6,12 +6,11 @@ Points have one decimal, published values as many as the paper printed. Cells ar
 import itertools
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from decimal import Decimal
 from operator import attrgetter
 from statistics import fmean
-from typing import Self
 
 from bertlab.lab.claim import GUESS
 from bertlab.recipe import Recipe
@@ -33,11 +32,6 @@ class Table:
     rows: tuple[tuple[str, ...], ...]
     words: tuple[str, ...] = ()
     """Columns of words besides the first."""
-
-    @classmethod
-    def from_lines(cls, lines: Sequence[Mapping[str, str]], *words: str) -> Self:
-        """A table of lines that have the same columns; without columns if there is no line."""
-        return cls(tuple(lines[0]) if lines else (), tuple(tuple(line.values()) for line in lines), words)
 
     @property
     def trimmed(self) -> "Table":
@@ -353,7 +347,7 @@ def costs(study: StudyResults) -> Table:
     Tokens a second are those of the updates, without evaluations, and with padding. Where variants train different
     parts of a model on a task, also what they train, and the space of that in fp32: all that a task adds to a model.
     """
-    lines, trained_on = [], _trained(study)
+    rows, trained_on = [], _trained(study)
     for variant in study.variants:
         runs = [run for run in study.of(variant) if run.trained]
         measured = {cell.run_id: cell.seconds for cell in study.cells if cell.variant == variant and cell.seconds}
@@ -363,22 +357,18 @@ def costs(study: StudyResults) -> Table:
         ends = [run.curve[-1] for run in runs if run.curve]
         # runs of several variants are spent once
         spent = math.fsum({run.id: run.seconds for run in runs}.values()) + math.fsum(measured.values())
-        lines.append(
-            {
-                "variant": label(study, variant),
-                "parameters": _parameters(runs),
-                "tokens a run": _mean([run.result.tokens for run in runs if run.result.tokens]),
-                "without padding": _mean([run.result.real_tokens for run in runs if run.result.real_tokens]),
-                "tokens a second": _mean([end.tokens / end.seconds for end in ends if end.seconds]),
-                "a pre-training": duration(fmean(trained)) if trained else "",
-                "a measurement": duration(fmean(measured.values())) if measured else "",
-                "in all": duration(spent),
-            }
-        )
+        tokens = [run.result.tokens for run in runs if run.result.tokens]
+        real_tokens = [run.result.real_tokens for run in runs if run.result.real_tokens]
+        means = map(_mean, (tokens, real_tokens, [end.tokens / end.seconds for end in ends if end.seconds]))
+        times = (duration(fmean(seconds)) if seconds else "" for seconds in (trained, measured.values()))
+        row: tuple[str, ...] = (label(study, variant), _parameters(runs), *means, *times, duration(spent))
         if trained_on:
-            lines[-1]["trained a task"] = lowest_to_highest(trained_on[variant], format_count)
-            lines[-1]["stored a task"] = lowest_to_highest([4 * count for count in trained_on[variant]], megabytes)
-    return Table.from_lines(lines)
+            counts = trained_on[variant]
+            row += lowest_to_highest(counts, format_count), lowest_to_highest([4 * n for n in counts], megabytes)
+        rows.append(row)
+    columns = ("variant", "parameters", "tokens a run", "without padding", "tokens a second", "a pre-training")
+    by_task = ("trained a task", "stored a task") if trained_on else ()
+    return Table((*columns, "a measurement", "in all", *by_task), tuple(rows))
 
 
 def _trained(study: StudyResults) -> dict[str, set[int]]:

@@ -13,7 +13,6 @@ from bertlab.report.findings import findings
 from bertlab.report.noise import Spread
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
-from bertlab.report.statistics.variance import Interval
 from bertlab.report.study_results import StudyResults
 
 SECTION = ("study", "scale", "setting", "key")
@@ -59,7 +58,7 @@ def typed(table: pandas.DataFrame) -> pandas.DataFrame:
     return table.astype(types)
 
 
-def _table(lines: Iterable[dict[str, Any]], columns: Sequence[str]) -> pandas.DataFrame:
+def _table(lines: Iterable[dict[str, Any] | tuple[Any, ...]], columns: Sequence[str]) -> pandas.DataFrame:
     return pandas.DataFrame([*lines], columns=list(columns), dtype=object)
 
 
@@ -84,30 +83,27 @@ def summary(studies: Sequence[StudyResults]) -> pandas.DataFrame:
     for study in studies:
         pairs = (itertools.product(study.variants, names) for names in (study.measurements, study.averages))
         for variant, name in itertools.chain(*pairs):
-            about = study.columns | {"variant": variant, "measurement": name}
             effect = None if variant == study.baseline else study.difference(variant, name)
-            line = about | {"published": study.published(variant, name)} | _effect(study, effect)
-            if cell := next(iter(study.column(name)), None):
-                line |= {"dataset": cell.dataset, "metric": cell.metric, "unit": cell.unit}
-            if numbers := study.summary(variant, name):
-                line |= {"mean": numbers.mean, "sd": numbers.sd, "seeds": numbers.seeds}
-                line |= {"min": numbers.low, "max": numbers.high}
-            if effect:
-                line["published_effect"] = study.published_difference(variant, name)
-            lines.append(line)
-            if name in study.averages:
-                line |= {"metric": "average", "unit": "points", "examples": None}
-            elif effect and study.of_answers(name) and (likely := study.difference(variant, name, LIKELIHOOD)):
-                endpoint = {"dataset": study.dataset(name), "metric": LIKELIHOOD, "unit": "points"}
-                lines.append(about | endpoint | _effect(study, likely))
+            about = *study.columns.values(), variant, name
+            cell, averaged = next(iter(study.column(name)), None), name in study.averages
+            unit = (None, "average", "points") if averaged else _fields(cell, "dataset", "metric", "unit")
+            numbers = _fields(study.summary(variant, name), "mean", "sd", "low", "high", "seeds")
+            theirs = study.published_difference(variant, name) if effect else None
+            examples = None if averaged or effect is None else effect.examples
+            compared = *_effect(study, effect, theirs), examples
+            lines.append((*about, *unit, *numbers, study.published(variant, name), *compared))
+            if effect and study.of_answers(name) and not averaged:
+                likely = study.difference(variant, name, LIKELIHOOD)
+                endpoint = study.dataset(name), LIKELIHOOD, "points"
+                compared = *_effect(study, likely), likely and likely.examples
+                lines += [(*about, *endpoint, *[None] * 6, *compared)] if likely else []
     return _table(lines, SUMMARY)
 
 
-def _effect(study: StudyResults, effect: Effect | None) -> dict[str, Any]:
-    if effect is None:
-        return {}
-    numbers = {"effect": effect.mean, "p": effect.p, "paired_seeds": effect.n, "examples": effect.examples}
-    return {"against": study.baseline, **numbers, **_ends("", effect.interval)}
+def _effect(study: StudyResults, effect: Effect | None, theirs: Decimal | None = None) -> tuple[Any, ...]:
+    """A difference to the baseline beside the published one; all is empty without it."""
+    mean, interval, p, n = _fields(effect, "mean", "interval", "p", "n")
+    return study.baseline if effect else None, mean, *_fields(interval, "low", "high"), p, theirs, n
 
 
 def claims(studies: Sequence[StudyResults]) -> pandas.DataFrame:
@@ -120,40 +116,24 @@ def claims(studies: Sequence[StudyResults]) -> pandas.DataFrame:
     """
     lines = []
     for study, finding in ((one, finding) for one in studies for finding in findings(one)):
-        test, claim, pair = finding.test, finding.test.claim, finding.test.pair
-        line = study.columns | {
-            "claim": claim.text,
-            "measurement": claim.on,
-            "dataset": study.dataset(claim.on),
-            "at": claim.at,
-            "since": claim.since or None,
-            "within": claim.within,
-            "or_better": claim.or_better,
-            "better": pair.better,
-            "worse": pair.worse,
-            "than": " over ".join(pair.than) or None,
-            "pair": finding.pair,
-            "published": None if pair.published is None else float(pair.published),
-            "p": test.p,
-            "adjusted_p": test.adjusted,
-            "seeds_alone_p": test.seeds_alone_p,
-            "verdict": finding.outcome,
-            "reason": finding.hint,
-            "collapses": finding.collapses,
-            "marks": finding.marks,
-            "likelihood_marks": finding.likely.marks if finding.likely else "",
-        }
-        if effect := pair.effect:
-            line |= {"effect": effect.mean, "n": effect.n, "unit": study.column(claim.on)[0].unit}
-            line |= _ends("", effect.interval)
-        if finding.likely and (likely := finding.likely.test.pair.effect):
-            line |= {"likelihood": likely.mean, **_ends("likelihood_", likely.interval)}
-            line |= {"likelihood_p": finding.likely.test.p, "likelihood_adjusted_p": finding.likely.test.adjusted}
-            line |= {"likelihood_verdict": finding.likely_outcome}
+        test, claim, pair, likely = finding.test, finding.test.claim, finding.test.pair, finding.likely
+        about = claim.text, claim.on, study.dataset(claim.on), claim.at, claim.since or None, claim.within
+        sides = claim.or_better, pair.better, pair.worse, " over ".join(pair.than) or None, finding.pair
+        mean, interval, n = _fields(pair.effect, "mean", "interval", "n")
+        unit = study.column(claim.on)[0].unit if pair.effect else None
+        published = None if pair.published is None else float(pair.published)
+        effect = mean, *_fields(interval, "low", "high"), unit, published, n, test.p, test.adjusted, test.seeds_alone_p
+        looks: tuple[Any, ...] = (None,) * 5
+        by_likelihood = looks
         if history := test.history:
-            line |= {"looks": len(history.looks), "most_seeds": history.maximum, "sequential_p": history.p}
-            line |= _ends("repeated_", history.interval(effect))
-        lines.append(line)
+            ends = _fields(history.interval(pair.effect), "low", "high")
+            looks = len(history.looks), history.maximum, history.p, *ends
+        if seen := likely and likely.test.pair.effect:
+            by_likelihood = seen.mean, *_fields(seen.interval, "low", "high"), likely.test.p, likely.test.adjusted
+        verdict = finding.likely_outcome if seen else None, finding.outcome, finding.hint, finding.collapses
+        marks = finding.marks, likely.marks if likely else ""
+        line = *about, *sides, *effect, *looks, *by_likelihood, *verdict, *marks
+        lines.append((*study.columns.values(), *line))
     return _table(lines, CLAIMS)
 
 
@@ -169,8 +149,7 @@ def noise(studies: Iterable[tuple[StudyResults, Sequence[Spread]]]) -> pandas.Da
         shares = by_seed, by_restart if run.finetune_seeds > 1 else None, by_example if run.examples > 1 else None
         design = run.seeds, run.finetune_seeds, run.examples
         numbers = noise.sd, *shares, *design, noise.signal, noise.between, spread.needed
-        columns = zip(NOISE[len(SECTION) :], (spread.measurement, spread.metric, *numbers), strict=True)
-        lines.append(study.columns | dict(columns))
+        lines.append((*study.columns.values(), spread.measurement, spread.metric, *numbers))
     return _table(lines, NOISE)
 
 
@@ -182,8 +161,9 @@ def agreement(agreement: Agreement) -> pandas.DataFrame:
     return agreement.comparisons.assign(seeds=agreement.comparisons["seeds"].map(len))[list(AGREEMENT)]
 
 
-def _ends(prefix: str, interval: Interval | None) -> dict[str, float]:
-    return {} if interval is None else {f"{prefix}low": interval.low, f"{prefix}high": interval.high}
+def _fields(of: object | None, *names: str) -> list[Any]:
+    """Fields of an object, without one None for each."""
+    return [getattr(of, name, None) for name in names]
 
 
 def csv(table: pandas.DataFrame) -> str:
