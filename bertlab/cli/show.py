@@ -215,6 +215,8 @@ def _titled(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, *
 def _text(value: Any) -> str:
     if isinstance(value, (list, tuple)):
         return ", ".join(map(_text, value))
+    if isinstance(value, Mapping):
+        return ", ".join(_text(part) if name == "kind" else f"{name} {_text(part)}" for name, part in value.items())
     if isinstance(value, bool):
         return str(value).lower()
     return "" if value is None else f"{value:g}" if isinstance(value, float) else str(value)

@@ -41,7 +41,8 @@ def test_every_study_is_here():
     }
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
     later = {"adaptation", "elmo-layers", "gpt", "lineage", "pretraining-value", "stability"}
-    assert {*BASES, *alberts, *others, *later, "base-and-large", "features"} == set(studies.names())
+    newest = {"lr-schedule", "mask-schedule"}
+    assert {*BASES, *alberts, *others, *later, *newest, "base-and-large", "features"} == set(studies.names())
 
 
 @pytest.mark.parametrize("study", BASES)
@@ -176,6 +177,19 @@ def test_single_sequences_have_as_many_tokens_and_sbo_has_a_head(machine):
 def test_masking_rates_have_the_efficient_recipe(machine):
     shape = "24 layers, 1024 wide, 16 heads, pre-norm: 355M parameters"  # as RoBERTa large
     assert lines(machine, "mask-rate") == [f"10 x {shape}; 4,096 sequences, 23,000 steps of 128 tokens"]
+
+
+def test_schedules_of_the_mask_rate_have_berts_base_model_in_large_batches(machine):
+    each = f"{BASE} parameters; 4,096 sequences, 70,000 steps of 128 tokens"
+    assert lines(machine, "mask-schedule") == [
+        f"2 x {each}",
+        f"1 x {each}, masked_lm.mask_prob from 0.3 to 0.1515",
+        f"1 x {each}, masked_lm.mask_prob from 0.15 to 0.2985",
+    ]
+
+
+def test_schedules_of_the_learning_rate_have_berts_steps(machine):
+    assert lines(machine, "lr-schedule") == [f"7 x {BASE} {EACH}"]
 
 
 def test_alberts_studies_have_its_batches_and_steps(machine):
