@@ -56,6 +56,7 @@ from .objectives import WholeWords as WholeWords
 from .optimizers import LAMB as LAMB
 from .optimizers import Adafactor as Adafactor
 from .optimizers import AdamW as AdamW
+from .optimizers import Muon as Muon
 from .recipe import LSTM as LSTM
 from .recipe import BackboneConfig as BackboneConfig
 from .recipe import BiLSTM as BiLSTM

@@ -93,7 +93,7 @@ class Variant(Checked, group="variant "):
     schedule: Schedule | None = None
     """Batch size, steps and learning rate in absolute numbers; `relative` has those relative to the scale."""
     optimizer: Optimizer | None = None
-    """`AdamW`, `LAMB` or `Adafactor`, with weight decay and the clipping of gradients."""
+    """`AdamW`, `LAMB`, `Adafactor` or `Muon`, with weight decay and the clipping of gradients."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """Single fields by their dotted path, as in `--set`: `{"model.positions": "learned"}`."""
     size: Size = field(default_factory=Size)

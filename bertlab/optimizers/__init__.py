@@ -3,5 +3,6 @@
 from bertlab.optimizers.adafactor import Adafactor
 from bertlab.optimizers.adamw import AdamW
 from bertlab.optimizers.lamb import LAMB
+from bertlab.optimizers.muon import Muon
 
-__all__ = ["LAMB", "Adafactor", "AdamW"]
+__all__ = ["LAMB", "Adafactor", "AdamW", "Muon"]

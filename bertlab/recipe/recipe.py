@@ -262,8 +262,9 @@ class Optimizer(Arm, ABC, home="bertlab.optimizers", path="optimizer"):
     def build(self, groups: Sequence[dict[str, Any]]) -> Any:
         """The `torch.optim.Optimizer` of groups with `params`, `weight_decay` and `lr`, a multiple of the common rate.
 
-        A group's `matrices` say of how many each parameter consists, one below another: 0 for a vector. From a step on
-        after which its `found_inf` is 1, the optimiser changes no parameter.
+        A group's `matrices` say of how many each parameter consists, one below another: 0 for a vector. `hidden` says
+        whether it is a linear map of the encoder, and no embedding or head. From a step on after which its `found_inf`
+        is 1, the optimiser changes no parameter.
         """
 
 

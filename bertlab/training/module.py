@@ -171,6 +171,8 @@ def build(
     multiple of the common one: a `LambdaLR` multiplies it.
     """
     stacked = {child.weight: child.count for child in module.modules() if isinstance(child, StackedLinear)}
+    encoders = [child for name, child in module.named_modules() if name.rpartition(".")[2] == "encoder"]
+    hidden = {part.weight for encoder in encoders for part in encoder.modules() if isinstance(part, nn.Linear)}
     trained = [value for value in module.parameters() if value.requires_grad]
     multipliers = [(lr_multipliers or {}).get(value, 1.0) for value in trained]
     groups = []
@@ -179,7 +181,8 @@ def build(
         for matrix, decay in ((1, settings.weight_decay), (0, 0.0)):
             parameters = [value for value in values if (value.dim() >= 2) == matrix]
             matrices = [stacked.get(value, matrix) for value in parameters]
-            groups.append({"params": parameters, "matrices": matrices, "weight_decay": decay, "lr": multiplier})
+            group = {"params": parameters, "matrices": matrices, "hidden": [value in hidden for value in parameters]}
+            groups.append(group | {"weight_decay": decay, "lr": multiplier})
     built: Optimizer = settings.build([group for group in groups if group["params"]])
     return built
 

@@ -22,7 +22,7 @@ from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
 from bertlab.model.recurrent import RecurrentEncoder
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
-from bertlab.optimizers import LAMB, Adafactor, AdamW
+from bertlab.optimizers import LAMB, Adafactor, AdamW, Muon
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Model
 from bertlab.recipe.schedules import Cosine, Ramp, Stages
@@ -36,7 +36,7 @@ SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
 
 ALONE = (MaskedLM(),)
 OTHERS = [
-    dataclasses.replace(SMOKE, objective=(CausalLM(),)),
+    dataclasses.replace(SMOKE, objective=(CausalLM(),), optimizer=Muon()),
     dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="sentence-pair", corpora=1)),
     dataclasses.replace(SMOKE, inputs=Inputs(length=32, format="full-sentences"), objective=ALONE, optimizer=LAMB()),
     dataclasses.replace(
