@@ -41,7 +41,7 @@ def test_every_study_is_here():
     }
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
     later = {"adaptation", "elmo-layers", "gpt", "lineage", "pretraining-value", "stability"}
-    newest = {"lr-schedule", "mask-schedule"}
+    newest = {"gpt-bert", "lr-schedule", "mask-schedule", "mlm-or-clm"}
     assert {*BASES, *alberts, *others, *later, *newest, "base-and-large", "features"} == set(studies.names())
 
 
@@ -185,6 +185,26 @@ def test_schedules_of_the_mask_rate_have_berts_base_model_in_large_batches(machi
         f"2 x {each}",
         f"1 x {each}, masked_lm.mask_prob from 0.3 to 0.1515",
         f"1 x {each}, masked_lm.mask_prob from 0.15 to 0.2985",
+    ]
+
+
+def test_one_model_masked_and_causal_has_the_batches_of_gpt_bert(machine):
+    """The paper says 119 million parameters, with gates of attention; here they have BERT's matrices."""
+    each = "12 layers, 768 wide, 12 heads: 89M parameters; 4,096 sequences, 15,625 steps of 512 tokens"
+    assert lines(machine, "gpt-bert") == [
+        f"1 x {each}, causal_lm.share from 1 to 1, masked_lm.share from 0 to 0",
+        f"5 x {each}",
+    ]
+
+
+def test_causal_and_then_masked_has_the_tokens_of_its_paper(machine):
+    """100 billion of them; its models have 610 million parameters, with the gates of their layers."""
+    each = "26 layers, 1152 wide, 18 heads, pre-norm: 533M parameters; 1,152 sequences, 42,000 steps of 2048 tokens"
+    changing = "causal_lm.share from 1 to {}, masked_lm.share from 0 to {}"
+    assert lines(machine, "mlm-or-clm") == [
+        f"1 x {each}",
+        f"3 x {each}, {changing.format(0, 1)}",
+        f"1 x {each}, {changing.format(1, 0)}",
     ]
 
 
