@@ -25,7 +25,7 @@ LEXICAL = "lexical baseline"
 FLOORS = {
     GUESS: "",
     LEXICAL: " (a linear model of words, word pairs and shared words, on as many training examples as the models read, "
-    "or on those in brackets)",
+    "or on those in brackets; on minimal pairs, the best of three rules on words)",
     EXCHANGED: " (the baseline where one of two texts is another example's)",
 }
 """What points that take no understanding mean, by their name."""

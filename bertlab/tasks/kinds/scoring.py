@@ -72,13 +72,14 @@ class Scoring(ABC):
         return Grouped(metric, np.unique(group, return_inverse=True)[1])
 
     def contributions(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, Array]:
-        """What each example contributes to each metric of a kind of a study file, `metric_<name>`; for reports.
+        """What each example contributes to each metric of all examples, `metric_<name>`, for reports: of a kind of a
+        study file.
 
         Raises `BadInput` for a metric that is no number, or is of other examples.
         """
         if not self.user_defined:
             return {}
-        names = (*self._scored(arrays, labels), *([LIKELIHOOD] if LOG_LIKELIHOOD in arrays else []))
+        names = (*of_all_examples(self._scored(arrays, labels)), *([LIKELIHOOD] if LOG_LIKELIHOOD in arrays else []))
         contributions = {name: self.metric(name, arrays, labels).contributions() for name in names}
         for name, values in contributions.items():
             if len(values) != len(contributions[names[-1]]):

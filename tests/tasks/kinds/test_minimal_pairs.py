@@ -261,3 +261,11 @@ def test_a_model_that_tells_nothing_apart_is_the_guess():
         {"margin": np.zeros(3), "label": examples.targets}, RawExamples(text=([], []), labels=[]), LABELS
     )
     assert floor["accuracy"] == floor["right_share"] == floor["islands/accuracy"] == 50
+
+
+def test_a_kind_of_a_study_file_keeps_the_metrics_of_all_pairs(monkeypatch):
+    """Reports do not run study files; the parts have other examples than all pairs."""
+    monkeypatch.setattr(type(KIND), "user_defined", True)
+    kept = KIND.contributions(predicted([1, 2, -1], [0, 1, 2]).arrays, LABELS)
+    assert {*kept} == {"metric_accuracy", "metric_right_share", "metric_ties"}
+    assert kept["metric_accuracy"].tolist() == [100, 100, 0]
