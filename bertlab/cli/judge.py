@@ -46,7 +46,7 @@ def judge(
     if register:
         if results or baseline or out or ledger is None or not name or len(claim or ()) != 1:
             raise BadInput("--register writes a hypothesis before its results: give --ledger, --name and one --claim")
-        most = {} if max_seeds is None else {"max_seeds": max_seeds}
+        most: dict[str, Any] = {} if max_seeds is None else {"max_seeds": max_seeds}
         entry = judgements.register(ledger, name, *(claim or ()), lower_is_better=lower, **most)
         say(f"{ledger}: registered {name}, {entry['max_seeds']} seeds at most, one-sided level {entry['level']:.2g}")
         if json:

@@ -54,11 +54,12 @@ class Judgement(Ablation):
     def decisions(self) -> pandas.DataFrame:
         """A line for each hypothesis: the decision, the seeds to add, the reason, and the columns of `verdicts`."""
         verdicts = self.verdicts[[*COLUMNS]].dropna(axis="columns", how="all")
-        verdicts["reason"] = [one.why for one in self.judged]
-        verdicts["level"] = [round(study.error, 12) for study in self.studies for _ in study.claims]
-        verdicts["decision"] = [one.what for one in self.judged]
-        verdicts["more_seeds"] = [one.more for one in self.judged]
-        return verdicts
+        return verdicts.assign(
+            level=round(self.studies[0].error, 12),
+            decision=[one.what for one in self.judged],
+            more_seeds=[one.more for one in self.judged],
+            reason=[one.why for one in self.judged],
+        )
 
     def _shown(self) -> list[pandas.DataFrame]:
         """The table and the decisions."""

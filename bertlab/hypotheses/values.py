@@ -67,12 +67,11 @@ class Values:
         """
         notes = []
         for claim in claims:
-            if claim.on not in self.measurements:
-                raise unknown("measurement", claim.on, self.measurements)
-            for variant in (*claim.pairs[0],):
-                if variant not in self.variants:
-                    raise unknown("variant", variant, self.variants)
             (one, two), on = claim.pairs[0], claim.on
+            if on not in self.measurements:
+                raise unknown("measurement", on, self.measurements)
+            for name in {one, two} - {*self.variants}:
+                raise unknown("variant", name, self.variants)
             seeds = {name: self.seeds(name, on) for name in (one, two)}
             if not seeds[one] & seeds[two]:
                 raise BadInput(f"{one} and {two} have no seed in common on {on}: variants are compared seed by seed")
