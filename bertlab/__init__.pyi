@@ -10,6 +10,7 @@ from .adaptation import FineTuning as FineTuning
 from .adaptation import GradualUnfreezing as GradualUnfreezing
 from .adaptation import LoRA as LoRA
 from .adaptation import TopLayers as TopLayers
+from .adaptation import ZeroShot as ZeroShot
 from .api import ablate as ablate
 from .api import make_recipe as make_recipe
 from .api import open_run as open_run

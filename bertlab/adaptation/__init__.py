@@ -10,3 +10,4 @@ from bertlab.adaptation.gpt import GPT as GPT
 from bertlab.adaptation.gradual_unfreezing import GradualUnfreezing as GradualUnfreezing
 from bertlab.adaptation.lora import LoRA as LoRA
 from bertlab.adaptation.top_layers import TopLayers as TopLayers
+from bertlab.adaptation.zero_shot import ZeroShot as ZeroShot

@@ -63,6 +63,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Whether it can train on an intermediate task first."""
     searched: ClassVar[bool] = False
     """Whether `--search` chooses its setting."""
+    trains: ClassVar[bool] = True
+    """Whether it trains; else the model is measured as it is, once whatever the number of fine-tuning seeds."""
     rate_factor: ClassVar[float] = 1.0
     """The learning rate as a multiple of the scale's rate of fine-tuning."""
     trains: ClassVar[bool] = True
@@ -73,14 +75,15 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         **dict.fromkeys(("description", "group", "stage", "unsupported_reason"), str),
         **dict.fromkeys(("intermediate", "searched", "trains"), bool),
         **dict.fromkeys(("at_scale", "in_model"), "bertlab.adaptation.Adaptation"),
-        "runs": Literal["finetune", "features"],
+        "runs": Literal["finetune", "features", "zero-shot"],
         "options": tuple[str, ...],
         "inputs": "bertlab.adaptation.base.Inputs",
         **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
         **dict.fromkeys(("encoder", "adapt"), "torch.nn.Module"),
         "lr_multipliers": Annotated[Mapping[Any, float], Range(0, 10**6)],
-        **dict.fromkeys(("rate_factor", "train_cost", "trained_share"), Annotated[float, Range(0, 10**6, above=True)]),
-        "steps": Annotated[int, Range(1, 10**9)],
+        **dict.fromkeys(("rate_factor", "train_cost"), Annotated[float, Range(0, 10**6, above=True)]),
+        **dict.fromkeys(("trained_share", "evaluated_tokens"), Annotated[float, Range(0, 10**12)]),
+        "steps": Annotated[int, Range(0, 10**9)],
         "flops": Annotated[float, WORK],
     }
 
@@ -233,6 +236,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """Updates in all epochs of training on this many examples."""
         steps = max(1, math.ceil(self.epochs * math.ceil(examples / self.batch_size)))
         return min(self.max_steps or steps, steps)
+
+    def evaluated_tokens(self, recipe: Recipe, tokens: float) -> float:
+        """The tokens that a model of a recipe reads to evaluate an example of `tokens` tokens: by default these."""
+        return tokens
 
     def flops(
         self, model: BackboneConfig, trained: float, evaluated: float, passes: float, *, causal: bool = False

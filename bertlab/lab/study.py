@@ -352,7 +352,8 @@ class Study(Checked, group="study "):
         """How a variant is measured at a scale, on a task of `kind` called `task`.
 
         The scale's setting, with the fields of the measurement that are not at their defaults, and over these the
-        fields of the variant in which the variants differ.
+        fields of the variant in which the variants differ. A kind of task that trains nothing has the adaptation that
+        trains nothing, whatever variant and measurement have.
         """
         shared, of_variant = measurement.adaptation, variant.adaptation
         changes: dict[str, Any] = {}
@@ -361,6 +362,8 @@ class Study(Checked, group="study "):
         if of_variant is not None:
             changes |= {name: getattr(of_variant, name) for name in self.varied_adaptation()[type(of_variant)]}
         arm = type(of_variant or shared or FineTuning())
+        if arm.trains and not kinds.find(kind).trained:
+            arm, changes = next(other for other in arms(Adaptation).values() if not other.trains), {}
         return dataclasses.replace(arm.at_scale(scale.finetuning(kind, task), scale.features), **changes)
 
     def check_set(self, paths: Iterable[str]) -> None:

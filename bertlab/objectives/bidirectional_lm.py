@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
+from bertlab.arrays import Float64, Integer
 from bertlab.errors import BadInput
 from bertlab.inputs.batches import Evaluation, heldout
 from bertlab.inputs.checks import Check, always
 from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Sequences
+from bertlab.objectives import sentences
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.recipe import BackboneConfig, Recipe
 from bertlab.recipe.objective import Arrays
@@ -45,6 +47,7 @@ class BidirectionalLM(LanguageModel):
     kind: ClassVar[str] = "bidirectional_lm"
     head: ClassVar[str] = "bilm_head"
     metric_labels: ClassVar[Mapping[str, str]] = METRIC_LABELS
+    scorings: ClassVar[tuple[str, ...]] = ("mean log-likelihood of both directions",)
     meaning: ClassVar[str] = (
         "Both directions: the mean of two language models, from the left and from the right, on the same text. The one "
         "predicts all but [CLS], the other all but the last [SEP]. The mean perplexity is that of the mean loss. "
@@ -141,6 +144,28 @@ class BidirectionalLM(LanguageModel):
         hidden = encoder.read(encoder.embed(batch), batch.lengths, {self.kind: self.reads(arrays)})[self.kind]
         right, left = self._losses(model.head(self), hidden, arrays, encoder.output_embeddings)
         return {"right": right, "left": left, "count": arrays["weights"].sum()}
+
+    def log_likelihoods(self, model: Any, tokens: Integer) -> Float64:
+        """The mean of the log-likelihoods of each sentence from the left and from the right. Each direction gives one
+        of the whole sentence; the mean, unlike the sum, has the size of a left-to-right model's. [CLS] and [SEP] do not
+        count."""
+        from torch import from_numpy
+
+        from bertlab.model.streams import TensorBatch
+
+        encoder, sums = model.encoder, []
+        matrix, inner = encoder.output_embeddings, tokens.shape[1] - 2
+        for part in sentences.parts(len(tokens), tokens.shape[1], 2 * inner, len(matrix)):
+            read = from_numpy(tokens[part].astype(np.int64)).to(matrix.device)
+            arrays = {"weights": read[:, 1:]}  # a slot for each pair of neighbours
+            batch = TensorBatch.of(read, None, {self.kind: arrays})
+            hidden = encoder.read(encoder.embed(batch), batch.lengths, {self.kind: self.reads(arrays)})[self.kind]
+            right, left = (
+                sentences.of_targets(model.head(self)(vectors, matrix).float(), read[:, 1:-1])
+                for vectors in (hidden.chunk(2, -1)[0][:, :-2], hidden.chunk(2, -1)[1][:, 2:])
+            )
+            sums.append((right + left) / 2)
+        return np.concatenate(sums)[:, None]
 
     def totals(self, sums: Mapping[str, float]) -> dict[str, float]:
         """The figures of these sums over all held-out batches."""

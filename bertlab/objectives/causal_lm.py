@@ -6,10 +6,12 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from bertlab.arrays import Float64, Integer
 from bertlab.inputs.batches import Evaluation, heldout
 from bertlab.inputs.checks import Check, always
 from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Sequences, Transform
+from bertlab.objectives import sentences
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.recipe import Recipe
 from bertlab.recipe.objective import Arrays
@@ -29,6 +31,8 @@ class CausalLM(LanguageModel):
         "Left to right: the loss of the next token on the same text, [SEP] included, and its perplexity. Neither "
         "compares with a masked LM's, which sees both sides of a token."
     )
+
+    scorings: ClassVar[tuple[str, ...]] = ("log-likelihood",)
 
     @property
     def selection_metric(self) -> str:
@@ -50,6 +54,11 @@ class CausalLM(LanguageModel):
             return {"positions": columns * real, "targets": targets, "weights": real.astype(np.float32)}
 
         return examples
+
+    def log_likelihoods(self, model: Any, tokens: Integer) -> Float64:
+        """The log-likelihood of each sentence: each token from [CLS] and the tokens before it. Its end does not count:
+        [SEP] is where a segment ends in pre-training, and few segments are a sentence."""
+        return sentences.log_likelihoods(model, self.kind, tokens)
 
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """The single held-out segments of a masked LM, every next token predicted."""

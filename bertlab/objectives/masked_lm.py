@@ -13,12 +13,13 @@ from typing import Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from bertlab import keyed
-from bertlab.arrays import Array, Bool, Int32, Int64, UInt64
+from bertlab.arrays import Array, Bool, Float64, Int32, Int64, Integer, UInt64
 from bertlab.errors import BadInput
 from bertlab.inputs.batches import Evaluation, heldout
 from bertlab.inputs.checks import Check, always, share
 from bertlab.inputs.sample import Sample, again
 from bertlab.inputs.streams import Batch, Sequences, Transform
+from bertlab.objectives import sentences
 from bertlab.objectives.language_model import LanguageModel, perplexity
 from bertlab.objectives.selection import Choice, Selection, Tokens
 from bertlab.recipe import Recipe
@@ -92,6 +93,7 @@ class MaskedLM(LanguageModel):
         "own_loss": "own masking",
     }
     hub_task: ClassVar[str] = "fill-mask"
+    scorings: ClassVar[tuple[str, ...]] = ("pseudo-log-likelihood", "pseudo-log-likelihood, within words from the left")
     meaning: ClassVar[str] = (
         "Masked LM: the loss with 15 % of the tokens masked as 80/10/10, the same for all variants, its perplexity and "
         "its accuracy; and the loss under the variant's own masking, which evaluates a variant that never saw [MASK]. "
@@ -204,6 +206,17 @@ class MaskedLM(LanguageModel):
             Evaluation(heldout(recipe, corpus, (loss,), size), names, sums, metrics)
             for loss, metrics in evaluated.items()
         ]
+
+    def log_likelihoods(self, model: Any, tokens: Integer) -> Float64:
+        """The pseudo-log-likelihood of each sentence, whose tokens are predicted one by one from all others: each is
+        masked alone (Salazar et al. 2020, section 2), or with the later tokens of its word (Kauf and Ivanova 2023)."""
+        tokenizer: TrainedTokenizer = model.tokenizer
+        copies = sentences.masked_copies(tokens, tokenizer.begin_words(tokens), tokenizer.mask)
+        return sentences.pseudo_log_likelihoods(model, self.kind, tokens, copies)
+
+    def passes(self, length: float) -> float:
+        """One for each token, and for pieces of words a few more."""
+        return max(1.0, length - 2)
 
     # Audit.
 

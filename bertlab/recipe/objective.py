@@ -78,18 +78,22 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     """How a report explains these metrics, in whole sentences."""
     hub_task: ClassVar[str] = ""
     """What the Hub calls the task of predicting as it does; empty if it has no name for it."""
+    scorings: ClassVar[tuple[str, ...]] = ()
+    """The ways in which it scores sentences, in words; none if it is no language model."""
     _returns: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("causal", "over_vocabulary", "labels_only", "annotated"), bool),
         **dict.fromkeys(("head", "meaning", "hub_task", "selection_metric"), str),
         **dict.fromkeys(("metric_labels", "all_metric_labels"), Mapping[str, str]),
         **dict.fromkeys(("audit", "audit_again"), list),
+        "scorings": tuple[str, ...],
         "pairing": Pairing | None,
         "cost_equivalent": "bertlab.recipe.Loss",
         "new_head": "torch.nn.Module",
         "batch_transform": "collections.abc.Callable",
         "loss_sum": "torch.Tensor",
+        "log_likelihoods": "numpy.ndarray",
         "out_of_distribution_metrics": tuple[str, ...],
-        "count": Annotated[float, SIZE],
+        **dict.fromkeys(("count", "passes"), Annotated[float, SIZE]),
         "parameters": Annotated[int, SIZE],
         "text_length": Annotated[int, Range(8, 10**6, "tokens")],
         "flops": Annotated[float, WORK],
@@ -186,6 +190,19 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     def evaluations(self, recipe: Recipe, corpus: Any, size: int, final: bool) -> Sequence[Any]:
         """Returns fixed held-out `Evaluation`s of at most `size` sequences each; `final` ones follow the last step."""
         return ()
+
+    def log_likelihoods(self, model: Any, tokens: Any) -> Any:
+        """How probable a `PretrainingModel`, in evaluation mode, finds S sentences: (S, M) float64, nats, for M
+        `scorings`.
+
+        `tokens` (S, T) are [CLS], the tokens of a sentence, of which each counts, and [SEP], which does not. Raises
+        `BadInput` for a loss that is no language model.
+        """
+        raise BadInput(f"objective: {self.kind} is no language model and scores no sentences: use a language model")
+
+    def passes(self, length: float) -> float:
+        """Forward passes that score a sentence of about `length` tokens with its specials."""
+        return 1.0
 
     @abstractmethod
     def parameters(self, model: BackboneConfig, vocabulary: int) -> int:

@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from bertlab import keyed, recipe
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
-from bertlab.arrays import Array, Float, Float32
+from bertlab.arrays import Array, Float
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
@@ -118,9 +118,9 @@ class FinetuningModule(DiagnosedModule):
         self.log("validation/loss", self.kind.loss(self(batch), batch["targets"]), batch_size=len(batch["targets"]))
 
     def predict_step(self, batch: TaskBatch, batch_idx: int) -> Tensor:
-        """The logits of a batch, on the CPU."""
+        """The logits of a batch, in fp32 or better, on the CPU."""
         logits: Tensor = self(batch)
-        return logits.float().cpu()
+        return logits.to(torch.promote_types(logits.dtype, torch.float32)).cpu()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -232,6 +232,11 @@ def finetune(
     opened, model = start()
     data = sampled(data, adaptation.max_eval_examples)
     encoded = [encode(data, raw, opened, adaptation) for raw in (data.evaluation, data.test) if raw is not None]
+    if not adaptation.trains:
+        module = FinetuningModule(model, kind, adaptation, 0, key)
+        nothing = encode_training(data, opened, adaptation)
+        scores = _Scores(data, opened, nothing, module, machine, progress)
+        return scores.outcome(encoded, trained_parameters=0)
     heldout = heldout_inputs(adaptation, opened.model, encoded[0], machine, progress)
     stages: list[tuple[TaskData, str, tuple[int | str, ...]]] = [(data, "train", key)]
     if intermediate_task is not None and (work is None or checkpoints.newest(work, "train") is None):
@@ -344,20 +349,21 @@ class _Scores:
         return evaluate(self.data, raw, self.train, part, scores, threshold)
 
 
-def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Machine) -> Float32:
+def predict(module: FinetuningModule, part: Examples, read: Inputs, machine: Machine) -> Float:
     """The logits of every target, (W, C), in the order of the targets; minus infinity where an example has fewer.
 
-    In fp32 on every machine: bf16 changes some answers.
+    In fp32 or better on every machine: bf16 changes some answers.
     """
     with quiet():
         batches: Any = trainer(machine, 0, [StopOnSignal()], exact=True).predict(module, in_order(read))
     return in_order_of_targets(part, read, batches)
 
 
-def in_order_of_targets(part: Examples, read: Inputs, batches: Sequence[Tensor]) -> Float32:
+def in_order_of_targets(part: Examples, read: Inputs, batches: Sequence[Tensor]) -> Float:
     """The logits of the batches that `in_order` gives, as `predict` returns them."""
     width = max((logits.shape[-1] for logits in batches), default=1)
-    scores = np.full((len(part.targets), width), -np.inf, np.float32)
+    precision = np.result_type(np.float32, *(logits.numpy() for logits in batches[:1]))
+    scores = np.full((len(part.targets), width), -np.inf, precision)
     for numbers, logits in zip(by_length(read.lengths, read.batch_tokens), batches, strict=True):
         slots = part.batch(numbers).slots
         scores[slots[slots >= 0], : logits.shape[-1]] = logits.numpy()[slots >= 0]

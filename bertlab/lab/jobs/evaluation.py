@@ -39,7 +39,7 @@ KEPT_BYTES = 200_000
 
 
 @dataclass(frozen=True)
-class Evaluation(Job, kinds=("finetune", "features")):
+class Evaluation(Job, kinds=("finetune", "features", "zero-shot")):
     """Adapts a pre-trained model to a task and evaluates it."""
 
     pretrained: Pretrained
@@ -208,7 +208,8 @@ class Evaluation(Job, kinds=("finetune", "features")):
         recipe, settings = self.pretrained.read_recipe(), self.settings
         _, *evaluation = _sizes(self.data, self.held_back, settings.length)
         most = settings.max_eval_examples
-        evaluated = sum(min(most or count, count) * tokens for count, _, tokens in evaluation)
+        read = (min(most or count, count) * settings.evaluated_tokens(recipe, size) for count, _, size in evaluation)
+        evaluated = sum(read)
         total = Work(layers=recipe.model.layers)
         before = [(self.intermediate_task, False)] if self.intermediate_task else []
         for located, back in [(self.data, self.held_back), *before]:

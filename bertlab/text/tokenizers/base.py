@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 
-from bertlab.arrays import Bool, Int32
+from bertlab.arrays import Bool, Int32, Integer
 from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.recipe.ranges import arms
@@ -101,6 +101,10 @@ class TrainedTokenizer:
     def word_starts(self) -> Bool:
         """Which entries can begin a word, shape (size,): here all of them."""
         return np.ones(self.size, dtype=np.bool_)
+
+    def begin_words(self, tokens: Integer) -> Bool:
+        """Which tokens of sequences (S, T) begin a word of the text: by default those that can."""
+        return self.word_starts[tokens]
 
     def extend(self, size: int) -> None:
         """Adds unused entries up to `size`."""

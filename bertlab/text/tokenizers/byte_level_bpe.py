@@ -11,12 +11,13 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import numpy as np
 
-from bertlab.arrays import Bool
+from bertlab.arrays import Bool, Integer
 from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.recipe.ranges import Range
@@ -176,6 +177,21 @@ class TrainedByteLevelBPE(TrainedTokenizer):
         Punctuation without a space is a part of its word, as in RoBERTa's released code.
         """
         return np.array([self.shown(number)[:1].isspace() for number in range(self.size)])
+
+    def begin_words(self, tokens: Integer) -> Bool:
+        """Which tokens of sequences (S, T) begin a word, as the text was split before its words were: at spaces and
+        between letters, digits and other characters."""
+        from tokenizers import decoders, pre_tokenizers
+
+        join, split = decoders.ByteLevel(), pre_tokenizers.ByteLevel(add_prefix_space=False)
+        begin = super().begin_words(tokens)
+        for row, flags in zip(tokens.tolist(), begin, strict=True):
+            pieces = [self.vocabulary[number] for number in row]
+            starts = [*accumulate(map(len, pieces), initial=0)]
+            ends = [0, *accumulate(len(word) for word, _ in split.pre_tokenize_str(join.decode(pieces)))]
+            if ends[-1] == starts[-1]:  # not with added tokens, which are no bytes
+                flags[:] = np.isin(starts[:-1], ends)
+        return begin
 
     def encode_around(self, parts: Sequence[str]) -> list[list[int]]:
         """The space in front of a masked word is a part of it, and none is put in front of what follows one."""
