@@ -149,6 +149,20 @@ ROWS = (
         floor=2.0,
         aim=4.0,
     ),
+    Row(
+        name="scoring",
+        quantity="minimal pairs, 6 layers of 384, one thread",
+        peer="minicons, both measures, best batch size",
+        unit="pairs/s",
+        floor=5.0,
+        aim=10.0,
+    ),
+    Row(
+        name="scoring-one",
+        quantity="minimal pairs, 6 layers of 384, one thread",
+        peer="minicons, one of the measures",
+        unit="pairs/s",
+    ),
     Row(name="sharing", quantity="ablate all, tiny", peer="each cell by itself", unit="cells/h", floor=2.0, aim=4.0),
     Row(name="sharing-rows", quantity="ablate all, tiny", peer="a pre-training for each row", unit="cells/h"),
     Row(

@@ -72,7 +72,7 @@ def pseudo_log_likelihoods(model: Any, kind: str, tokens: Integer, copies: Maske
         begin, end = np.searchsorted(sorted_numbers, (part.start, part.stop))
         rows = from_numpy(sorted_numbers[begin:end] - part.start).to(device)
         wanted = from_numpy(targets[order[begin:end]]).to(device)
-        values[order[begin:end]] = (logits[rows, wanted] - logits.logsumexp(-1)[rows]).cpu().numpy()
+        values[order[begin:end]] = logits.log_softmax(-1)[rows, wanted].cpu().numpy()
     return values.reshape(copies.numbers.shape).sum(-1).T
 
 
@@ -92,7 +92,7 @@ def log_likelihoods(model: Any, kind: str, tokens: Integer) -> Float64:
 
 def of_targets(logits: Tensor, targets: Tensor) -> Float64:
     """The sums (S,) of the log-probabilities of `targets` (S, N), from fp32 logits (S, N, V)."""
-    chosen = logits.gather(-1, targets[..., None])[..., 0] - logits.logsumexp(-1)
+    chosen = logits.log_softmax(-1).gather(-1, targets[..., None])[..., 0]
     sums: Float64 = chosen.double().sum(-1).cpu().numpy()
     return sums
 

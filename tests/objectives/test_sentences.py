@@ -143,18 +143,16 @@ def test_a_constant_model_scores_sentences_of_equal_length_equally() -> None:
     assert (scores[0] == scores[4]).all()
 
 
-def test_many_sentences_are_scored_in_parts_of_any_size(monkeypatch: Any) -> None:
-    tokenizer = TOKENIZERS[0].train(TEXT)
-    for objective in (MaskedLM(), CausalLM()):
-        model = model_with(tokenizer, objective)
-        whole = sentence_scores(model, encoded(tokenizer), silent)
-        with monkeypatch.context() as small:
-            small.setattr(sentences, "TOKENS_AT_ONCE", 40)
-            small.setattr("bertlab.adaptation.zero_shot.SENTENCES_AT_ONCE", 1)
-            reported: list[int] = []
-            scores = sentence_scores(model, encoded(tokenizer), lambda done, total, *_: reported.append(done))
-        np.testing.assert_allclose(scores, whole, rtol=0, atol=1e-5)
-        assert reported == [1, 2, 3, 4, 5]  # one of six is twice among them
+@pytest.mark.parametrize("objective", [MaskedLM(), CausalLM()], ids=lambda loss: loss.kind)
+def test_many_sentences_are_scored_in_parts_of_any_size(objective: Any, monkeypatch: Any) -> None:
+    tokenizer, reported = TOKENIZERS[0].train(TEXT), []
+    model = model_with(tokenizer, objective)
+    whole = sentence_scores(model, encoded(tokenizer), silent)
+    monkeypatch.setattr(sentences, "TOKENS_AT_ONCE", 40)
+    monkeypatch.setattr("bertlab.adaptation.zero_shot.SENTENCES_AT_ONCE", 1)
+    scores = sentence_scores(model, encoded(tokenizer), lambda done, total, *_: reported.append(done))
+    np.testing.assert_allclose(scores, whole, rtol=0, atol=1e-5)
+    assert reported == [1, 2, 3, 4, 5]  # one of six is twice among them
 
 
 def test_a_text_without_tokens_is_certain() -> None:
