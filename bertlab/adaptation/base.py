@@ -63,12 +63,11 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Whether it can train on an intermediate task first."""
     searched: ClassVar[bool] = False
     """Whether `--search` chooses its setting."""
-    trains: ClassVar[bool] = True
-    """Whether it trains; else the model is measured as it is, once whatever the number of fine-tuning seeds."""
     rate_factor: ClassVar[float] = 1.0
     """The learning rate as a multiple of the scale's rate of fine-tuning."""
     trains: ClassVar[bool] = True
-    """Whether it trains on a task; otherwise it is for kinds of task without training examples."""
+    """Whether it trains on a task; otherwise it is for kinds of task without training examples, and measures a model as
+    it is, once whatever the number of fine-tuning seeds."""
     train_cost: ClassVar[float] = 3.0
     """Forward passes of the encoder that training takes per token; 2 if its weights need no gradient."""
     _returns: ClassVar[Mapping[str, Any]] = {

@@ -32,6 +32,7 @@ from bertlab.cli.pretrain import pretrain
 from bertlab.cli.report import report
 from bertlab.cli.runs import runs
 from bertlab.cli.scales import scales
+from bertlab.cli.score import score
 from bertlab.cli.show import show
 from bertlab.cli.studies import studies
 from bertlab.cli.submit import submit
@@ -54,7 +55,7 @@ app = typer.Typer(
     context_settings=HELP,
 )
 PANELS: dict[str, tuple[Callable[..., Any], ...]] = {
-    "Run": (ablate, plan, audit, bench, pretrain, finetune, submit),
+    "Run": (ablate, plan, audit, bench, pretrain, finetune, score, submit),
     "See": (report, judge, runs, studies, show, tasks, scales, fill_mask, predict),
     "Share": (export, merge, fetch),
 }

@@ -246,7 +246,11 @@ class StudyOptions(TaskOptions, AuditOptions):
 
     panel: ClassVar[str] = AuditOptions.panel
 
-    measure: Names = option(None, "MEASUREMENT", "Make only this measurement; repeatable (see `bertlab show STUDY`).")
+    measure: Names = option(
+        None,
+        "MEASUREMENT",
+        "Make only this measurement (see `bertlab show STUDY`), or score minimal pairs, as zorro; repeatable.",
+    )
     from_: str | None = option(None, complete.MODEL, "Measure this model instead of pre-training.")
     seeds: str | None = option(None, "N|RANGES", "Pre-training seeds: 6 means 0 to 5; or 3-5,7.", show_default="1")
     claim_seeds: str | None = option(
@@ -264,7 +268,8 @@ class StudyOptions(TaskOptions, AuditOptions):
         from bertlab.store.runs import Store
 
         pretrained = find_pretrained(self.from_, Store(self.runs), machine) if self.from_ is not None else None
-        chosen = _with_any(studies.chosen(self.study), () if self.random_init else self.only or (), "variant")
+        chosen = tuple(studies.measuring(study, {*(self.measure or ())}) for study in studies.chosen(self.study))
+        chosen = _with_any(chosen, () if self.random_init else self.only or (), "variant")
         chosen = _with_any(chosen, self.measure or (), "measurement")
         request = self.request(chosen, random_init=self.random_init, pretrained=pretrained)
         usual = request.scale.claim_seeds if self.seeds is None and pretrained is None else 1

@@ -137,6 +137,8 @@ def _check_used(shared: SharedInputs, machine: Machine) -> None:
     recipes = (job.pretraining.recipe for job in jobs if job.pretraining)
     if request.scale.recipe.corpus.annotator and not any(recipe and recipe.annotated for recipe in recipes):
         raise BadInput("--set corpus.annotator has no effect: no variant reads linguistic spans, leave it out")
+    if request.keep and not any(job.keep for job in jobs):
+        raise BadInput("--keep has no effect: no measurement trains, so there is nothing to keep; leave it out")
     if request.held_back:  # a trial of settings measures only the baseline
         return
     tasks = {id(task): task for job in jobs for task in job.tasks}.values()

@@ -7,6 +7,7 @@ from pathlib import Path
 from bertlab.errors import BadInput, unknown
 from bertlab.lab.jobs import Pretrained
 from bertlab.lab.scales import Scale
+from bertlab.lab.studies import tasks_without_training
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.names import plain
 
@@ -76,6 +77,7 @@ class Request:
             raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
         variants = [*(variant.name for study in self.studies for variant in study.variants), RANDOM_INIT]
         measurements = [measurement.name for study in self.studies for measurement in study.measurements]
+        measurements += tasks_without_training()
         for what, requested, names in (("variant", self.only, variants), ("measurement", self.measure, measurements)):
             for name in requested:
                 if name not in names:

@@ -100,9 +100,9 @@ def restated(record: Record) -> Record:
     if record.sources or record.study not in builtin_studies.names():
         return record
     study = studies.find(record.study)
-    before, now = record.definition, definition(study)
     variants = {value.variant for value in record.cells} - {RANDOM_INIT}
     measurements = {value.measurement for value in record.cells}
+    before, now = record.definition, definition(studies.measuring(study, measurements))
     if (
         before.baseline != now.baseline
         or any(before.variants.get(name, ...) != now.variants.get(name) for name in variants)

@@ -9,7 +9,7 @@ import sys
 import threading
 import traceback
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
@@ -17,11 +17,12 @@ from types import FrameType
 from bertlab.errors import BadInput, suggestion, unknown
 from bertlab.lab import builtin_studies
 from bertlab.lab.builtin_studies import names as names
-from bertlab.lab.study import Study
+from bertlab.lab.study import Measurement, Study
 from bertlab.lab.study_file import StudyFile, executed, written
 from bertlab.names import ALL, shown
 from bertlab.progress import Interrupted
 from bertlab.store.files import kind
+from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
 
 SECONDS = 30
@@ -149,6 +150,18 @@ def chosen(requested: Sequence[str | Study]) -> tuple[Study, ...]:
     if twice := next((name for name, number in named.items() if number > 1), ""):
         raise BadInput(f"two studies are named '{twice}': give each study once, and your own another name")
     return studies
+
+
+def tasks_without_training() -> list[str]:
+    """The tasks of the catalogue on which every study can measure its models, as they are not trained on them."""
+    return [name for name, task in catalog.TASKS.items() if not kinds.find(task.kind).trained]
+
+
+def measuring(study: Study, names: Set[str]) -> Study:
+    """The study with a measurement of each task without training in `names` that it lacks."""
+    lacking = names - {measurement.name for measurement in study.measurements}
+    more = [Measurement(name, task=name) for name in tasks_without_training() if name in lacking]
+    return dataclasses.replace(study, measurements=[*study.measurements, *more]) if more else study
 
 
 def _with_file(study: Study) -> Study:

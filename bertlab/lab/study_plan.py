@@ -200,8 +200,9 @@ class StudyPlanner:
         for milestone in pretraining.saved(measurement.milestones):
             parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
             fields = (pretraining, data, adaptation, 0, "-".join(parts), milestone, before)
-            first = Evaluation(*fields, request.held_back, self.shared.code, study.name, request.keep)
-            for seed in range(self.finetune_seeds):
+            keep = request.keep and adaptation.trains
+            first = Evaluation(*fields, request.held_back, self.shared.code, study.name, keep)
+            for seed in range(self.finetune_seeds if adaptation.trains else 1):
                 yield first.with_seed(seed) if seed else first
 
     def data(self, measurement: Measurement) -> LocatedTask:

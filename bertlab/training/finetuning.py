@@ -233,10 +233,8 @@ def finetune(
     data = sampled(data, adaptation.max_eval_examples)
     encoded = [encode(data, raw, opened, adaptation) for raw in (data.evaluation, data.test) if raw is not None]
     if not adaptation.trains:
-        module = FinetuningModule(model, kind, adaptation, 0, key)
-        nothing = encode_training(data, opened, adaptation)
-        scores = _Scores(data, opened, nothing, module, machine, progress)
-        return scores.outcome(encoded, trained_parameters=0)
+        module, nothing = FinetuningModule(model, kind, adaptation, 0, key), encode_training(data, opened, adaptation)
+        return _Scores(data, opened, nothing, module, machine, progress).outcome(encoded, trained_parameters=0)
     heldout = heldout_inputs(adaptation, opened.model, encoded[0], machine, progress)
     stages: list[tuple[TaskData, str, tuple[int | str, ...]]] = [(data, "train", key)]
     if intermediate_task is not None and (work is None or checkpoints.newest(work, "train") is None):

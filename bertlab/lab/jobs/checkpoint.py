@@ -8,6 +8,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
 from bertlab.lab.jobs.base import Pretrained, without_none
 from bertlab.machine import Machine
@@ -71,6 +72,14 @@ class CheckpointImport(Pretrained, kinds=("import",)):
             "parameters": sum(value.numel() for value in model.parameters()),
             "vocabulary": tokenizer.size,
         }
+
+    def fitted(self, adaptation: Adaptation) -> Adaptation:
+        """An adaptation as it is. Raises `BadInput` if it needs an LM head, and the checkpoint has none."""
+        from bertlab.model.interop import huggingface
+
+        if not adaptation.trains and not self.fresh and not huggingface.predicts(self.checkpoint.fetch()):
+            raise BadInput(f"{self.label} was published without its LM head and scores no sentences: use another")
+        return adaptation
 
     def read_recipe(self) -> Recipe:
         """The recipe, as far as the checkpoint's files determine it."""

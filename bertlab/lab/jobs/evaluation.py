@@ -228,7 +228,7 @@ class Evaluation(Job, kinds=("finetune", "features", "zero-shot")):
         and of two moments of the trained ones."""
         weights = cost.weight_bytes(self.pretrained.read_recipe())
         trained = self.settings.trained_share * weights
-        return Storage(KEPT_BYTES + trained * self.keep, 2.0 * (weights + 2.0 * trained))
+        return Storage(KEPT_BYTES + trained * self.keep, 2.0 * (weights + 2.0 * trained) * self.settings.trains)
 
     @classmethod
     def similarity(cls, definition: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:

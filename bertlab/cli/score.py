@@ -1,0 +1,146 @@
+"""`bertlab score`: how often a finished model finds the right one of two sentences more probable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from bertlab.cli.complete import MODEL
+from bertlab.cli.console import print_json
+from bertlab.cli.options import JSON, RETRY, DeviceOptions, StoreOptions, argument, by_name, flag
+from bertlab.cli.table import print_table
+from bertlab.errors import BadInput
+
+if TYPE_CHECKING:
+    from bertlab.arrays import Array, Float, Integer
+    from bertlab.lab.jobs import Pretrained
+    from bertlab.lab.plan import Request
+    from bertlab.tasks.kinds.base import TaskKind
+
+NORMAL_95 = 1.96
+"""Standard errors of half of a 95 % interval."""
+LENGTH = 128
+"""Tokens of a sentence at most, where the model has as many positions."""
+METRICS = {"accuracy": "accuracy", "right_share": "right share", "ties": "ties"}
+"""The headings of the metrics of a part of the pairs."""
+WAYS = {"": "", "_within_words": ", within words"}
+"""What follows them for each way of scoring."""
+
+
+def score(
+    folders: StoreOptions,
+    devices: DeviceOptions,
+    model: str = argument(..., MODEL, "The model to score."),
+    task: str = argument(..., "TASK", "A task of minimal pairs, such as zorro (see `bertlab tasks`)."),
+    paradigms: bool = flag("Print a line for each paradigm too, not for each phenomenon alone."),
+    retry: bool = RETRY,
+    json: bool = JSON,
+) -> int:
+    """Print how often a finished model finds the right one of two sentences more probable; it trains nothing.
+
+    A left-to-right model gives a sentence its log-likelihood, a masked LM its pseudo-log-likelihood: each token masked
+    alone, and (within words) with the later tokens of its word. Ties count one half; the right share is the mean
+    probability of the right one of the two. Intervals (95 %) are of other pairs of the same paradigms.
+
+    Example: bertlab score masking/80/10/10/0 zorro
+    """
+    from bertlab.cli.jobs import run_jobs
+    from bertlab.lab import plan as planning
+    from bertlab.lab.jobs.evaluation import read_task
+    from bertlab.lab.jobs.find import find_pretrained
+    from bertlab.store import predictions
+    from bertlab.store.config import write_run_config
+    from bertlab.store.lookup import ids_of_studies
+    from bertlab.store.runs import Store
+    from bertlab.tasks import catalog, kinds
+
+    kind = kinds.find(catalog.find(task).kind)
+    if kind.trained:
+        raise BadInput(f"task '{task}' is {kind.name}, which models are trained on: use `bertlab finetune`")
+    machine, store = devices.machine(folders), Store(folders.runs)
+    pretrained = find_pretrained(model, store, machine)
+    plan = planning.make(_request(pretrained, task), machine)
+    complete = run_jobs(plan.jobs, store, machine, retry=retry)
+    job = plan.cells[0].job
+    run = store.get(job.id)
+    if run is None:
+        return 1
+    if run.id not in ids_of_studies(store):
+        write_run_config(run.path, "score", {"model": model, "task": task} | by_name(folders))
+    located = job.tasks[0]
+    parts = [*_parts(kind, predictions.read(run), read_task(located).labels)]
+    if json:
+        print_json({"id": run.id, "path": str(run.path), "task": located.task.name, "parts": parts})
+    else:
+        lines = [part for part in parts if paradigms or "/" not in part["name"]]
+        _print(lines, f"{pretrained.label} on {located.task.name}")
+    return 0 if complete else 1
+
+
+def _request(pretrained: Pretrained, task: str) -> Request:
+    """The request of a model's scores on one task, in sentences as long as its positions allow."""
+    from bertlab.lab import scales
+    from bertlab.lab.plan import Request
+    from bertlab.lab.study import Measurement, Study
+
+    recipe = pretrained.read_recipe()
+    length = min(LENGTH, recipe.model.max_length(recipe.inputs.longest))
+    scale = scales.find("paper").set([f"tasks.{task}.length={length}"])
+    study = Study.of_one(pretrained.label, "scores", Measurement(task, task=task))
+    return Request(studies=(study,), scale=scale, pretrained=pretrained)
+
+
+def _parts(kind: TaskKind, arrays: Mapping[str, Array], labels: Sequence[str]) -> Iterator[dict[str, Any]]:
+    """All pairs, each phenomenon and each paradigm, with their metrics, and the ends of 95 % intervals."""
+    import numpy as np
+
+    paradigm = arrays["label"].astype(np.int64)
+    names = [f"{metric}{way}" for way in WAYS if f"margin{way}" in arrays for metric in METRICS]
+    points = {name: kind.metric(name, arrays, labels).per_example() for name in names}
+    parts = {"all": np.unique(paradigm)}
+    for number in parts["all"]:
+        phenomenon = labels[number].partition("/")[0]
+        parts.setdefault(
+            phenomenon, np.array([at for at in parts["all"] if f"{labels[at]}/".startswith(f"{phenomenon}/")])
+        )
+        parts[labels[number]] = np.array([number])
+    for name, numbers in parts.items():
+        rows = np.isin(paradigm, numbers)
+        yield _part(name, {metric: values[rows] for metric, values in points.items()}, paradigm[rows])
+
+
+def _part(name: str, points: Mapping[str, Float], paradigm: Integer) -> dict[str, Any]:
+    """A part of the pairs, whose paradigms count the same."""
+    import numpy as np
+
+    numbers, counts = np.unique(paradigm, return_inverse=True, return_counts=True)[1:]
+    figures: dict[str, Any] = {"name": name, "pairs": len(paradigm)}
+    for metric, values in points.items():
+        means = np.bincount(numbers, values) / counts
+        spread = np.bincount(numbers, (values - means[numbers]) ** 2) / np.maximum(1, counts - 1)
+        half = NORMAL_95 * float(np.sqrt((spread / counts).sum())) / len(counts)
+        value = float(means.mean())
+        figures[metric] = {"value": value, "low": max(0.0, value - half), "high": min(100.0, value + half)}
+    return figures
+
+
+def _print(parts: Sequence[Mapping[str, Any]], title: str) -> None:
+    """Prints a line for each part: its values, each with half of its interval."""
+    metrics = {
+        f"{metric}{way}": f"{text}{ending}"
+        for way, ending in WAYS.items()
+        for metric, text in METRICS.items()
+        if f"{metric}{way}" in parts[0]
+    }
+    rows = [
+        [
+            part["name"],
+            f"{part['pairs']:,}",
+            *(
+                f"{part[metric]['value']:.1f} ± {(part[metric]['high'] - part[metric]['low']) / 2:.1f}"
+                for metric in metrics
+            ),
+        ]
+        for part in parts
+    ]
+    print_table(["pairs of", "number", *metrics.values()], rows, title)
