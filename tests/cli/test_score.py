@@ -1,0 +1,173 @@
+"""Minimal pairs from the command line: scores of a checkpoint, and a measurement of any study."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from bertlab.adaptation import Adapters, FineTuning, ZeroShot
+from bertlab.errors import BadInput
+from bertlab.lab import scales, studies
+from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.store import predictions
+from bertlab.store.runs import Store
+from bertlab.tasks import kinds
+from bertlab.text.tokenizers import SPECIALS, WordPiece
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
+
+WORDS = ["the", "dog", "dogs", "cat", "##s", "bark", "##ing", "is", "are", "."]
+ROWS = [
+    *("the dogs are barking .|the dogs is barking .|agreement_subject_verb-in_simple_question",),
+    *("the cats are barking .|the cats is barking .|agreement_subject_verb-in_simple_question",),
+    *("are the dogs barking .|is the dogs barking .|agreement_subject_verb-in_question_with_aux",),
+    *("the dog is barking .|The dog is barking .|agreement_subject_verb-in_question_with_aux",),
+    *("the dog barks .|dog the barks .|case-subjective_pronoun",),
+]
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: Any) -> Any:
+    """A random BERT as transformers saves it, and a local copy of Zorro of five pairs, one of them a tie."""
+    from transformers import BertConfig, BertForMaskedLM
+
+    root = tmp_path_factory.mktemp("scored")
+    torch.manual_seed(0)
+    pieces = [*SPECIALS, *WORDS]
+    shape = BertConfig(
+        vocab_size=len(pieces), hidden_size=32, num_hidden_layers=2, num_attention_heads=2, intermediate_size=64,
+        max_position_embeddings=24, initializer_range=0.5,
+    )  # fmt: skip
+    BertForMaskedLM(shape).save_pretrained(root / "bert")
+    TrainedWordPiece(pieces, WordPiece()).save(root / "bert" / "vocab.txt")
+    lines = []
+    for row in ROWS:
+        good, bad, paradigm = row.split("|")
+        phenomenon = paradigm.partition("-")[0]
+        lines.append(json.dumps({"good": good, "bad": bad, "paradigm": paradigm, "phenomenon": phenomenon}) + "\n")
+    (root / "data" / "zorro").mkdir(parents=True)
+    (root / "data" / "zorro" / "test.jsonl").write_text("".join(lines))
+    return root
+
+
+@pytest.fixture(scope="module")
+def scored(folders: Any, call: Any) -> Any:
+    command = ("score", folders / "bert", "zorro", "--data", folders / "data", "--runs", folders / "runs")
+    assert call(*command, "--threads", "1") == 0
+    return command
+
+
+def test_the_table_has_phenomena_and_a_run_that_trained_nothing(
+    scored: Any, call: Any, capsys: Any, folders: Any
+) -> None:
+    (run,) = [run for run in Store(folders / "runs").runs() if run.kind == "zero-shot"]
+    result = run.result()
+    assert (result.trained_parameters, result.steps, result.rows.evaluation) == (0, 0, 5)
+    assert run.definition()["settings"] == {"kind": "zero-shot", "length": 24}
+    assert call(*scored, "--json") == 0  # finished: it computes nothing again
+    output = json.loads(capsys.readouterr().out)
+    parts = {part["name"]: part for part in output["parts"]}
+    assert output["id"] == run.id
+    assert [part["pairs"] for part in parts.values()] == [5, 4, 2, 2, 1, 1]
+    for metric, value in result.metrics.items():
+        part, _, name = metric.rpartition("/")
+        assert parts[part or "all"][name]["value"] == pytest.approx(value, abs=1e-4)
+    assert parts["all"]["ties"]["value"] == pytest.approx(100 * (0 + 0.5 + 0) / 3)
+    assert call(*scored, "--paradigms") == 0
+    table = capsys.readouterr().out
+    assert "right share, within words" in table
+    assert "agreement_subject_verb/agreement_subject_verb-in_simple_question" in table
+
+
+def test_the_interval_is_of_other_pairs_of_the_same_paradigms(
+    scored: Any, call: Any, capsys: Any, folders: Any
+) -> None:
+    assert call(*scored, "--json") == 0
+    (part, *_) = json.loads(capsys.readouterr().out)["parts"]
+    (run,) = [run for run in Store(folders / "runs").runs() if run.kind == "zero-shot"]
+    arrays = predictions.read(run)
+    shares = 100 / (1 + np.exp(-arrays["margin"].astype(np.float64)))
+    groups = [shares[arrays["label"] == number] for number in np.unique(arrays["label"])]
+    error = np.sqrt(sum(np.var(group, ddof=1) / len(group) for group in groups if len(group) > 1)) / len(groups)
+    assert part["right_share"]["value"] == pytest.approx(np.mean([group.mean() for group in groups]), rel=1e-5)
+    assert part["right_share"]["high"] - part["right_share"]["value"] == pytest.approx(1.96 * error, rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        (("score", "MODEL", "mnli"), "task 'mnli' is classification, which models are trained on"),
+        (("finetune", "--from", "MODEL", "--task", "zorro", "--keep"), "--keep has no effect: no measurement trains"),
+        (("finetune", "--from", "MODEL", "--task", "mnli", "--adaptation", "zero-shot"), "compares sentences"),
+        (("score", "BARE", "zorro"), "was published without its LM head and scores no sentences"),
+    ],
+)
+def test_what_cannot_be_scored_is_refused_in_a_line(
+    arguments: Any, problem: str, call: Any, folders: Any, capsys: Any
+) -> None:
+    from transformers import BertModel
+
+    bare = folders / "bare"
+    if not bare.exists():
+        BertModel.from_pretrained(folders / "bert").save_pretrained(bare)
+        (bare / "vocab.txt").write_bytes((folders / "bert" / "vocab.txt").read_bytes())
+    places = {"MODEL": str(folders / "bert"), "BARE": str(bare)}
+    mnli = folders / "data" / "mnli"
+    mnli.mkdir(exist_ok=True)
+    row = json.dumps({"premise": "the dog barks .", "hypothesis": "the dog .", "label": 0}) + "\n"
+    for split in ("train", "validation_matched", "validation_mismatched", "validation", "test"):
+        (mnli / f"{split}.jsonl").write_text(row)
+    command = [places.get(argument, argument) for argument in arguments]
+    scale = ("--scale", "smoke", "--set", "finetune.length=24") if command[0] == "finetune" else ()
+    assert call(*command, *scale, "--data", folders / "data", "--runs", folders / "others", "--threads", "1") == 2
+    assert problem in " ".join(capsys.readouterr().err.split())
+
+
+def test_a_study_measures_minimal_pairs_beside_its_own(call: Any, smoke: Any, finished: Any, capsys: Any) -> None:
+    before = {run.id for run in Store(finished).runs()}
+    assert call(*smoke, "--measure", "zorro", "--finetune-seeds", "3", "--runs", finished) == 0
+    runs = [run for run in Store(finished).runs() if run.id not in before]
+    assert {run.kind for run in runs} == {"zero-shot"}
+    assert len(runs) == 3  # one a model, whatever the number of fine-tuning seeds
+    (record,) = Store(finished).records(needed=["masking"]).values()
+    values = [value for value in record.cells if value.measurement == "zorro"]
+    assert {value.published for value in values} == {None}
+    assert len({value.measurement for value in record.cells}) > 1
+    capsys.readouterr()
+    assert call("report", "--runs", finished, "--out", finished / "out") == 0
+    page = next((finished / "out").glob("masking*.md")).read_text()
+    assert "zorro" in page
+    assert "Another version of bertlab" not in page
+
+
+def test_a_kind_without_training_is_measured_as_it_is_whatever_a_study_trains() -> None:
+    study = Study(
+        name="mine",
+        question="",
+        source="",
+        baseline="all",
+        variants=[Variant("all", adaptation=FineTuning()), Variant("few", adaptation=Adapters())],
+        measurements=[Measurement("MNLI", task="mnli"), Measurement("Zorro", task="zorro", milestones=(50, 100))],
+    )
+    scale = scales.find("smoke")
+    for variant in study.variants:
+        assert study.adaptation(variant, study.measurements[0], scale, "classification", "mnli").trains
+        pairs = study.adaptation(variant, study.measurements[1], scale, "minimal-pairs", "zorro")
+        assert pairs == ZeroShot(length=32, max_eval_examples=64)
+
+
+def test_zero_shot_has_no_setting_of_a_training() -> None:
+    with pytest.raises(BadInput, match=r"epochs has no effect, as zero-shot trains nothing"):
+        ZeroShot(epochs=2.0)
+    assert ZeroShot().unsupported_reason(kinds.find("classification"))
+    assert not ZeroShot().unsupported_reason(kinds.find("minimal-pairs"))
+
+
+def test_a_study_that_has_the_measurement_gets_no_second_one() -> None:
+    study = studies.find("masking")
+    more = studies.measuring(study, {"zorro", "MNLI fine-tuned"})
+    assert [one.name for one in more.measurements] == [*(one.name for one in study.measurements), "zorro"]
+    assert studies.measuring(more, {"zorro"}) == more
