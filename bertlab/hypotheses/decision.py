@@ -76,11 +76,13 @@ def decision(finding: Finding) -> Decision:
         what = KEEP if test.outcome == "reproduced" else DISCARD
         return Decision(finding=finding, what=what, why=finding.looks or finding.outcome)
     why, more = finding.hint, 0
-    if n < min(VERDICT_MIN_SEEDS, most):
-        more = VERDICT_MIN_SEEDS - n
-    elif not test.as_claimed:
+    if n < VERDICT_MIN_SEEDS:
+        more, why = VERDICT_MIN_SEEDS - n, f"a verdict needs at least {VERDICT_MIN_SEEDS} seeds"
+    elif test.p is None:
+        why = "all differences are equal, which gives no p-value"
+    elif not test.pair.as_claimed(None):
         why = "the mean difference is on the other side"
-    elif test.p is not None and not (history and (history.exhausted or history.futile)) and (history or need <= most):
+    elif not (history and (history.exhausted or history.futile)) and (history or need <= most):
         more = int(min(max(need, n + 1), most)) - n
     return Decision(finding=finding, what=MORE if more else DISCARD, more=more, why=why)
 

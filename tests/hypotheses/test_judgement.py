@@ -69,6 +69,15 @@ def test_more_seeds_says_how_many_would_decide():
     assert judge(table, claims="base > b").decision == "discard"
 
 
+@pytest.mark.parametrize("max_seeds", [None, 12])
+def test_what_has_no_p_value_is_never_kept(max_seeds):
+    equal = numbers(a=0.0).assign(value=lambda table: 1.0 * (table.variant == "a"))
+    (found,) = judge(equal, baseline="base", max_seeds=max_seeds).judged
+    assert (found.what, found.why) == ("discard", "all differences are equal, which gives no p-value")
+    (few,) = judge(numbers(seeds=3, a=9.0), baseline="base", max_seeds=max_seeds).judged
+    assert (few.what, few.more, few.why) == ("more seeds", 1, "a verdict needs at least 4 seeds")
+
+
 def test_looks_of_a_table_are_corrected():
     table = numbers(seeds=8, a=0.8)
     table["look"] = np.where(table.seed < 5, 1, 2)
