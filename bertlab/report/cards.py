@@ -50,19 +50,11 @@ def model(run: Run, recipe: Recipe, store: Store, architecture: str, licence: st
     `architecture` is the title of its architecture, such as `BERT`; `licence` is the Hub's identifier, empty for none.
     """
     result = run.result()
-    figures: dict[str, Any] = {
-        "steps": result.steps,
-        "tokens": result.tokens,
-        "real tokens": result.real_tokens,
-        "parameters": result.parameters,
-        "vocabulary": result.vocabulary,
-        "unigram entropy": result.unigram_entropy,
-        **{f"held out: {name.replace('_', ' ')}": value for name, value in result.heldout.items()},
-        "checkpoint": result.checkpoint or None,
-        "commit": result.commit or None,
-        "content": result.content or None,
-        "corpus": result.corpus or None,
-    }
+    numbers = ("steps", "tokens", "real_tokens", "parameters", "vocabulary", "unigram_entropy")
+    figures: dict[str, Any] = {name: getattr(result, name) for name in numbers}
+    figures |= {f"held out: {name}": value for name, value in result.heldout.items()}
+    figures |= {name: getattr(result, name) or None for name in ("checkpoint", "commit", "content", "corpus")}
+    rows = [(name.replace("_", " "), _text(value)) for name, value in figures.items() if value is not None]
     columns = ("task", "data set", "split", "method", "fine-tuning seed", "after", "examples", "metrics")
     measured = {
         evaluation: outcome
@@ -82,9 +74,7 @@ def model(run: Run, recipe: Recipe, store: Store, architecture: str, licence: st
         recipe=recipe,
         architecture=architecture,
         version=run.environment().versions.get("bertlab", ""),
-        pretraining=Table(
-            ("figure", "value"), tuple((name, _text(value)) for name, value in figures.items() if value is not None)
-        ),
+        pretraining=Table(("figure", "value"), tuple(rows)),
         measurements=Table(columns, tuple(measurements), columns[1:4]),
         # in ASCII and without backticks, no name ends the block
         science=json.dumps(to_canonical(recipe), indent=2).replace("`", "\\u0060"),

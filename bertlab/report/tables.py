@@ -373,14 +373,12 @@ def costs(study: StudyResults) -> Table:
 
 def _trained(study: StudyResults) -> dict[str, set[int]]:
     """The numbers of parameters that a variant trains on a task; empty unless variants differ in one."""
-    counts: dict[str, set[int]] = {variant: set() for variant in study.variants}
-    differ = False
-    for name in study.measurements:
-        cells = [cell for cell in study.column(name) if cell.trained_parameters is not None]
-        for cell in cells:
-            counts[cell.variant] |= {cell.trained_parameters or 0}
-        differ |= len({cell.trained_parameters for cell in cells}) > 1
-    return counts if differ else {}
+    cells = [cell for name in study.measurements for cell in study.column(name)]
+    counts = {(cell.measurement, cell.variant, n) for cell in cells if (n := cell.trained_parameters) is not None}
+    by_task = ({n for task, _, n in counts if task == name} for name in study.measurements)
+    if all(len(numbers) < 2 for numbers in by_task):
+        return {}
+    return {name: {n for _, variant, n in counts if variant == name} for name in study.variants}
 
 
 def _mean(values: Sequence[float]) -> str:

@@ -327,11 +327,7 @@ def power(effect: float, margin: Margin, spread: VarianceComponents, n: int, lev
 
 
 def seeds_needed(
-    effect: float,
-    margin: Margin,
-    spread: VarianceComponents | None,
-    level: float = LEVEL,
-    chance: float = POWER,
+    effect: float, margin: Margin, spread: VarianceComponents | None, level: float = LEVEL, chance: float = POWER
 ) -> float | None:
     """The fewest seeds, at least `VERDICT_MIN_SEEDS`, with a `power` of at least `chance`.
 

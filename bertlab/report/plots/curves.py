@@ -29,6 +29,12 @@ MARKED = 8
 """Points of a line up to which they have markers."""
 _LEVEL: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
 _COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
+Lines = Sequence[tuple[Any, ...]]
+"""Points of curves, `_COLUMNS` each."""
+Levels = Mapping[str, Sequence[float]]
+"""Values that are marked in a panel, by its name."""
+Styles = Mapping[str, dict[str, Any]]
+"""The style of each variant's line."""
 
 
 def losses(study: StudyResults) -> Picture | None:
@@ -118,12 +124,7 @@ def _flops(run: Pretraining, step: float) -> float | None:
 
 
 def _picture(
-    study: StudyResults,
-    kind: str,
-    title: str,
-    alt: str,
-    lines: Sequence[tuple[Any, ...]],
-    levels: Mapping[str, Sequence[float]] | None = None,
+    study: StudyResults, kind: str, title: str, alt: str, lines: Lines, levels: Levels | None = None
 ) -> Picture:
     """Draws `lines` (`_COLUMNS`) over each axis that has values, and dashed `levels`, by panel."""
     import pandas
@@ -169,9 +170,7 @@ def _axes(points: pandas.DataFrame) -> dict[str, str]:
     return names
 
 
-def _draw(
-    points: pandas.DataFrame, styles: Mapping[str, dict[str, Any]], levels: Mapping[str, Sequence[float]]
-) -> Figure:
+def _draw(points: pandas.DataFrame, styles: Styles, levels: Levels) -> Figure:
     """The panels, of several axes below each other, of one axis in pairs, each with an axis of its own."""
     from matplotlib.ticker import EngFormatter, MaxNLocator
 
@@ -198,7 +197,7 @@ def _draw(
     return figure
 
 
-def _lines(axes: Axes, points: pandas.DataFrame, styles: Mapping[str, dict[str, Any]]) -> None:
+def _lines(axes: Axes, points: pandas.DataFrame, styles: Styles) -> None:
     """Draws the mean of each variant over its seeds, and a band.
 
     At the steps that half of its seeds have, two at least, and over the seeds that have all of these; without such a
