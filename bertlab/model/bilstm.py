@@ -176,7 +176,4 @@ class DirectionsHead(nn.Module):
 
     def loss(self, hidden: Tensor, embeddings: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
         """The sum of the cross-entropies of `targets` (B, K), times `weights` (B, K), at vectors (B, K, D / 2)."""
-        x, size = hidden.flatten(0, 1), len(embeddings)
-        return vocabulary_loss(
-            lambda rows: self(rows, embeddings), x, size, targets.flatten(), weights.flatten(), sparse=True
-        )
+        return vocabulary_loss(self, hidden, embeddings, targets, weights, sparse=True)

@@ -36,6 +36,9 @@ PREDICTIONS_AT_ONCE = 256
 """Predictions of such a part. With fewer, the gradient of the output matrix, which each part adds to, costs more than
 the products; the logits of more leave the cache."""
 
+Logits = Callable[[Tensor, Tensor], Tensor]
+"""The logits (N, V) of vectors (N, D) with an output matrix (V, E)."""
+
 
 class LMHead(nn.Module):
     """A language model's transform and output bias; each call passes the output matrix, the token embeddings.
@@ -59,10 +62,7 @@ class LMHead(nn.Module):
 
         If `sparse`, many weights are 0.
         """
-        x, targets, weights = hidden.flatten(0, 1), targets.flatten(), weights.flatten()
-        return vocabulary_loss(
-            lambda rows: self._logits(rows, embeddings), x, len(embeddings), targets, weights, sparse
-        )
+        return vocabulary_loss(self._logits, hidden, embeddings, targets, weights, sparse)
 
     def _logits(self, x: Tensor, embeddings: Tensor) -> Tensor:
         x = self.norm(F.gelu(self.transform(x), approximate=self.approximate))
@@ -70,21 +70,22 @@ class LMHead(nn.Module):
 
 
 def vocabulary_loss(
-    logits: Callable[[Tensor], Tensor], x: Tensor, vocabulary: int, targets: Tensor, weights: Tensor, sparse: bool
+    logits: Logits, hidden: Tensor, embeddings: Tensor, targets: Tensor, weights: Tensor, sparse: bool
 ) -> Tensor:
-    """The sum of the cross-entropies of `targets` (N,), times `weights` (N,), over a vocabulary of this size.
+    """The sum of the cross-entropies of `targets` (B, K), times `weights` (B, K), at vectors (B, K, D).
 
-    `logits` computes those of rows of `x` (N, D). Many are computed in parts, where parts cost nothing. If `sparse`,
-    many weights are 0: those predictions are left out where reading the weights costs no wait.
+    Many `logits` are computed in parts, where parts cost nothing. If `sparse`, many weights are 0: those predictions
+    are left out where reading the weights costs no wait.
     """
+    x, targets, weights = hidden.flatten(0, 1), targets.flatten(), weights.flatten()
     if sparse and eager_on_cpu(weights):
         used = weights.nonzero()[:, 0]
         x, targets, weights = (tensor.index_select(0, used) for tensor in (x, targets, weights))
     rows = len(x)
-    if eager_on_cpu(x) and rows * vocabulary > MANY_LOGITS:
+    if eager_on_cpu(x) and rows * len(embeddings) > MANY_LOGITS:
         rows = PREDICTIONS_AT_ONCE
     parts = zip(*(torch.split(tensor, rows) for tensor in (x, targets, weights)), strict=True)
-    losses = [weighted_loss(logits(vectors), target, weight) for vectors, target, weight in parts]
+    losses = [weighted_loss(logits(vectors, embeddings), target, weight) for vectors, target, weight in parts]
     return sum(losses[1:], losses[0])
 
 

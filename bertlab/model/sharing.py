@@ -4,7 +4,6 @@ Each layer remains a module of its own, so that an adaptation may add other modu
 once, under their name in the first layer.
 """
 
-import itertools
 from typing import Any
 
 from torch import Tensor, nn
@@ -34,9 +33,7 @@ def repeated(module: nn.Module) -> dict[str, Tensor]:
 def _names(module: nn.Module) -> dict[str, str]:
     """The further names of parameters and buffers that have several, each with the first name."""
     first: dict[Tensor, str] = {}
-    named = itertools.chain(
-        module.named_parameters(remove_duplicate=False), module.named_buffers(remove_duplicate=False)
-    )
+    named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
     owners = {name: first.setdefault(value, name) for name, value in named}
     return {name: owner for name, owner in owners.items() if name != owner}
 

@@ -39,11 +39,8 @@ class SpanBoundaryHead(nn.Module):
         self, boundaries: Tensor, spans: Tensor, offsets: Tensor, embeddings: Tensor, targets: Tensor, weights: Tensor
     ) -> Tensor:
         """The sum of the cross-entropies of `targets` (B, K), times `weights` (B, K)."""
-        x = self._inputs(boundaries, spans.long(), offsets.long()).flatten(0, 1)
-        targets, weights = targets.flatten(), weights.flatten()
-        return vocabulary_loss(
-            lambda rows: self._logits(rows, embeddings), x, len(embeddings), targets, weights, sparse=True
-        )
+        x = self._inputs(boundaries, spans.long(), offsets.long())
+        return vocabulary_loss(self._logits, x, embeddings, targets, weights, sparse=True)
 
     def _inputs(self, boundaries: Tensor, spans: Tensor, offsets: Tensor) -> Tensor:
         outside = torch.cat(boundaries.chunk(2, 1), -1)  # (B, S, 2D)

@@ -31,11 +31,8 @@ class AdamW(Optimizer):
         import torch
 
         optimizer = torch.optim.AdamW(groups, betas=(self.beta1, self.beta2), eps=self.epsilon, fused=True)
-        for value in (
-            ()
-            if self.bias_correction
-            else (parameter for group in optimizer.param_groups for parameter in group["params"])
-        ):
+        groups_without = () if self.bias_correction else optimizer.param_groups
+        for value in (parameter for group in groups_without for parameter in group["params"]):
             optimizer.state[value] = {
                 "step": torch.tensor(2.0**24, device=value.device),
                 "exp_avg": torch.zeros_like(value),

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bertlab import recipe
 from bertlab.model.interop.architectures.base import Architecture
+from bertlab.model.interop.architectures.bert import Bert
 from bertlab.recipe.ranges import arm
 
 if TYPE_CHECKING:
@@ -30,10 +31,7 @@ class Albert(Architecture[recipe.Model]):
     title = "ALBERT"
     model = recipe.Model
     names: ClassVar[Mapping[str, str]] = {
-        "encoder.embeddings.tokens.": "{base}.embeddings.word_embeddings.",
-        "encoder.embeddings.segments.": "{base}.embeddings.token_type_embeddings.",
-        "encoder.embeddings.positions.": "{base}.embeddings.position_embeddings.",
-        "encoder.embeddings.norm.": "{base}.embeddings.LayerNorm.",
+        **{ours: theirs for ours, theirs in Bert.names.items() if ours.startswith("encoder.embeddings.")},
         "encoder.embeddings.projection.": _PROJECTION,
         "encoder.layers.": "{base}.encoder.albert_layer_groups.",
         ".attention.qkv_proj.": f"{_LAYER}attention.{{projection}}.",
@@ -55,8 +53,7 @@ class Albert(Architecture[recipe.Model]):
     heads: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "SequenceClassification": {"pooler.dense.": "{base}.pooler.", "output.": "classifier."},
         "MultipleChoice": {"pooler.dense.": "{base}.pooler.", "output.": "classifier."},
-        "TokenClassification": {"output.": "classifier."},
-        "QuestionAnswering": {"output.": "qa_outputs."},
+        **{head: Bert.heads[head] for head in ("TokenClassification", "QuestionAnswering")},
     }
     usual: ClassVar[Mapping[str, Any]] = {
         "hidden_act": "gelu_new",

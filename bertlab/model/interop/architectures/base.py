@@ -111,8 +111,5 @@ class Architecture(ABC, Generic[M]):
             return []
         for part, theirs in names.items():
             ours = ours.replace(part, theirs)
-        return list(
-            dict.fromkeys(
-                ours.format(base=self.base, projection=projection) for projection in ("query", "key", "value")
-            )
-        )
+        projections = ("query", "key", "value")
+        return list(dict.fromkeys(ours.format(base=self.base, projection=name) for name in projections))

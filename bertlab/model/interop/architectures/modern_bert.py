@@ -152,17 +152,13 @@ def _bases(config: Mapping[str, Any]) -> dict[str, Any]:
 
 def _unscaled(config: Mapping[str, Any]) -> dict[str, Any]:
     """`rope_parameters` as far as it is given, without what changes the angles."""
-    parameters: Any = config.get("rope_parameters")
-    plain = {kind: {"rope_theta": base, "rope_type": "default"} for kind, base in _bases(config).items()}
-    return {
-        kind: {
-            name: value
-            for name, value in fields.items()
-            if isinstance(parameters[kind], dict) and name in parameters[kind]
-        }
-        for kind, fields in plain.items()
-        if isinstance(parameters, dict) and kind in parameters
-    }
+    parameters, unscaled = config.get("rope_parameters"), {}
+    for kind, base in _bases(config).items():
+        if isinstance(parameters, dict) and kind in parameters:
+            theirs = parameters[kind] if isinstance(parameters[kind], dict) else {}
+            plain = {"rope_theta": base, "rope_type": "default"}
+            unscaled[kind] = {name: value for name, value in plain.items() if name in theirs}
+    return unscaled
 
 
 def _layer_types(layers: int, every: int) -> list[str]:

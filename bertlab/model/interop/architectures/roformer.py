@@ -30,8 +30,7 @@ class RoFormer(Bert):
     rounding = 0.01  # some have their angles in bf16
     heads: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "MultipleChoice": {"pooler.dense.": "sequence_summary.summary.", "output.": "classifier."},
-        "TokenClassification": Bert.heads["TokenClassification"],
-        "QuestionAnswering": Bert.heads["QuestionAnswering"],
+        **{head: Bert.heads[head] for head in ("TokenClassification", "QuestionAnswering")},
     }
     names: ClassVar[Mapping[str, str]] = {"encoder.embeddings.projection.": "{base}.embeddings_project.", **Bert.names}
 
