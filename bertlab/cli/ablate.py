@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import print_json, say
@@ -29,9 +29,7 @@ if TYPE_CHECKING:
     from bertlab.estimates.cost import Estimate
     from bertlab.lab.jobs import Job
     from bertlab.lab.plan import Plan, Request
-    from bertlab.machine import Machine
     from bertlab.report.study_results import StudyResults
-    from bertlab.store.runs import Store
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,11 +54,6 @@ class AblateOptions(StudyOptions):
     dry_run: bool = DRY_RUN
 
     @property
-    def searches(self) -> bool:
-        """Whether settings are chosen by trials first."""
-        return self.search or self.search_rates
-
-    @property
     def in_rounds(self) -> bool:
         """Whether seeds are added in rounds."""
         return bool(self.budget) or self.until_decided
@@ -82,24 +75,14 @@ def ablate(options: AblateOptions, devices: ClusterOptions, fail_on: Names = FAI
     return 1 if failing(done.results, fail_on) or not done.complete else 0
 
 
-@dataclass(frozen=True)
 class Command:
     """A call of `ablate`: its options, and the machine and the store that they name."""
 
-    options: AblateOptions
-    devices: ClusterOptions
-
-    @cached_property
-    def machine(self) -> Machine:
-        """The machine that they ask for."""
-        return self.devices.machine(self.options, self.options.logger)
-
-    @cached_property
-    def store(self) -> Store:
-        """The store of the runs."""
+    def __init__(self, options: AblateOptions, devices: ClusterOptions) -> None:
         from bertlab.store.runs import Store
 
-        return Store(self.options.runs)
+        self.options, self.devices = options, devices
+        self.machine, self.store = devices.machine(options, options.logger), Store(options.runs)
 
 
 @dataclass(frozen=True)
@@ -138,7 +121,7 @@ def measured(command: Command) -> Measured:
     check_kept(plan.jobs, command.store)
     if command.options.dry_run:
         read_tasks(plan.pending(command.store), local=True)
-    if command.options.searches:
+    if command.options.search or command.options.search_rates:
         searched = _searched(command, request, plan)
         if isinstance(searched, Measured):
             return searched
@@ -215,12 +198,10 @@ def _at_once(command: Command, plan: Plan) -> Measured:
     cost = print_plan(plan, store, machine)
     if options.dry_run:
         return Measured(plan.jobs, cost=cost)
-    of_plan = records(plan, options.spelled()).values()
+    save = partial(union.save_records, store, records(plan, options.spelled()).values())
     planning.check_data(plan, store, machine)
-    complete = run_jobs(
-        plan.jobs, store, machine, retry=options.retry, on_training=lambda: union.save_records(store, of_plan)
-    )
-    results = gather(store, union.save_records(store, of_plan))
+    complete = run_jobs(plan.jobs, store, machine, retry=options.retry, on_training=save)
+    results = gather(store, save())
     print_results(results)
     if complete:
         after = f"bertlab report{in_store(store.root)}"

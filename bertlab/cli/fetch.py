@@ -1,5 +1,6 @@
 """`bertlab fetch`: downloads the tasks of studies from the Hub into a local directory."""
 
+import itertools
 from pathlib import Path
 
 from bertlab.cli.console import complain, print_json, say
@@ -29,13 +30,9 @@ def fetch(
         raise BadInput(f"STUDY is missing: name studies before the directory '{last}'")
     if directory.exists() and not directory.is_dir():
         raise BadInput(f"'{directory}' is not a directory: name another")
-    named = [
-        catalog.find(measurement.task)
-        for one in studies.chosen(study)
-        for measurement in one.measurements
-        if measurement.task
-    ]
-    tasks = [task for task in dict.fromkeys(named) if not task.path and task.name not in catalog.WORLD]
+    measurements = itertools.chain.from_iterable(one.measurements for one in studies.chosen(study))
+    measured = [catalog.find(measurement.task) for measurement in measurements if measurement.task]
+    tasks = [task for task in dict.fromkeys(measured) if not task.path and task.name not in catalog.WORLD]
     if not tasks:
         raise BadInput("the tasks of these studies are synthetic or your own files: there is nothing to download")
     for line in mirror.write((task for task in tasks if task.hub), directory, Machine()):

@@ -100,9 +100,8 @@ def _print_result(result: Result, world: bool) -> None:
     counterpart = catalog.find(result.task).microworld
     data = f" (here {counterpart}, synthetic)" if world and counterpart not in ("", result.task) else ""
     for split in filter(None, (result, result.test)):
-        points = [
-            f"{name} {split.metrics[name]:.2f} (majority guess {floor:.2f})" for name, floor in split.majority.items()
-        ]
+        floors = split.majority.items()
+        points = [f"{name} {split.metrics[name]:.2f} (majority guess {floor:.2f})" for name, floor in floors]
         where = f"{result.task}{data}, {split.split}, fine-tuning seed {result.finetune_seed}"
         say(f"{where}: {', '.join(points)}")
     if result.status == "collapsed":

@@ -2,7 +2,6 @@
 
 import resource
 import shutil
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from importlib import import_module
 from itertools import compress
@@ -22,14 +21,13 @@ from bertlab.lab.jobs import Job
 from bertlab.lab.jobs.evaluation import read_task
 from bertlab.lab.jobs.lists import check_components, check_kept, grouped, to_run
 from bertlab.lab.plan import Plan
-from bertlab.lab.record import differences
 from bertlab.lab.statement import timed_notes
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, signals_as_flags
 from bertlab.store.lookup import addresses_of
 from bertlab.store.runs import Store
-from bertlab.wording import duration, flops, join_words, megabytes, pluralise
+from bertlab.wording import duration, flops, megabytes, pluralise
 
 LEAST_MEMORY = 2 * 2**30
 """Bytes of address space: with less, importing torch fails or hangs."""
@@ -58,9 +56,9 @@ def print_plan(plan: Plan, store: Store, machine: Machine, what: str = "", cost:
     print_table(list(compress(columns, filled)), rows, f"{names}: scale {plan.request.scale.name} {text}")
     print_texts(*texts.describe_planned(plan.jobs, store))
     pending = plan.pending(store)
-    for line in models(pending):
+    for line in texts.describe_models(pending):
         say(line)
-    if lacking := _lacking(pending, store):
+    if lacking := texts.lacking(pending, store):
         warn(lacking)
     for study in plan.request.studies:
         for line in timed_notes(study, plan.request.timed.get(study.name, {})):
@@ -71,7 +69,7 @@ def print_plan(plan: Plan, store: Store, machine: Machine, what: str = "", cost:
     fewest = len(plan.request.seeds)
     if plan.request.claim_seeds and (most := len({cell.pretraining.seed for cell in plan.cells})) > fewest:
         say(f"{most} seeds of the values that claims compare, {pluralise(fewest, 'seed')} of all others")
-    for line in unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
+    for line in texts.unlike_paper(plan) if plan.request.scale.name == "paper" and not what else ():
         say(line)
     return cost
 
@@ -82,43 +80,6 @@ def print_texts(lines: Iterable[str], doubts: Iterable[str]) -> None:
         say(line)
     for doubt in doubts:
         warn(doubt)
-
-
-def _lacking(pending: Iterable[Job], store: Store) -> str:
-    """What to do if pending jobs need the weights of results without weights; empty if none does."""
-    stored = {run.id: run for run in store.runs()}
-    needing = [(job.id, corpus.id) for job in pending for corpus in job.needs if corpus.id in stored] if stored else []
-    bare = sorted(need for need in {need for _, need in needing} if stored[need].bare)
-    if not bare:
-        return ""
-    failing = len({run_id for run_id, need in needing if need in bare})
-    first = join_words([*bare[:2], *([f"{len(bare) - 2:,} more"] if len(bare) > 2 else [])])
-    return (
-        f"{pluralise(failing, 'job')} will fail: they need the weights of {pluralise(len(bare), 'run')}, whose results "
-        f"are in the store without them; remove these runs (`bertlab runs --remove ID`: {first}), and the same command "
-        "trains them again"
-    )
-
-
-def unlike_paper(plan: Plan) -> list[str]:
-    """A line for each study whose setting differs from its paper's."""
-    lines = []
-    for study in plan.request.studies:
-        concerned: dict[str, list[str]] = {}
-        for difference in differences(plan, study):
-            concerned.setdefault(difference.what, []).append(difference.on)
-        parts = [f"{what} ({', '.join(on)})" if any(on) else what for what, on in concerned.items()]
-        if parts:
-            lines.append(f"Differs from {study.source}, so only signs can be compared: {'; '.join(parts)}.")
-    return lines
-
-
-def models(jobs: Sequence[Job]) -> list[str]:
-    """A line for each model and schedule that jobs pre-train: shape and parameters; batch, steps and lengths."""
-    numbers = Counter[str]()
-    for job, number in grouped(jobs):
-        numbers[job.describe_model()] += number
-    return [f"{number} x {line}" for line, number in numbers.items() if line]
 
 
 def require_memory() -> None:
@@ -178,6 +139,7 @@ def run_jobs(
     fresh = not store.root.exists()
     try:
         store.create_directories()
+        store.sweep()
         if retry:
             for job in pending:
                 store.clear_failure(job.id)
@@ -225,7 +187,5 @@ def reason(job: Job, store: Store) -> str:
 
 def unfinished(jobs: Sequence[Job], store: Store) -> list[dict[str, str]]:
     """The jobs without a result, as JSON."""
-    pending = to_run(jobs, {run.id for run in store.runs()})
-    return [
-        {"id": job.id, "kind": job.kind, "label": label(job.label), "reason": reason(job, store)} for job in pending
-    ]
+    left = to_run(jobs, {run.id for run in store.runs()})
+    return [{"id": job.id, "kind": job.kind, "label": label(job.label), "reason": reason(job, store)} for job in left]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from bertlab import names
@@ -95,12 +96,18 @@ def _check_name(store: Store, job: Job, name: str) -> None:
 
 def _tell(run: Run, called: str, scale: str) -> None:
     """Prints the losses of a pre-training, and what can be done with it."""
+    from bertlab.model.interop.architectures import architecture_of
     from bertlab.recipe import Recipe
     from bertlab.recipe.identity import load
 
+    recipe = load(Recipe, run.definition()["recipe"])
     figures = ", ".join(f"{name.replace('_', ' ')} {value:.3f}" for name, value in run.result().heldout.items())
     say(f"{called} on held-out text: {figures} (losses in nats)")
     tuning = f"finetune --from {called} --task mnli --scale {scale}"  # its settings fit the size of the model
-    tasks = {loss.hub_task for loss in load(Recipe, run.definition()["recipe"]).objective}
-    ways = (tuning, *([f"fill-mask {called} TEXT"] if "fill-mask" in tasks else []), f"export {called} DIR")
+    ways = [tuning]
+    if any(loss.hub_task == "fill-mask" for loss in recipe.objective):
+        ways.append(f"fill-mask {called} TEXT")
+    with suppress(BadInput):  # of a model that transformers lacks
+        architecture_of(recipe.model, recipe.causal, recipe.tokenizer.load(run.path / recipe.tokenizer.file).pad)
+        ways.append(f"export {called} DIR")
     say("Next: " + ", ".join(f"`bertlab {way}{in_store(run.root)}`" for way in ways))

@@ -1,5 +1,7 @@
 """Adds seeds to studies in rounds, with a look at their claims after each (`ablate --budget`, `--until-decided`)."""
 
+from functools import partial
+
 from bertlab.cli.console import say
 from bertlab.cli.jobs import print_plan, run_jobs
 from bertlab.cli.options import in_store
@@ -27,9 +29,9 @@ def run_rounds(rounds: Rounds, *, retry: bool = False) -> tuple[bool, list[Study
             break
         plan, _ = _print_round(rounds, states, places)
         planning.check_data(plan, store, rounds.machine)
-        records = rounds.records(places)
-        run_jobs(plan.jobs, store, rounds.machine, retry=retry, on_training=lambda: union.save_records(store, records))  # noqa: B023
-        union.save_records(store, records)
+        save = partial(union.save_records, store, rounds.records(places))
+        run_jobs(plan.jobs, store, rounds.machine, retry=retry, on_training=save)
+        save()
         retry, last = False, places
         jobs += plan.jobs
     studies = [state.results for state in states.values() if state.results is not None]

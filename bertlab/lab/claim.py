@@ -13,6 +13,8 @@ from bertlab.recipe.ranges import Checked, Range
 
 GUESS = "majority guess"
 """The most frequent label for every example: in a claim, in place of a variant."""
+RANDOM_INIT = "no pre-training"
+"""The name of the variant that `--random-init` adds."""
 
 Margin = tuple[float, float] | None
 """The lowest and the highest difference that a claim allows, in points; None for a claim without a margin."""

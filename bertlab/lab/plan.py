@@ -8,10 +8,10 @@ import dataclasses
 import gc
 import os
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from operator import itemgetter
 
 from bertlab.errors import BadInput, at, unknown
@@ -70,17 +70,13 @@ class Plan:
 
     def split(self, store: Store) -> tuple[list[Job], list[Job]]:
         """The jobs of this plan that the store has finished, and those that are left to run (see `to_run`)."""
-        done = frozenset(run.id for run in store.runs())
-        if done not in self._splits:
-            self._splits.clear()  # of the store as it was
-            self._splits[done] = [job for job in self.jobs if job.id in done], to_run(self.jobs, done)
-        finished, left = self._splits[done]
+        finished, left = self._split(frozenset(run.id for run in store.runs()))
         return [*finished], [*left]
 
     @cached_property
-    def _splits(self) -> dict[frozenset[str], tuple[list[Job], list[Job]]]:
-        """The last answer of `split`, by the ids of the finished runs of the store."""
-        return {}
+    def _split(self) -> Callable[[frozenset[str]], tuple[list[Job], list[Job]]]:
+        """`split` by the ids of the finished runs of the store, which knows its last answer."""
+        return lru_cache(1)(lambda done: ([job for job in self.jobs if job.id in done], to_run(self.jobs, done)))
 
 
 @contextmanager

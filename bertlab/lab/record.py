@@ -14,7 +14,7 @@ from bertlab.lab.request import RATE
 from bertlab.lab.scales import Scale
 from bertlab.lab.statement import definition, statement, unlike
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
-from bertlab.recipe.identity import by_kind, flatten, identity
+from bertlab.recipe.identity import as_set, by_kind, flatten, identity
 from bertlab.store import commands, union
 from bertlab.store.record import AblateRequest, Column, Difference, Record, Row, Speeds, Value, short_hash
 from bertlab.store.runs import Store
@@ -236,10 +236,4 @@ def _fields(ours: Any, theirs: Any, prefix: str, ignored: Collection[str]) -> It
     mine, paper = ({path: by_kind(leaf) for path, leaf in flatten(recipe, prefix).items()} for recipe in (ours, theirs))
     for path in mine:
         if path in paper and path not in ignored and mine[path] != paper[path]:
-            yield f"{path} {_shown(mine[path])} (paper: {_shown(paper[path])})"
-
-
-def _shown(leaf: Any) -> str:
-    if isinstance(leaf, tuple):
-        return ",".join(leaf)
-    return f"{leaf:g}" if isinstance(leaf, float) else str(leaf).lower()
+            yield f"{path} {as_set(mine[path], ',')} (paper: {as_set(paper[path], ',')})"

@@ -89,6 +89,4 @@ class Request:
 
     def measurements(self, study: Study) -> list[Measurement]:
         """The measurements of a study that are asked for."""
-        return [
-            measurement for measurement in study.measurements if not self.measure or measurement.name in self.measure
-        ]
+        return [one for one in study.measurements if not self.measure or one.name in self.measure]

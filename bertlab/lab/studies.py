@@ -92,15 +92,16 @@ def find(name: str) -> Study:
         raise BadInput(f"study file '{path}' has no study: define `study = Study(...)`")
     if file is None:
         return study
-    measurements = []
-    for measurement in study.measurements:
-        task = measurement.task
-        if isinstance(task, Task) and task.path and not task.path.startswith("~"):  # relative to the study file
-            measurement = dataclasses.replace(
-                measurement, task=dataclasses.replace(task, path=str(path.parent / task.path))
-            )
-        measurements.append(measurement)
+    measurements = [_located(measurement, path.parent) for measurement in study.measurements]
     return dataclasses.replace(study, measurements=measurements, file=file)
+
+
+def _located(measurement: Measurement, folder: Path) -> Measurement:
+    """A measurement with the whole path of its own task, which a study file gives relative to its `folder`."""
+    task = measurement.task
+    if not isinstance(task, Task) or not task.path or task.path.startswith("~"):
+        return measurement
+    return dataclasses.replace(measurement, task=dataclasses.replace(task, path=str(folder / task.path)))
 
 
 def _raised(error: BaseException, path: Path) -> BadInput:

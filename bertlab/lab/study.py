@@ -14,195 +14,23 @@ from bertlab.adaptation import Adaptation, FineTuning
 from bertlab.errors import BadInput, at, unknown
 from bertlab.lab import scales
 from bertlab.lab.claim import GUESS as GUESS
+from bertlab.lab.claim import RANDOM_INIT as RANDOM_INIT
 from bertlab.lab.claim import Claim as Claim
-from bertlab.lab.claim import Margin as Margin
 from bertlab.lab.study_file import StudyFile
+from bertlab.lab.variant import DEFAULT_METRIC as DEFAULT_METRIC
+from bertlab.lab.variant import Average as Average
+from bertlab.lab.variant import Measurement as Measurement
+from bertlab.lab.variant import PublishedTable as PublishedTable
+from bertlab.lab.variant import RelativeSchedule as RelativeSchedule
+from bertlab.lab.variant import Variant as Variant
 from bertlab.names import ALL, plain
-from bertlab.recipe import OPTIONS, BackboneConfig, Inputs, Loss, Optimizer, Recipe, Schedule, Size, Tokenizer, cost
-from bertlab.recipe.backbones.base import Multiple
-from bertlab.recipe.identity import by_kind, default_of, field_paths, flatten, set_fields, to_canonical, with_fields
-from bertlab.recipe.ranges import Checked, FieldError, Range, arms
+from bertlab.recipe import Loss, Recipe, cost
+from bertlab.recipe.identity import by_kind, default_of, flatten, set_fields, to_canonical, with_fields
+from bertlab.recipe.ranges import Checked, Range, arms
 from bertlab.tasks import catalog, kinds
-from bertlab.tasks.task import Task
-from bertlab.wording import pluralise
 
-Split = Literal["evaluation", "test"]
-RANDOM_INIT = "no pre-training"
-"""The name of the variant that `--random-init` adds."""
-DEFAULT_METRIC = "accuracy"
-"""The metric of a measurement of a task, unless it names another."""
 Place = tuple[str, str] | tuple[str, str, int]
 """The variant and the measurement of a published value, and the milestone (per cent) if it is not the end."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class RelativeSchedule(Checked, group="relative"):
-    """Batch size, steps and learning rate in multiples of the scale's: equal passes over the data are 1/8 of the steps
-    in batches of 8 times as many sequences."""
-
-    batch_size: Multiple = 1.0
-    """Sequences per update, rounded; at least one."""
-    steps: Multiple = 1.0
-    """Updates, rounded; at least one, unless the scale has none."""
-    peak_lr: Multiple = 1.0
-    """Learning rate at the end of the warm-up."""
-    equal_time: bool = False
-    """Whether to train for as long as the baseline: `ablate` times both on this machine, and the store keeps the steps.
-    `steps` stands for them in plans, on clusters, and for models too large for a trial."""
-    equal_flops: bool = False
-    """Whether to train for as many operations as the baseline: steps that follow from the recipes alone and are the
-    same on every machine, in place of a multiple."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if self.equal_flops and (self.equal_time or self.steps != 1):
-            raise FieldError(
-                self._group, "equal_flops", "gives the steps, as steps and equal_time do: choose one of them"
-            )
-
-    def of(self, schedule: Schedule) -> Schedule:
-        """`schedule` in these multiples, with at least one sequence and one step."""
-        return dataclasses.replace(
-            schedule,
-            batch_size=max(1, round(self.batch_size * schedule.batch_size)),
-            steps=max(1, round(self.steps * schedule.steps)) if schedule.steps else 0,
-            peak_lr=float(f"{self.peak_lr * schedule.peak_lr:.12g}"),  # 3 x 1e-4 is 0.00030000000000000003
-        )
-
-
-@dataclass(frozen=True)
-class Variant(Checked, group="variant "):
-    """A variant: its differences from the scale's recipe, or from the baseline's adaptation.
-
-    Each keyword up to `optimizer` gives a group of the recipe. A variant overrides only the fields in which the
-    variants of its study differ; the scale and `--set` determine all others. Variants that differ only in `adaptation`
-    share one pre-training.
-    """
-
-    name: str
-    """The name in the paper's table, which is part of the addresses of runs, `STUDY/VARIANT/SEED`."""
-    _: dataclasses.KW_ONLY
-    tokenizer: Tokenizer | None = None
-    """What splits text, trained on the corpus of the run: `WordPiece` or another tokenizer."""
-    inputs: Inputs | None = None
-    """How documents become sequences: format, length, passes over the data."""
-    objective: tuple[Loss, ...] | None = None
-    """The losses. A loss of the scale keeps its fields, except those in which the variants of the study differ."""
-    model: BackboneConfig | None = None
-    """The encoder, a `Model` or a `ModernBert`, in absolute sizes; `size` has those relative to the scale."""
-    schedule: Schedule | None = None
-    """Batch size, steps and learning rate in absolute numbers; `relative` has those relative to the scale."""
-    optimizer: Optimizer | None = None
-    """`AdamW`, `LAMB`, `Adafactor` or `Muon`, with weight decay and the clipping of gradients."""
-    fields: Mapping[str, str] = field(default_factory=dict)
-    """Single fields by their dotted path, as in `--set`: `{"model.positions": "learned"}`."""
-    size: Size = field(default_factory=Size)
-    """The encoder in multiples of the scale's: `Size(layers=0.5)` has half of its layers."""
-    relative: RelativeSchedule = RelativeSchedule()
-    """The schedule in multiples of the scale's: `RelativeSchedule(steps=2)` trains for twice as many steps."""
-    adaptation: Adaptation | None = None
-    """How the model is adapted to its tasks. It overrides the adaptation of a measurement, of the same kind, in the
-    fields in which the variants differ."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        settable = [path for path in field_paths(Recipe) if path not in OPTIONS and not path.startswith("corpus.")]
-        for path in self.fields:
-            if path not in settable:
-                raise BadInput(f"variant '{self.name}': fields: {unknown('field', path, settable)}")
-
-    def flatten(self) -> dict[str, Any]:
-        """The fields of the recipe that this variant gives, by dotted path."""
-        groups = {name: getattr(self, name, None) for name in Recipe.__dataclass_fields__}
-        return flatten({name: value for name, value in groups.items() if value is not None})
-
-    @property
-    def components(self) -> dict[str, Any]:
-        """The losses, and what else of the recipe has kinds, by the path of its fields."""
-        others: dict[str, Any] = {"tokenizer": self.tokenizer, "model": self.model, "optimizer": self.optimizer}
-        others["inputs.format"] = self.inputs and self.inputs.format
-        losses = {loss.kind: loss for loss in self.objective or ()}
-        return losses | {path: component for path, component in others.items() if component is not None}
-
-    def by_arm(self) -> dict[tuple[str, Any], Any]:
-        """These fields by path and kind of the arm whose field it is, None for one of no arm."""
-        fields = self.flatten()
-        return {(path, by_kind(fields.get(path.rpartition(".")[0]))): leaf for path, leaf in fields.items()}
-
-
-@dataclass(frozen=True)
-class Measurement(Checked, group="measurement "):
-    """A measurement: a task, how the model is adapted to it, and the reported metric."""
-
-    name: str
-    """The head of its column, such as `MNLI fine-tuned`, by which claims and `--measure` refer to it."""
-    _: dataclasses.KW_ONLY
-    task: str | Task = ""
-    """A name of the catalogue, or a task of the study's own; empty to measure the pre-training itself."""
-    adaptation: Adaptation | None = None
-    """How the model is adapted to the task, `FineTuning` if neither measurement nor variant gives an adaptation. The
-    scale sets fields at their defaults."""
-    metric: str = ""
-    """A metric of the task, `accuracy` unless given; without a task, a held-out metric of the pre-training."""
-    split: Split = "evaluation"
-    """The reported split of the task. One training is evaluated on both."""
-    milestones: Annotated[tuple[int, ...], Range(1, 100, "per cent")] = (100,)
-    """Percentages of the pre-training's steps after which to measure; the scale must save them, except the last."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        if not self.metric:
-            if not self.task:
-                raise BadInput(f"measurement '{self.name}' has neither task nor metric: give one of the two")
-            object.__setattr__(self, "metric", DEFAULT_METRIC)
-        if not self.task and self.milestones != (100,):
-            raise BadInput(
-                f"measurement '{self.name}' has milestones but no task: the pre-training is measured at its end"
-            )
-
-
-@dataclass(frozen=True)
-class Average(Checked, group="average "):
-    """A column of a table that is the mean of other columns, such as the average of GLUE.
-
-    It needs no runs of its own, and no claims are made on it: they are on its parts.
-    """
-
-    name: str
-    """The head of its column, such as `GLUE average`; different from those of all measurements."""
-    _: dataclasses.KW_ONLY
-    of: tuple[str | tuple[str, ...], ...]
-    """Measurements of tasks, which count the same. A measurement with metrics, such as `("SQuAD 1.1", "f1", "exact")`,
-    counts with the mean of these."""
-
-    @property
-    def parts(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
-        """Each measurement with its metrics; without any, its own metric counts."""
-        return tuple((part, ()) if isinstance(part, str) else (part[0], part[1:]) for part in self.of)
-
-
-@dataclass(frozen=True)
-class PublishedTable(Checked, group="related "):
-    """Published results of models outside of a study, which its report shows for reference only."""
-
-    title: str
-    """Which models they are, what they read, and what the columns are."""
-    _: dataclasses.KW_ONLY
-    source: str
-    """The paper or the repository."""
-    columns: tuple[str, ...]
-    """The measurements, in the order of the values of a row."""
-    rows: Mapping[str, tuple[float, ...]]
-    """A model's values in points, one for each column."""
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        for name, values in self.rows.items():
-            if len(values) != len(self.columns):
-                counts = f"{pluralise(len(values), 'value')} for {pluralise(len(self.columns), 'column')}"
-                raise BadInput(f"related table '{self.title}': row '{name}' has {counts}: give one for each")
-
-
 Member = TypeVar("Member", Variant, Measurement)
 
 
@@ -330,11 +158,8 @@ class Study(Checked, group="study "):
     def varied_adaptation(self) -> dict[type[Adaptation], set[str]]:
         """For each adaptation the fields in which the variants of this study differ."""
         fields_of: dict[type[Adaptation], set[str]] = {}
-        for variant in self.variants:
-            if variant.adaptation is not None:
-                fields_of.setdefault(type(variant.adaptation), set()).update(
-                    to_canonical(variant.adaptation).keys() - {"kind"}
-                )
+        for adaptation in (variant.adaptation for variant in self.variants if variant.adaptation is not None):
+            fields_of.setdefault(type(adaptation), set()).update(to_canonical(adaptation).keys() - {"kind"})
         return fields_of
 
     def fixed(self) -> set[str]:
@@ -406,20 +231,20 @@ class Study(Checked, group="study "):
         return []
 
 
-def _check_name(what: str, name: str) -> None:
-    """Raises `BadInput` for a name with invisible parts: different names must look different."""
-    seen = plain(name)
-    if not name or seen != name:
-        instead = f"write '{seen}'" if seen else "give it a name"
-        raise BadInput(f"a {what} is named {name!r}: {instead}, with single spaces and without invisible characters")
-
-
 def _named(what: str, name: str, members: Sequence[Member]) -> Member:
     """The member with a name. Raises `BadInput` with the nearest name if there is none."""
     for member in members:
         if member.name == name:
             return member
     raise unknown(what, name, [member.name for member in members])
+
+
+def _check_name(what: str, name: str) -> None:
+    """Raises `BadInput` for a name with invisible parts: different names must look different."""
+    seen = plain(name)
+    if not name or seen != name:
+        instead = f"write '{seen}'" if seen else "give it a name"
+        raise BadInput(f"a {what} is named {name!r}: {instead}, with single spaces and without invisible characters")
 
 
 def _check_names(study: Study) -> None:

@@ -140,9 +140,8 @@ def _expression(value: Any, names: set[str]) -> str:
         if not kind.__module__.startswith("bertlab."):
             raise _defined(kind)
         names.add(kind.__name__)
-        attributes = (
-            (field.name, getattr(value, field.name), default_of(field)) for field in fields(value) if field.repr
-        )
+        shown = (field for field in fields(value) if field.repr)
+        attributes = ((field.name, getattr(value, field.name), default_of(field)) for field in shown)
         arguments = [f"{name}={_expression(item, names)}" for name, item, usual in attributes if item != usual]
         return f"{kind.__name__}({', '.join(arguments)})"
     if isinstance(value, Mapping):

@@ -44,10 +44,8 @@ def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> 
 
 def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:
     """Operations of the whole pre-training."""
-    return sum(
-        steps * stage.schedule.batch_size * stage.inputs.length * flops_per_token(stage, vocabulary=vocabulary)
-        for stage, steps in recipe.stages
-    )
+    read = ((stage, steps * stage.schedule.batch_size * stage.inputs.length) for stage, steps in recipe.stages)
+    return sum(number * flops_per_token(stage, vocabulary=vocabulary) for stage, number in read)
 
 
 def with_flops(recipe: Recipe, budget: float) -> Recipe:

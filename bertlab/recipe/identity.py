@@ -143,6 +143,19 @@ def by_kind(leaf: Any) -> Any:
     return leaf.kind if isinstance(leaf, Arm) else leaf
 
 
+def as_set(leaf: Any, between: str = ", ") -> str:
+    """A leaf with kinds instead of arms as `--set` writes it, `between` several kinds; empty for None. A mapping, as
+    numbers over steps are, is in words."""
+    if isinstance(leaf, tuple | list):
+        return between.join(as_set(item, between) for item in leaf)
+    if isinstance(leaf, Mapping):
+        parts = ((name, as_set(part, between)) for name, part in leaf.items())
+        return ", ".join(part if name == "kind" else f"{name} {part}" for name, part in parts)
+    if isinstance(leaf, bool):
+        return str(leaf).lower()
+    return "" if leaf is None else f"{leaf:g}" if isinstance(leaf, float) else str(leaf)
+
+
 def flatten_json(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     """The `flatten` of a recipe or another value from its JSON, with the kinds of arms instead of the arms, and arms by
     dotted paths as one text."""
@@ -154,9 +167,7 @@ def flatten_json(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
             by_path |= {prefix + name: item["kind"]} if "kind" in item else {}
             by_path |= flatten_json(item, f"{prefix}{name}.")
         elif isinstance(item, list):
-            by_path[prefix + name] = [
-                entry.get("kind", entry) if isinstance(entry, Mapping) else entry for entry in item
-            ]
+            by_path[prefix + name] = [part.get("kind", part) if isinstance(part, Mapping) else part for part in item]
             for part in item:
                 if isinstance(part, Mapping) and "kind" in part:
                     by_path |= flatten_json(part, f"{prefix}{part['kind']}.")
@@ -219,9 +230,7 @@ def with_fields(
             continue
         if name not in (kinds := [component.kind for component in held]):
             raise BadInput(f"{deep}{next(iter(inner))} has no effect: {prefix}{field} is {', '.join(kinds)}")
-        replaced[field] = tuple(
-            with_fields(component, inner, deep, read) if component.kind == name else component for component in held
-        )
+        replaced[field] = tuple(with_fields(part, inner, deep, read) if part.kind == name else part for part in held)
     try:
         changed: T = dataclasses.replace(typing.cast(Any, value), **replaced)
         return changed

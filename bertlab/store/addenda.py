@@ -57,9 +57,8 @@ class Addenda:
 
     def write(self, root: Path) -> None:
         """Writes them into a store; nothing if there are none. Raises `Unwritable`."""
-        if not (self.floors or self.remarks):
-            return
-        write_json(root, FILE, to_json(replace(self, floors=dict(sorted(self.floors.items())))))
+        if self.floors or self.remarks:
+            write_json(root, FILE, to_json(replace(self, floors=dict(sorted(self.floors.items())))))
 
 
 def read(root: Path) -> Addenda:

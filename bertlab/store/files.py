@@ -62,7 +62,7 @@ def opened(path: Path, what: str) -> BufferedReader:
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             os.close(descriptor)
-            raise _irregular(path, what)
+            raise BadInput(f"{what} '{path}' is not a regular file: give a file, not a folder, pipe, device or socket")
         return open(descriptor, "rb")
     except OSError as error:
         raise unusable(error, what, path) from error
@@ -85,10 +85,6 @@ def content(path: Path, what: str) -> bytes:
             return file.read()
         except OSError as error:
             raise unusable(error, what, path) from error
-
-
-def _irregular(path: Path, what: str) -> BadInput:
-    return BadInput(f"{what} '{path}' is not a regular file: give a file, not a folder, pipe, device or socket")
 
 
 def read_sealed(path: Path, data: bytes | None = None) -> dict[str, Any]:

@@ -110,11 +110,8 @@ def _files(run: Run) -> int:
 def _same(one: Run, other: Run) -> bool:
     """Whether two copies of a run have the same kind, predictions and result, but for rounding."""
     ours, theirs = one.manifest(), other.manifest()
-    differing = {
-        name
-        for name in ("result.json", PREDICTIONS, ANSWERS)
-        if name in ours and name in theirs and ours[name].sha256 != theirs[name].sha256
-    }
+    shared = ours.keys() & theirs.keys() & {"result.json", PREDICTIONS, ANSWERS}
+    differing = {name for name in shared if ours[name].sha256 != theirs[name].sha256}
     if one.kind != other.kind or (differing & {PREDICTIONS, ANSWERS} and not equal(one, other)):
         return False
     if "result.json" not in differing:

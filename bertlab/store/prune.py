@@ -1,7 +1,7 @@
 """Removes runs that belong to no study and keep no fine-tuned model."""
 
 from bertlab.store import addresses, locks
-from bertlab.store.runs import CHECKPOINT, Store
+from bertlab.store.runs import Store
 from bertlab.store.schema import is_id
 from bertlab.store.writes import remove
 
@@ -23,11 +23,11 @@ def prune(store: Store) -> tuple[int, int]:
             needed |= more
         unneeded = [run for run in (*runs, *(run for run, _ in store.damaged())) if run.id not in needed]
         store.remove(unneeded)
+        store.sweep()
         folders = [store.root / kind for kind in store.listing.kinds()]
         remains = [path for folder in folders for path in folder.glob(".*.damaged")]
         copies = [path for folder in folders for path in folder.glob(".*.merged")]  # a merge may be at work
         remains += [path for path in copies if not store.locks.has(path.name[1:].removesuffix(".merged"))]
-        remains += [run.path / CHECKPOINT for run in store.runs() if run.has(CHECKPOINT) and not run.path.is_symlink()]
         unfinished = store.unfinished()
         if not any(active for _, _, active in unfinished):  # else a group may still use them
             remains += store.locks.scratch.glob("group.*")

@@ -6,19 +6,7 @@ from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 from bertlab.recipe.objective import Premise
-from bertlab.store.schema import (
-    OPTIONAL,
-    Count,
-    Duration,
-    Figure,
-    Hash,
-    Id,
-    Number,
-    Percent,
-    Share,
-    Texts,
-    fits,
-)
+from bertlab.store.schema import OPTIONAL, Count, Duration, Figure, Hash, Id, Number, Percent, Share, Texts, fits
 
 Metrics = Mapping[str, Number | None]
 """Figures by name, in points for tasks; None for one that is not finite."""
@@ -230,11 +218,7 @@ class Timing:
 
 MetricsLine = Annotated[dict[str, Number | None], lambda line: fits(Count)(line.get("step"))]
 """A line of metrics.jsonl."""
-FILES: dict[str, Any] = {
-    "recipe.json": RunFile,
-    "result.json": Result,
-    "environment.json": Environment,
-}
+FILES: dict[str, Any] = {"recipe.json": RunFile, "result.json": Result, "environment.json": Environment}
 """The forms of the files that describe a run, but for its manifest."""
 
 

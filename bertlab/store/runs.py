@@ -157,12 +157,17 @@ class Store:
         except OSError as error:
             raise Unwritable(self.root, error) from error
 
+    def sweep(self) -> None:
+        """Removes the checkpoints that killed commands left in finished runs."""
+        for run in self.runs():
+            if run.has(CHECKPOINT) and not run.path.is_symlink():
+                remove(self.root, f"{run.kind}/{run.path.name}/{CHECKPOINT}")
+
     def remove_if_empty(self) -> None:
         """Removes what `create_directories` created, unless there are runs or another command needs the store."""
         folders = (*self.listing.kinds(), "studies", "failures")
-        if self.locks.reserved_ids() or any(
-            path.is_file() for name in folders for path in (self.root / name).rglob("*")
-        ):
+        inside = (path for name in folders for path in (self.root / name).rglob("*"))
+        if self.locks.reserved_ids() or any(map(Path.is_file, inside)):
             return
         for path in self.locks.scratch.glob("*"):
             remove(self.root, f".locks/{path.name}")

@@ -15,7 +15,7 @@ from bertlab.names import filename
 from bertlab.recipe.identity import canonical
 from bertlab.store.commands import line
 from bertlab.store.config import write_configs
-from bertlab.store.record import AblateRequest, Definition, Record, Row, Value, short_hash
+from bertlab.store.record import AblateRequest, Record, Row, Value, short_hash
 from bertlab.store.records import write as write_record
 from bertlab.store.runs import Store
 from bertlab.store.schema import to_json
@@ -93,10 +93,8 @@ def _incompatible(old: Record, new: Record) -> str:
         return f"its baseline is '{after.baseline}', not '{before.baseline}'"
     if before.code != after.code:
         return "its file contains other code"
-    for kind, ours, theirs in (
-        ("variant", before.variants, after.variants),
-        ("measurement", before.measurements, after.measurements),
-    ):
+    for kind in ("variant", "measurement"):
+        ours, theirs = (getattr(definition, f"{kind}s") for definition in (before, after))
         for name in ours.keys() & theirs.keys():
             if ours[name] != theirs[name]:
                 return f"its {kind} '{name}' has another definition"
@@ -131,9 +129,7 @@ def _merge(old: Record, new: Record) -> Record:
     looks = [record.sequential for record in (old, new) if record.sequential is not None]
     return replace(
         new,
-        definition=Definition(
-            baseline=new.definition.baseline, code=new.definition.code, variants=variants, measurements=measurements
-        ),
+        definition=replace(new.definition, variants=variants, measurements=measurements),
         requests=requests,
         sources=(*old.sources, *(files for files in new.sources if files not in old.sources)),
         differences=tuple(sorted(differences, key=lambda difference: column.get(difference.on, -1))),

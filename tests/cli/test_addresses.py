@@ -128,6 +128,7 @@ def test_a_pre_training_has_the_name_that_it_is_given(call, tmp_path, capsys):
     printed = capsys.readouterr().out
     assert f"`bertlab finetune --from my-model --task mnli --scale smoke --runs {tmp_path}`" in printed
     assert f"`bertlab fill-mask my-model TEXT --runs {tmp_path}`" in printed
+    assert f"`bertlab export my-model DIR --runs {tmp_path}`" in printed
     run = lookup.find(Store(tmp_path), "My model")
     assert (run.kind, run.label) == ("pretrain", "my-model")
     assert call("pretrain", "--config", run.path / "config.toml", "--runs", tmp_path, "--threads", "1") == 0
@@ -143,7 +144,7 @@ def test_a_pre_training_has_the_name_that_it_is_given(call, tmp_path, capsys):
     assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*")} == there
 
 
-def test_a_model_that_fills_no_masks_is_not_offered_for_it(call, tmp_path, capsys):
+def test_a_model_that_fills_no_masks_and_is_none_of_transformers_is_not_offered_for_it(call, tmp_path, capsys):
     fields = ("model=bilstm", "objective=bidirectional_lm", "schedule.steps=1")
     settings = [part for field in fields for part in ("--set", field)]
     command = ("pretrain", "--name", "elmo", "--scale", "smoke", "--threads", "1", "--runs", tmp_path)
@@ -151,6 +152,7 @@ def test_a_model_that_fills_no_masks_is_not_offered_for_it(call, tmp_path, capsy
     printed = capsys.readouterr().out
     assert "`bertlab finetune --from elmo" in printed
     assert "fill-mask" not in printed
+    assert "export" not in printed
     assert call("fill-mask", "elmo", "the [MASK] sat", "--runs", tmp_path) == 2
     assert "is not a masked LM" in capsys.readouterr().err
 

@@ -5,10 +5,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from bertlab.cli.jobs import models, require_room, unlike_paper
+from bertlab.cli.jobs import require_room
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import CorpusPreparation
+from bertlab.lab.texts import describe_models, unlike_paper
 from bertlab.recipe import Corpus
 from bertlab.store.runs import Store
 from bertlab.text import sources
@@ -31,7 +32,7 @@ BASES = {  # pre-trainings of Base with batches of 256 sequences, and with as ma
 
 def lines(machine, study):
     request = plan.Request(studies=(studies.find(study),), scale=scales.find("paper"), corpora=("microworld",))
-    return models(plan.make(request, machine).jobs)
+    return describe_models(plan.make(request, machine).jobs)
 
 
 def test_every_study_is_here():

@@ -10,8 +10,8 @@ from bertlab.lab import plan
 from bertlab.lab.jobs import Evaluation
 from bertlab.lab.jobs.evaluation import read_task
 from bertlab.lab.record import records
-from bertlab.lab.study import Task
 from bertlab.tasks import catalog, locate
+from bertlab.tasks.task import Task
 from plans import request
 
 

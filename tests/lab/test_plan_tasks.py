@@ -10,7 +10,8 @@ from bertlab.errors import BadInput
 from bertlab.lab import claim_plan, plan, scales, studies
 from bertlab.lab.jobs import Evaluation
 from bertlab.lab.record import records
-from bertlab.lab.study import Measurement, Task, Variant
+from bertlab.lab.study import Measurement, Variant
+from bertlab.tasks.task import Task
 from plans import MASKING, kinds, request
 
 

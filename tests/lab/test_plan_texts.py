@@ -8,9 +8,10 @@ import pytest
 
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.study import RANDOM_INIT, Measurement, Study, Task, Variant
+from bertlab.lab.study import RANDOM_INIT, Measurement, Study, Variant
 from bertlab.recipe import Inputs, Schedule
 from bertlab.store.runs import Store
+from bertlab.tasks.task import Task
 from plans import MASKING, kinds, own, request
 
 SPANS = studies.find("spans")

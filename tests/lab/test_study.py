@@ -9,10 +9,10 @@ from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput
 from bertlab.lab import builtin_studies, plan, scales, studies
 from bertlab.lab.record import records
-from bertlab.lab.study import Claim, Measurement, PublishedTable, RelativeSchedule, Size, Study, Variant, table
+from bertlab.lab.study import Claim, Measurement, PublishedTable, RelativeSchedule, Study, Variant, table
 from bertlab.names import plain
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
-from bertlab.recipe import LSTM, BiLSTM, Inputs, Model, ModernBert, Recipe, Schedule, cost
+from bertlab.recipe import LSTM, BiLSTM, Inputs, Model, ModernBert, Recipe, Schedule, Size, cost
 
 COLUMN = Measurement("MNLI", task="mnli")
 FEATURES = Measurement("NER", task="conll2003", metric="f1", adaptation=Features())
@@ -119,6 +119,15 @@ def test_embeddings_are_multiples_of_those_that_are_set():
     model = Model(layers=4, hidden=128, heads=2, embedding_size=32)
     assert model.scaled(Size(embeddings=1 / 4)).embedding_size == 8
     assert model.scaled(Size(layers=2)).embedding_size == 32
+
+
+def test_a_feed_forward_width_that_is_set_grows_with_the_model():
+    """As four times the width does, which is the default."""
+    model = Model(layers=4, hidden=128, heads=2, intermediate=256)
+    assert model.scaled(Size(width=1.5)).intermediate == 384
+    assert model.scaled(Size(layers=2, heads=2)).intermediate == 256
+    assert Model(hidden=128, heads=128, intermediate=1).scaled(Size(width=1 / 128)).intermediate == 1
+    assert Model(hidden=128, heads=2).scaled(Size(width=2)).intermediate == 0, "four times the width"
 
 
 def test_a_variant_of_another_encoder_has_the_size_of_the_scale():

@@ -24,7 +24,7 @@ class Size(Checked, group="size"):
     heads: Multiple = 1.0
     """Attention heads of the same total width."""
     width: Multiple = 1.0
-    """The width, in a transformer by attention heads of the same size each."""
+    """The width, in a transformer by attention heads of the same size each, and with it `model.intermediate`."""
     embeddings: Multiple = 1.0
     """The width of the embeddings, which is that of the model unless `model.embedding_size` is set."""
     vocabulary: Multiple = 1.0

@@ -61,17 +61,14 @@ class TransformerConfig(BackboneConfig, ABC):
     def scaled(self, size: Size) -> Self:
         """The model in this size, with at least one layer and one head."""
         across = max(1, round(size.width * self.heads))
-        scaled = replace(
-            self,
-            layers=max(1, round(size.layers * self.layers)),
-            heads=max(1, int(size.heads * across)),
-            hidden=across * (self.hidden // self.heads),
-        )
+        hidden = across * (self.hidden // self.heads)
+        intermediate = max(min(1, self.intermediate), round(self.intermediate * hidden / self.hidden))
+        layers, heads = max(1, round(size.layers * self.layers)), max(1, int(size.heads * across))
+        scaled = replace(self, layers=layers, heads=heads, hidden=hidden, intermediate=intermediate)
         if size.embeddings == 1:
             return scaled
-        return with_fields(
-            scaled, {"embedding_size": max(1, round(size.embeddings * scaled.embedding_width))}, "model."
-        )
+        width = max(1, round(size.embeddings * scaled.embedding_width))
+        return with_fields(scaled, {"embedding_size": width}, "model.")
 
     def max_length(self, longest: int) -> int:
         """Rows of the position table."""
