@@ -7,9 +7,8 @@ from pathlib import Path
 
 def memory(root: Path = Path("/")) -> int | None:
     """Bytes of memory; None without a limit."""
-    return min(
-        (int(limit) for limit, *_ in _limits(root, "memory", "memory.max", "memory.limit_in_bytes")), default=None
-    )
+    limits = _limits(root, "memory", "memory.max", "memory.limit_in_bytes")
+    return min((int(limit) for limit, *_ in limits), default=None)
 
 
 def cores(root: Path = Path("/")) -> int | None:

@@ -135,6 +135,11 @@ def text_of(error: BaseException) -> str:
     return ""
 
 
+def first_line(error: BaseException) -> str:
+    """The first line of the text of an error of a library; its class if it has no text."""
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)
+
+
 def install(extra: str) -> str:
     """The advice to install an optional part: from the source tree, or for an installed copy, what the part needs."""
     from importlib.metadata import PackageNotFoundError, requires
@@ -142,10 +147,8 @@ def install(extra: str) -> str:
     if not Path(__file__).resolve().parents[1].joinpath("constraints.txt").exists():
         with suppress(PackageNotFoundError):
             lines = [line.partition(";") for line in requires(DISTRIBUTION) or ()]
-            packages = [
-                name.strip() for name, _, marker in lines if extra in re.findall(r"extra == ['\"](.+)['\"]", marker)
-            ]
-            if packages:
+            mark = re.compile(rf"extra == ['\"]{re.escape(extra)}['\"]")
+            if packages := [name.strip() for name, _, marker in lines if mark.search(marker)]:
                 return f"run `pip install {shlex.join(packages)}`"
     return f"run `pip install -c constraints.txt '.[{extra}]'` in the source tree"
 

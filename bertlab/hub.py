@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, Literal, TypeVar
 
-from bertlab.errors import BadInput, Unwritable, unknown, unusable
+from bertlab.errors import BadInput, Unwritable, first_line, unknown, unusable
 from bertlab.progress import stop_if_asked
 from bertlab.splits import training
 from bertlab.store.files import content, digest
@@ -193,7 +193,7 @@ def push(folder: Path, name: str, kind: Kind, *, public: bool) -> str:
         additions = [CommitOperationAdd(path.relative_to(folder).as_posix(), path) for path in files]
         api.create_commit(name, additions, commit_message="Export of bertlab", repo_type=kind)
     except Exception as error:  # as in `dataset`
-        first = next(iter(str(error).strip().splitlines()), "")[:200]
+        first = first_line(error)[:200]
         refused = getattr(getattr(error, "response", None), "status_code", 0) in (401, 403)
         allow = f"set HF_TOKEN to a token that may write to '{name.partition('/')[0]}'"
         advice = allow if refused else "connect, and give the same command again"
@@ -206,7 +206,7 @@ def unreachable(what: str, error: Exception, advice: str) -> BadInput:
     """The error for something that the Hub does not provide, ending with advice."""
     from huggingface_hub import errors
 
-    first = next(iter(str(error).strip().splitlines()), "")[:200]
+    first = first_line(error)[:200]
     reasons: dict[type | tuple[type, ...], str] = {
         errors.GatedRepoError: (
             f" is gated on the Hugging Face Hub: accept its terms there and set HF_TOKEN, or {advice}"
@@ -325,8 +325,8 @@ def training_of_card(folder: Path, configuration: str) -> list[str] | None:
         builder = datasets.load_dataset_builder(str(folder.resolve()), name=configuration or None)
         files = (builder.config.data_files or {}).get("train", [])
     except Exception as error:  # the library raises what its readers of cards and of names raise
-        reason = next(iter(str(error).strip().splitlines()), "") or type(error).__name__
-        raise BadInput(f"has a card whose files cannot be found ({reason}): give the folder of one split") from None
+        why = first_line(error)
+        raise BadInput(f"has a card whose files cannot be found ({why}): give the folder of one split") from None
     return [Path(file).relative_to(folder.resolve()).as_posix() for file in files]
 
 
@@ -344,9 +344,7 @@ def _configurations(folder: Path) -> dict[str, bool]:
 
     try:
         configurations = (metadata_load(path) or {})["configs"]
-        return {
-            str(configuration["config_name"]): bool(configuration.get("default")) for configuration in configurations
-        }
+        return {str(named["config_name"]): bool(named.get("default")) for named in configurations}
     except Exception:  # no card of the Hub, or a damaged one, in many ways
         return {}
 
@@ -380,9 +378,8 @@ class Index:
             sha256 = digest(path)
         except OSError as error:
             raise unusable(error, "file", path) from None
-        if (
-            time.time_ns() - status.st_mtime_ns > 2e9
-        ):  # a recent file may change again within the resolution of its time
+        # a recent file may change again within the resolution of its time
+        if time.time_ns() - status.st_mtime_ns > 2e9:
             self.entries[name] = [*state, sha256]
         return sha256
 

@@ -39,9 +39,7 @@ def plain_data(value: Any) -> Any:
 def filename(name: str) -> str:
     """`name` as the stem of a file: unchanged if possible, otherwise a slug with a hash."""
     slug = re.sub(r"[^a-z0-9._-]+", "-", name.lower())[:64].strip(".-_")
-    taken = (
-        r"index|agreement|compare|con|prn|aux|nul|(com|lpt)\d"  # the report's own pages, and devices on some systems
-    )
+    taken = r"index|agreement|compare|con|prn|aux|nul|(com|lpt)\d"  # the report's own pages, devices on some systems
     if name and slug == name and not re.fullmatch(taken, name.partition(".")[0]):
         return name
     return f"{slug or 'study'}-{hashlib.sha256(name.encode('utf-8', 'surrogatepass')).hexdigest()[:8]}"

@@ -247,9 +247,8 @@ def _check_added(loss: Loss, added: Any, sequences: Sequences, vocabulary: int) 
         limits["positions"] = (0, streams[INPUTS].tokens.shape[1] - 1)
     for name, array in arrays.items():
         others = (slots,) if np.ndim(array) == 2 else (None,) * (np.ndim(array) - 1)
-        method.require_numbers(
-            name, array, (count, *others), limits.get(name, _ANY), "iu" if name in limits else "iubf"
-        )
+        types = "iu" if name in limits else "iubf"
+        method.require_numbers(name, array, (count, *others), limits.get(name, _ANY), types)
 
 
 def _check_places(loss: Loss, batch: TensorBatch) -> None:
@@ -352,10 +351,9 @@ def _check_evaluations(loss: Loss, recipe: Recipe, corpus: TokenisedCorpus, mode
             totals: dict[str, float] = dict.fromkeys(evaluation.names, 0.0)
             for batch in evaluation.batches:
                 sums = evaluation.sums(model, to_tensors(batch).to("cpu"))
-                wrong = (
-                    f"names {join_words(sorted(totals))} and sums {join_words(sorted(sums))}: name what sums returns"
-                )
-                method.require(sums.keys() == totals.keys(), f"gives an Evaluation that {wrong}")
+                wrong = f"names {join_words(sorted(totals))} and sums {join_words(sorted(sums))}"
+                problem = f"gives an Evaluation that {wrong}: name what sums returns"
+                method.require(sums.keys() == totals.keys(), problem)
                 totals = {name: total + float(sums[name]) for name, total in totals.items()}
             metrics |= evaluation.metrics(totals)
     for name, value in metrics.items():

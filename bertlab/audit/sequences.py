@@ -47,11 +47,8 @@ def batches(sample: Sample) -> Check:
     figure, expected, wrong, mean_text = "sequences a batch", f"{size:,}", sizes != size, f"{sizes.mean():,.1f}"
     if sample.recipe.inputs.format.token_matched_to:
         tokens = np.array([batch.lengths.sum() for batch in sample.batches])
-        figure, expected, mean_text = (
-            "tokens a batch",
-            "even, to a sequence",
-            f"{tokens.mean():,.1f} in {mean_text} sequences",
-        )
+        figure, expected = "tokens a batch", "even, to a sequence"
+        mean_text = f"{tokens.mean():,.1f} in {mean_text} sequences"
         wrong = np.abs(tokens - np.median(tokens)) >= sample.length
     return always(figure, expected, wrong, lambda batch: f"step {sample.start + batch}", mean_text, "batches")
 
@@ -88,9 +85,8 @@ def coverage(sample: Sample) -> list[Check]:
             expected, holds = rule, holds and not lost
     if rule == "any":
         expected, holds, where = rule, True, ""
-    return [
-        Check("tokens of the text in an epoch", counts_text, expected, f"exact, {len(places):,} tokens", holds, where)
-    ]
+    test = f"exact, {len(places):,} tokens"
+    return [Check("tokens of the text in an epoch", counts_text, expected, test, holds, where)]
 
 
 def unknown(sample: Sample) -> Check:

@@ -19,7 +19,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, first_line
 from bertlab.execution import group
 from bertlab.execution.attempt import SECONDS_BETWEEN_LOOKS, SECONDS_TO_STOP, Ended, Engine, attempt, missing
 from bertlab.lab.jobs import Job
@@ -266,5 +266,4 @@ def _remove(private: Path) -> None:
 
 
 def _reason(error: BaseException) -> str:
-    lines = str(getattr(error, "cause", None) or error).strip().splitlines()
-    return lines[0] if lines else type(error).__name__
+    return first_line(getattr(error, "cause", None) or error)

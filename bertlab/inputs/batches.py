@@ -204,9 +204,8 @@ class _Stage:
             self._until = step + self._run
             sequences, begins = self._between(self._begin + step * self.weight, self._begin + self._until * self.weight)
             limits = self._begin + np.arange(step, self._until + 1) * self.weight
-            parts = [
-                sequences.rows(slice(low, high)) for low, high in itertools.pairwise(np.searchsorted(begins, limits))
-            ]
+            bounds = itertools.pairwise(np.searchsorted(begins, limits))
+            parts = [sequences.rows(slice(low, high)) for low, high in bounds]
             self._made = dict(enumerate([part.trimmed() for part in parts] if self._trimmed else parts, start=step))
         return self._made.pop(step)  # the caller may change it; a second call makes it anew
 

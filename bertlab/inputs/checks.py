@@ -66,20 +66,19 @@ def total(
     return Check(figure, f"{observed / unit:.2%}", shown, f"p = {p:.2g}, {of}", p >= UNLIKELY)
 
 
-def alike(figure: str, one: Array, other: Array, least: float, names: tuple[str, str], of: str = "sequences") -> Check:
+def alike(figure: str, one: Array, other: Array, least: float, names: tuple[str, str]) -> Check:
     """Whether two samples have one distribution: their Kolmogorov-Smirnov distance. Of flags it compares the shares.
 
     The distance may be `least`, and beyond it what is left to chance in samples of these sizes.
     """
     from scipy.stats import ks_2samp
 
-    expected, draws = f"alike, to {least:.0%}", f"{len(one) + len(other):,} {of}"
+    expected, draws = f"alike, to {least:.0%}", f"{len(one) + len(other):,} sequences"
     if min(len(one), len(other)) < _LEAST_VARIANCE:
         return Check(figure, "", expected, f"too few, {draws}", None)
     distance = float(ks_2samp(one.astype(np.float64), other.astype(np.float64), method="asymp").statistic)
     most = least + math.sqrt(-math.log(UNLIKELY / 2) / 2 * (1 / len(one) + 1 / len(other)))
     digits = ".2%" if one.dtype == np.bool_ else ".2f"
     means_text = f"{one.mean():{digits}} of {names[0]}, {other.mean():{digits}} of {names[1]}"
-    return Check(
-        figure, means_text, expected, f"distance {distance:.2%}, at most {most:.2%}, {draws}", distance <= most
-    )
+    test = f"distance {distance:.2%}, at most {most:.2%}, {draws}"
+    return Check(figure, means_text, expected, test, distance <= most)

@@ -221,9 +221,8 @@ def trace(sample: Sample) -> Trace:
     places[places >= len(text)] = -1
     if queries:
         segments = [sample.tokens[number, sample.later[number]] for number in queries]
-        offsets = elsewhere(
-            text, ends, segments, np.searchsorted(ends, sample.batch.sequence_ids[queries], side="right")
-        )
+        home = np.searchsorted(ends, sample.batch.sequence_ids[queries], side="right")
+        offsets = elsewhere(text, ends, segments, home)
         agrees[queries] &= offsets >= 0
         for number, start, segment in zip(queries, offsets.tolist(), segments, strict=True):
             if start >= 0:

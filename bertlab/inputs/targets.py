@@ -44,10 +44,9 @@ class Targets:
 
     def __str__(self) -> str:
         """The targets in words."""
-        which = (
-            f"no target in {self.sequences}" if not self.having else f"a target in {self.having} of {self.sequences}"
-        )
-        return f"objective {self.loss} has {which} sampled sequences ({100 * self.share:.0f} % {self.words})"
+        which = f"a target in {self.having} of" if self.having else "no target in"
+        sampled = f"{self.sequences} sampled sequences ({100 * self.share:.0f} % {self.words})"
+        return f"objective {self.loss} has {which} {sampled}"
 
 
 def targets(recipe: Recipe, corpus: TokenisedCorpus) -> list[Targets]:

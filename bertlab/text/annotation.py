@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from bertlab.arrays import Array
-from bertlab.errors import BadInput, install
+from bertlab.errors import BadInput, first_line, install
 from bertlab.names import shown
 
 if TYPE_CHECKING:
@@ -120,8 +120,9 @@ def _pipeline(name: str) -> Any:
     try:
         pipeline = spacy.load(name, exclude="lemmatizer")  # no span needs it
     except (ImportError, OSError, ValueError) as error:
-        reason = str(error).strip().partition("\n")[0]
-        raise BadInput(f"{what} cannot be loaded ({reason}): run `python -m spacy download {name}`") from None
+        raise BadInput(
+            f"{what} cannot be loaded ({first_line(error)}): run `python -m spacy download {name}`"
+        ) from None
     try:
         probe = pipeline("Anna sees the old town.")
         chunks = probe.has_annotation("DEP") and list(probe.noun_chunks)

@@ -109,9 +109,7 @@ RULES: dict[str, Callable[[Iterable[str]], Iterator[str]]] = {
 def _has_sentences_and_blank_lines(lines: Sequence[str]) -> bool:
     """Whether nearly all lines end as sentences do, several between two blank ones, as in BERT's corpora."""
     ended = [line.rstrip("\"'”’)]»")[-1:] in _ENDS for line in lines if line]
-    blocks = [
-        size for size in map(len, map(str.split, _between_blank_lines("x" * bool(line) for line in lines))) if size
-    ]
+    blocks = [*filter(None, map(len, map(str.split, _between_blank_lines("x" * bool(line) for line in lines))))]
     return len(blocks) > 2 and median(blocks) > 1 and sum(ended) >= 0.9 * len(ended)
 
 

@@ -74,11 +74,8 @@ def of_text(tokens: Sequence[Array], offsets: Sequence[Array], unknown: int) -> 
     Of each part, `tokens` (T,) and the `offsets` (D + 1,) of its documents in its sentences.
     """
     sentences = np.concatenate([*map(np.diff, offsets)])
-    missed = sum(
-        int(np.count_nonzero(ids[start : start + _CHUNK] == unknown))
-        for ids in tokens
-        for start in range(0, len(ids), _CHUNK)
-    )
+    chunks = (ids[start : start + _CHUNK] for ids in tokens for start in range(0, len(ids), _CHUNK))
+    missed = sum(int(np.count_nonzero(chunk == unknown)) for chunk in chunks)
     return {
         "documents": len(sentences),
         "sentences": float(np.median(sentences)),
@@ -135,12 +132,8 @@ def doubts(facts: Mapping[str, Any]) -> list[str]:
 
 def layout_doubts(located: Iterable[Located], unit: str) -> list[str]:
     """A sentence about the first file that looks like one of other documents than its type has."""
-    first = [
-        (path, corpus.source.column)
-        for corpus in located
-        if not corpus.source.lines
-        for path in corpus.files[:_LOOKED_AT]
-    ]
+    by_type = (corpus for corpus in located if not corpus.source.lines)
+    first = [(path, corpus.source.column) for corpus in by_type for path in corpus.files[:_LOOKED_AT]]
     for path, column in first if unit in ("by-type", "file", "record") else ():
         lines = [line.strip() for line in _beginning(path, column)]
         for other, what in _LAYOUTS.items():

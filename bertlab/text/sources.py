@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from bertlab import hub, splits
-from bertlab.errors import BadInput, suggestion, unknown, unusable
+from bertlab.errors import BadInput, first_line, suggestion, unknown, unusable
 from bertlab.hub import Dataset, Index, Reference
 from bertlab.machine import Machine
 from bertlab.names import shown
@@ -252,5 +252,5 @@ def _from_hub(dataset: Dataset, column: str) -> Iterator[str]:
     except (BadInput, GeneratorExit):
         raise
     except Exception as error:  # the library raises what its readers raise
-        reason = str(error).strip().partition("\n")[0] or type(error).__name__
-        raise BadInput(f"corpus '{name}' cannot be read from the Hub after record {number} ({reason})") from error
+        why = first_line(error)
+        raise BadInput(f"corpus '{name}' cannot be read from the Hub after record {number} ({why})") from error

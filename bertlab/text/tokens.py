@@ -131,10 +131,8 @@ def share_of(text: Part, share: float, fewest: int, order: Int64 | None = None) 
     # Documents that follow each other are copied together.
     first = chosen[np.flatnonzero(np.diff(chosen, prepend=-2) > 1)]
     behind = chosen[np.flatnonzero(np.diff(chosen, append=len(order) + 1) > 1)] + 1
-    runs = [
-        slice(*span)
-        for span in zip(*(sentences[documents[bounds]].tolist() for bounds in (first, behind)), strict=True)
-    ]
+    bounds = (sentences[documents[of_runs]].tolist() for of_runs in (first, behind))
+    runs = [slice(begin, end) for begin, end in zip(*bounds, strict=True)]
     return Part(
         np.concatenate([text.tokens[run] for run in runs]),
         np.concatenate(([0], np.diff(sentences)[np.repeat(is_chosen, sizes)])).cumsum(),
@@ -189,9 +187,8 @@ def prepare(
             blocks_of_tokens = tokenise_all(path, blocks, tokenizer, vocabulary, processes, corpus.annotator)
             with closing(_write_part(directory / part, blocks_of_tokens, corpus)) as written:
                 for block, tokenised in zip(blocks, written, strict=True):
-                    by_source[part] += np.bincount(
-                        document_file.sources(block)[tokenised.numbers], minlength=len(located)
-                    )
+                    sources = document_file.sources(block)[tokenised.numbers]
+                    by_source[part] += np.bincount(sources, minlength=len(located))
                     done += int(block[:, 1].sum())
                     progress(done, size, "annotating" if corpus.annotator else "tokenising")
                     stop_if_asked()

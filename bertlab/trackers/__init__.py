@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-from bertlab.errors import FORBIDDEN, FULL, BadInput, install, unknown
+from bertlab.errors import FORBIDDEN, FULL, BadInput, first_line, install, unknown
 from bertlab.trackers.base import Page, Tracker
 from bertlab.trackers.lightning import Opener
 from bertlab.trackers.mlflow import MLflow
@@ -12,12 +12,7 @@ from bertlab.trackers.tensorboard import TensorBoard
 from bertlab.trackers.trackio import Trackio
 from bertlab.trackers.wandb import Wandb
 
-TRACKERS: dict[str, type[Tracker]] = {
-    "mlflow": MLflow,
-    "tensorboard": TensorBoard,
-    "trackio": Trackio,
-    "wandb": Wandb,
-}
+TRACKERS: dict[str, type[Tracker]] = {"mlflow": MLflow, "tensorboard": TensorBoard, "trackio": Trackio, "wandb": Wandb}
 """By the name that `--logger` takes, which is also the extra that installs it."""
 
 
@@ -47,12 +42,12 @@ def ended(openers: Sequence[Opener]) -> Iterator[None]:
 @contextmanager
 def opened(chosen: Sequence[str | Opener], page: Page) -> Iterator[dict[str, Tracker]]:
     """The page in each of these trackers, by name, closed in the end. Raises `BadInput` if it cannot be opened."""
-    openers: dict[str, Callable[[Page], Tracker]] = {
-        f"{tracker}-{index}" if isinstance(tracker, Opener) else tracker: tracker
-        if isinstance(tracker, Opener)
-        else TRACKERS[tracker]
-        for index, tracker in enumerate(chosen)
-    }
+    openers = dict[str, Callable[[Page], Tracker]]()
+    for index, choice in enumerate(chosen):
+        if isinstance(choice, Opener):
+            openers[f"{choice}-{index}"] = choice
+        else:
+            openers[choice] = TRACKERS[choice]
     trackers: dict[str, Tracker] = {}
     failed = True
     try:
@@ -63,10 +58,9 @@ def opened(chosen: Sequence[str | Opener], page: Page) -> Iterator[dict[str, Tra
             except Exception as error:  # whatever a package raises that has no account, no server or another version
                 if isinstance(error, OSError) and error.errno in (*FULL, *FORBIDDEN):
                     raise
-                reason = (str(error).strip() or type(error).__name__).splitlines()[0]
-                raise BadInput(
-                    f"--logger {name} cannot be opened ({reason}): correct that, or leave the option out"
-                ) from error
+                why = first_line(error)
+                advice = "correct that, or leave the option out"
+                raise BadInput(f"--logger {name} cannot be opened ({why}): {advice}") from error
         yield trackers
         failed = False
     finally:

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 if TYPE_CHECKING:
     import pandas
 
+Tables = Mapping[str, "pandas.DataFrame"]
+"""Tables by name, whose missing values are None."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Page:
@@ -41,10 +44,8 @@ class Tracker(Protocol):
     def log(self, figures: Mapping[str, float], step: int) -> None:
         """Adds a point to the curves; no figure is logged twice for a step."""
 
-    def finish(
-        self, figures: Mapping[str, float], step: int, tables: Mapping[str, "pandas.DataFrame"] | None = None
-    ) -> None:
-        """Shows the final figures, and tables by name, whose missing values are None."""
+    def finish(self, figures: Mapping[str, float], step: int, tables: Tables | None = None) -> None:
+        """Shows the final figures, and tables."""
 
     def close(self, *, failed: bool) -> None:
         """Writes what is pending, and closes the page."""

@@ -2,14 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 from bertlab.errors import BadInput
 from bertlab.names import shown
-from bertlab.trackers.base import Page
-
-if TYPE_CHECKING:
-    import pandas
+from bertlab.trackers.base import Page, Tables
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,9 +46,7 @@ class Lightning:
         self.logger.log_metrics({f"{self.prefix}{name}": value for name, value in figures.items()}, step)
         self.logger.save()
 
-    def finish(
-        self, figures: Mapping[str, float], step: int, tables: Mapping[str, "pandas.DataFrame"] | None = None
-    ) -> None:
+    def finish(self, figures: Mapping[str, float], step: int, tables: Tables | None = None) -> None:
         """Logs the final figures as the last point."""
         self.log(figures, step)
 

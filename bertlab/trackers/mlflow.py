@@ -5,12 +5,9 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from bertlab.trackers.base import Page
-
-if TYPE_CHECKING:
-    import pandas
+from bertlab.trackers.base import Page, Tables
 
 LONGEST_NAME, LONGEST_VALUE, MOST_PARAMETERS = 250, 500, 100
 """What every server takes: characters of a name and of a parameter, and parameters in one request."""
@@ -61,9 +58,7 @@ class MLflow:
         metrics = [Metric(_name(name), value, now, step) for name, value in figures.items()]
         self.client.log_batch(self.run_id, metrics=metrics)
 
-    def finish(
-        self, figures: Mapping[str, float], step: int, tables: Mapping[str, "pandas.DataFrame"] | None = None
-    ) -> None:
+    def finish(self, figures: Mapping[str, float], step: int, tables: Tables | None = None) -> None:
         """Logs the final figures as the last point, and tables as artifacts."""
         self.log(figures, step)
         for name, table in (tables or {}).items():

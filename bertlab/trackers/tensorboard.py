@@ -1,12 +1,9 @@
 """TensorBoard: a folder of events for each page, which `tensorboard --logdir runs/logs` shows by study."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from bertlab.trackers.base import Page
-
-if TYPE_CHECKING:
-    import pandas
+from bertlab.trackers.base import Page, Tables
 
 
 class TensorBoard:
@@ -29,9 +26,7 @@ class TensorBoard:
         self.logger.log_metrics(dict(figures), step)
         self.logger.save()
 
-    def finish(
-        self, figures: Mapping[str, float], step: int, tables: Mapping[str, "pandas.DataFrame"] | None = None
-    ) -> None:
+    def finish(self, figures: Mapping[str, float], step: int, tables: Tables | None = None) -> None:
         """Writes figures with the hyperparameters, which TensorBoard shows only so, and tables in Markdown."""
         self.logger.log_hyperparams(self.fields, dict(figures), step)
         for name, table in (tables or {}).items():

@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, ClassVar
 
-from bertlab.trackers.base import Page
+from bertlab.trackers.base import Page, Tables
 
 if TYPE_CHECKING:
     import pandas
@@ -37,9 +37,7 @@ class Trackio:
         """Logs a point of the curves."""
         self.run.log(dict(figures), step)
 
-    def finish(
-        self, figures: Mapping[str, float], step: int, tables: Mapping[str, "pandas.DataFrame"] | None = None
-    ) -> None:
+    def finish(self, figures: Mapping[str, float], step: int, tables: Tables | None = None) -> None:
         """Logs the final figures and tables as the last point, and the tables as a report: it has no other summary."""
         import trackio
 

@@ -2,12 +2,9 @@
 
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
-from bertlab.trackers.base import Page
-
-if TYPE_CHECKING:
-    import pandas
+from bertlab.trackers.base import Page, Tables
 
 STEP = "trainer/global_step"
 """The x-axis of all curves, under the name that Lightning's logger gives it."""
@@ -40,9 +37,7 @@ class Wandb:
         """Logs a point of the curves."""
         self.run.log({**figures, STEP: step})
 
-    def finish(
-        self, figures: Mapping[str, float], step: int, tables: Mapping[str, "pandas.DataFrame"] | None = None
-    ) -> None:
+    def finish(self, figures: Mapping[str, float], step: int, tables: Tables | None = None) -> None:
         """Logs tables, and figures to the summary, which W&B shows as columns of its list of runs."""
         import wandb
 

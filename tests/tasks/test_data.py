@@ -7,11 +7,10 @@ import pytest
 
 from bertlab import synthetic as microworld
 from bertlab.errors import BadInput
-from bertlab.lab.study import Task
 from bertlab.machine import Machine
 from bertlab.tasks import catalog, data, kinds
 from bertlab.tasks.locate import Tasks, locate, public
-from bertlab.tasks.task import RawExamples
+from bertlab.tasks.task import RawExamples, Task
 
 PAIRS = [{"premise": "a b", "hypothesis": "c", "label": label} for label in (0, 1, 2, 0)]
 SENTENCES = [{"tokens": ["a", "b"], "ner_tags": ["B-PER", "O"]}, {"tokens": ["c"], "ner_tags": ["O"]}]

@@ -47,18 +47,11 @@ class SentencePairs(PairFormat):
         # The pairs of a document depend on each other: documents are the independent units.
         home = np.searchsorted(sample.traced.ends, sample.batch.sequence_ids, side="right")
         variance = float((np.bincount(home, random - 0.5) ** 2).sum())
+        size, of = len(random), "sequences"
         return [
             *super().audit(sample),
             always("a segment", "of one sentence", crossing, sample.name),
-            total(
-                "pairs from another document",
-                random.sum(),
-                len(random) / 2,
-                variance,
-                len(random),
-                len(random),
-                "sequences",
-            ),
+            total("pairs from another document", random.sum(), size / 2, variance, size, size, of),
         ]
 
 

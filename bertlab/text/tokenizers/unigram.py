@@ -95,9 +95,8 @@ class Unigram(Tokenizer):
         file, described = spiece.read(path), optional_object(path.parent / CONFIG)
         if file is None:
             return None
-        settings = cls(
-            lowercase=described.get("do_lower_case") is not False, keep_accents=described.get("keep_accents") is True
-        )
+        lowercase, accents = described.get("do_lower_case") is not False, described.get("keep_accents") is True
+        settings = cls(lowercase=lowercase, keep_accents=accents)
         table = [{"type": "Precompiled", "precompiled_charsmap": file["table"]}] if file["table"] else []
         normalizer = {"type": "Sequence", "normalizers": [*settings._steps, *table]}
         return cls._from_json({**file, "normalizer": normalizer, "pre_tokenizer": _SPLITTING}, path.parent)

@@ -148,14 +148,8 @@ class WordPiece(Tokenizer):
                     f"{config} has split_special_tokens true: only tokenizers that leave {token} whole can be read"
                 )
             tokenizer.settings = dataclasses.replace(settings, whole=True)
-        source = f"the vocabulary of {directory}"
-        cls._require_case(
-            tokenizer.settings,
-            tokenizer,
-            source,
-            f"do_lower_case to {{}} in {CONFIG}",
-            f"strip_accents to false in {CONFIG}",
-        )
+        case, accents = f"do_lower_case to {{}} in {CONFIG}", f"strip_accents to false in {CONFIG}"
+        tokenizer.settings._require_case(tokenizer, f"the vocabulary of {directory}", case, accents)
         return tokenizer
 
     @classmethod

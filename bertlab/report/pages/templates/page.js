@@ -1,21 +1,21 @@
 // Folds the figures on a small screen; sorts the studies of the table of all by a click on a heading, and filters them by words.
 if (matchMedia("screen and (max-width: 40rem)").matches) {
-  document.querySelectorAll(".figures > details").forEach(each => { each.open = false })
+  document.querySelectorAll(".figures > details").forEach(figure => { figure.open = false })
 }
 const table = document.querySelector("table.studies")
-const cell = (body, place) => body.querySelector(`[data-place="${place}"]`)
-const key = (body, place) => cell(body, place).dataset.sort ?? cell(body, place).innerText
+const cell = (body, column) => body.querySelector(`[data-place="${column}"]`)
+const key = (body, column) => cell(body, column).dataset.sort ?? cell(body, column).innerText
 const compare = (a, b) => a - b || a.localeCompare(b) // numbers by size, words by letter
 const headings = [...(table?.tHead.rows[0].cells ?? [])]
-headings.forEach((heading, place) => {
+headings.forEach((heading, column) => {
   const button = document.createElement("button")
   button.append(...heading.childNodes)
   heading.append(button)
   button.onclick = () => {
     const up = heading.getAttribute("aria-sort") === "ascending" ? -1 : 1
-    headings.forEach(each => each.removeAttribute("aria-sort"))
+    headings.forEach(other => other.removeAttribute("aria-sort"))
     heading.setAttribute("aria-sort", up === 1 ? "ascending" : "descending")
-    table.append(...[...table.tBodies].sort((a, b) => up * compare(key(a, place), key(b, place))))
+    table.append(...[...table.tBodies].sort((a, b) => up * compare(key(a, column), key(b, column))))
   }
 })
 const label = document.createElement("label")
