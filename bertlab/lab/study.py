@@ -28,6 +28,7 @@ from bertlab.recipe import Loss, Recipe, cost
 from bertlab.recipe.identity import by_kind, default_of, flatten, set_fields, to_canonical, with_fields
 from bertlab.recipe.ranges import Checked, Range, arms
 from bertlab.tasks import catalog, kinds
+from bertlab.tasks.task import Task as Task
 
 Place = tuple[str, str] | tuple[str, str, int]
 """The variant and the measurement of a published value, and the milestone (per cent) if it is not the end."""
