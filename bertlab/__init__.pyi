@@ -43,12 +43,15 @@ from .objectives import BidirectionalLM as BidirectionalLM
 from .objectives import CausalLM as CausalLM
 from .objectives import Corruption as Corruption
 from .objectives import Entities as Entities
+from .objectives import Generator as Generator
 from .objectives import GeometricSpans as GeometricSpans
 from .objectives import Loss as Loss
 from .objectives import MaskedLM as MaskedLM
 from .objectives import NextSentence as NextSentence
 from .objectives import NGrams as NGrams
 from .objectives import NounPhrases as NounPhrases
+from .objectives import ReplacedTokens as ReplacedTokens
+from .objectives import SampledLM as SampledLM
 from .objectives import Selection as Selection
 from .objectives import SentenceOrder as SentenceOrder
 from .objectives import SpanBoundary as SpanBoundary

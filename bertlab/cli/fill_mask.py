@@ -77,9 +77,7 @@ def _masked_lm(name: str, source: Run | Checkpoint, study: str) -> tuple[Pretrai
 
 def _kind(model: PretrainingModel) -> str:
     """The kind of the masked LM among the losses of a model; empty if there is none."""
-    from bertlab.objectives import MaskedLM
-
-    return next((loss.kind for loss in model.objective if isinstance(loss, MaskedLM)), "")
+    return next((loss.kind for loss in model.objective if loss.hub_task == "fill-mask"), "")
 
 
 def _guesses(

@@ -65,6 +65,12 @@ class TransformerEncoder(Backbone, ABC):
         """The token embeddings (V, E)."""
         return self.embeddings.tokens.weight
 
+    def share_embeddings(self, other: Backbone) -> None:
+        """Shares the tables, which have to be of the same shape; segments and the normalisation stay its own."""
+        if self.output_embeddings.shape != other.output_embeddings.shape or not isinstance(other, TransformerEncoder):
+            return super().share_embeddings(other)
+        self.embeddings.tokens, self.embeddings.positions = other.embeddings.tokens, other.embeddings.positions
+
     def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
         """The embeddings (B, T, D) of the stream `INPUTS`."""
         return {INPUTS: self.embeddings(batch.tokens, batch.format.get("segments"))}

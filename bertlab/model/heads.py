@@ -25,6 +25,7 @@ from bertlab.model.attention import eager_on_cpu, gather, real_tokens
 from bertlab.model.backbone import Backbone
 from bertlab.model.initial import HEAD_STD, initialise
 from bertlab.model.layers import APPROXIMATE, set_dropout
+from bertlab.model.sharing import save_once
 from bertlab.model.streams import Lengths, TensorBatch
 from bertlab.recipe.objective import INPUTS, attends_causally, bert
 from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -146,7 +147,9 @@ class PretrainingModel(nn.Module):
         for loss in self.objective:
             heads.setdefault(loss.head, loss)
         for name, loss in heads.items():
-            self.add_module(name, loss.new_head(model, vocabulary))
+            self.add_module(name, loss.new_head(model.for_length(max_length), vocabulary))
+            loss.tie(self.head(loss), self.encoder)
+        save_once(self)
         initialise(self, model.deviation, seed)
         self._described = model
         self.pooler_seed = seed
@@ -167,7 +170,9 @@ class PretrainingModel(nn.Module):
     @tokenizer.setter
     def tokenizer(self, tokenizer: TrainedTokenizer) -> None:
         self._tokenizer = tokenizer
-        self.encoder.spell(tokenizer.vocabulary)
+        for module in self.modules():
+            if isinstance(module, Backbone):
+                module.spell(tokenizer.vocabulary)
 
     @property
     def pooler(self) -> Pooler:
@@ -194,9 +199,17 @@ class PretrainingModel(nn.Module):
         """The sum of each loss over its predictions in a batch, nats, scalars, by the kind of the loss."""
         sums = {loss.kind: torch.zeros((), device=batch.tokens.device) for loss in self.objective}
         for causal, part in self._parts(batch):
+            part = self.prepared(part)
             with self.encoder.attending(causal):
                 sums |= self._losses(self.encoder.embed(part), part.lengths, part.arrays)
         return sums
+
+    def prepared(self, batch: TensorBatch) -> TensorBatch:
+        """What the encoder reads in place of a batch: each loss that has arrays in it prepares it, in turn."""
+        for loss in self.objective:
+            if loss.kind in batch.arrays:
+                batch = loss.prepare(self.head(loss), batch, self.encoder)
+        return batch
 
     def _parts(self, batch: TensorBatch) -> list[tuple[bool, TensorBatch]]:
         """Returns, for each mask of attention, the sequences and arrays of its losses; without losses that divide the
@@ -215,7 +228,8 @@ class PretrainingModel(nn.Module):
         return parts
 
     def compile_losses(self, **options: Any) -> None:
-        """Compiles `losses` at its first call for each shape, as one graph; the `options` are `torch.compile`'s.
+        """Compiles `losses` at its first call for each shape, as one graph; the `options` are `torch.compile`'s. A head
+        that prepares batches is a graph of its own.
 
         The embeddings are not compiled: outside, the gradients of an embedding are summed in a fixed order.
         """
@@ -223,6 +237,9 @@ class PretrainingModel(nn.Module):
         self._losses = torch.compile(  # type: ignore[method-assign]
             self._losses, fullgraph=True, dynamic=False, **options
         )
+        for loss in self.objective:
+            if loss.prepares:
+                self.head(loss).compile(fullgraph=True, dynamic=False, **options)
 
     def _losses(
         self, embedded: Mapping[str, Tensor], lengths: Lengths, arrays: Mapping[str, Mapping[str, Tensor]]
@@ -237,7 +254,7 @@ class PretrainingModel(nn.Module):
         }
 
     def logits(self, batch: TensorBatch, kind: str, arrays: str = "") -> Tensor:
-        """The logits of the loss `kind` in a batch, in fp32, at the positions of that loss or of the loss `arrays`."""
+        """The logits, in fp32, of the loss `kind` in a `prepared` batch, where that loss or the loss `arrays` reads."""
         loss = next(loss for loss in self.objective if loss.kind == kind)
         read_at = {kind: loss.reads(batch.arrays[arrays or kind]), "": None}
         with self.encoder.attending(loss.causal if self._divided else self.encoder.causal):

@@ -1,7 +1,7 @@
-"""Parameters shared across the layers of an encoder (ALBERT: Lan et al. 2020, section 3.1).
+"""Parameters shared across the layers of an encoder (ALBERT: Lan et al. 2020, section 3.1), or by parts of a model.
 
 Each layer remains a module of its own, so that an adaptation may add other modules to each. Shared weights are saved
-once, under their name in the first layer.
+once, under their first name.
 """
 
 from typing import Any
@@ -19,7 +19,12 @@ def share(layers: nn.ModuleList, model: recipe.Model) -> None:
             layer.attention, layer.attention_norm = first.attention, first.attention_norm
         if model.shares_feedforward:
             layer.mlp, layer.mlp_norm = first.mlp, first.mlp_norm
-    untyped: Any = layers
+    save_once(layers)
+
+
+def save_once(module: nn.Module) -> None:
+    """Lets the state of a module have shared parameters under the first of their names alone."""
+    untyped: Any = module
     untyped.register_state_dict_post_hook(_leave_out)
     untyped.register_load_state_dict_pre_hook(_fill_in)
 

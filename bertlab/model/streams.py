@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import torch
@@ -56,6 +56,10 @@ class TensorBatch:
             for name, (tokens, lengths) in self.streams.items()
         }
         return TensorBatch(streams, {kind: mapped(added) for kind, added in self.arrays.items()}, mapped(self.format))
+
+    def adding(self, kind: str, **arrays: Tensor) -> TensorBatch:
+        """The batch with more arrays of the loss of this kind."""
+        return replace(self, arrays={**self.arrays, kind: {**self.arrays[kind], **arrays}})
 
     def take(self, rows: Tensor) -> TensorBatch:
         """The sequences number `rows`."""

@@ -2,8 +2,11 @@
 
 from bertlab.objectives.bidirectional_lm import BidirectionalLM
 from bertlab.objectives.causal_lm import CausalLM
+from bertlab.objectives.generator import Generator
 from bertlab.objectives.masked_lm import Corruption, MaskedLM
 from bertlab.objectives.next_sentence import NextSentence
+from bertlab.objectives.replaced_tokens import ReplacedTokens
+from bertlab.objectives.sampled_lm import SampledLM
 from bertlab.objectives.selection import Entities, GeometricSpans, NGrams, NounPhrases, Selection, Tokens, WholeWords
 from bertlab.objectives.sentence_order import SentenceOrder
 from bertlab.objectives.span_boundary import SpanBoundary
@@ -18,12 +21,15 @@ __all__ = [
     "CausalLM",
     "Corruption",
     "Entities",
+    "Generator",
     "GeometricSpans",
     "Loss",
     "MaskedLM",
     "NGrams",
     "NextSentence",
     "NounPhrases",
+    "ReplacedTokens",
+    "SampledLM",
     "Selection",
     "SentenceOrder",
     "SpanBoundary",

@@ -16,7 +16,8 @@ def parameters(model: BackboneConfig, vocabulary: int, max_length: int, objectiv
 
     `max_length` is the number of tokens that it reads at most: the size of a table of learned positions.
     """
-    heads = {loss.head: loss.parameters(model, vocabulary) for loss in objective}
+    described = model.for_length(max_length)
+    heads = {loss.head: loss.parameters(described, vocabulary) for loss in objective}
     return model.parameters(vocabulary, max_length) + sum(heads.values())
 
 

@@ -68,6 +68,8 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     over_vocabulary: ClassVar[bool] = False
     """Whether its held-out losses are cross-entropies over the vocabulary: reports then compare them with the unigram
     entropy, above which a model has learned nothing of context."""
+    prepares: ClassVar[bool] = False
+    """Whether its head computes what the encoder reads, in `prepare`."""
     labels_only: ClassVar[bool] = False
     """Whether it adds labels to a batch and leaves the tokens as they are."""
     pairing: ClassVar[Pairing | None] = None
@@ -81,7 +83,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     scorings: ClassVar[tuple[str, ...]] = ()
     """The ways in which it scores sentences, in words; none if it is no language model."""
     _returns: ClassVar[Mapping[str, Any]] = {
-        **dict.fromkeys(("causal", "over_vocabulary", "labels_only", "annotated"), bool),
+        **dict.fromkeys(("causal", "over_vocabulary", "prepares", "labels_only", "annotated"), bool),
         **dict.fromkeys(("head", "meaning", "hub_task", "selection_metric"), str),
         **dict.fromkeys(("metric_labels", "all_metric_labels"), Mapping[str, str]),
         **dict.fromkeys(("audit", "audit_again"), list),
@@ -169,7 +171,15 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
 
     @abstractmethod
     def new_head(self, model: BackboneConfig, vocabulary: int) -> Any:
-        """A new `nn.Module` that predicts."""
+        """A new `nn.Module` that predicts; `model.max_length(0)` is the longest sequence that the encoder reads."""
+
+    def tie(self, head: Any, encoder: Any) -> None:
+        """Lets its head share modules with the encoder, before they have their initial weights."""
+
+    def prepare(self, head: Any, batch: Any, encoder: Any) -> Any:
+        """The `TensorBatch` that the encoder and the losses after it read in place of `batch`: it may replace tokens
+        and add arrays to its own."""
+        return batch
 
     def positions(self, arrays: Arrays) -> Any:
         """The positions (B, K) at which it reads the backbone's last layer; None if it reads [CLS]."""

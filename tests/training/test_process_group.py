@@ -112,7 +112,7 @@ def double():
     torch.set_default_dtype(before)
 
 
-@pytest.mark.parametrize("name", ["pairs", "sentences", "left-to-right"])
+@pytest.mark.parametrize("name", ["pairs", "sentences", "left-to-right", "replaced"])
 def test_losses_of_two_processes_are_those_of_one(group, corpus, trainings, tmp_path, double, name):
     """In float64, without dropout, over 50 steps: with seven rows, three, and one, of which a process has none."""
     recipe, micro_batch = trainings.EXACT[name]

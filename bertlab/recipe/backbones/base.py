@@ -52,7 +52,7 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
         **dict.fromkeys(("embedding_width", "max_length"), Annotated[int, Range(1, 10**9)]),
         **dict.fromkeys(("encoder", "shape", "description", "remark"), str),
         **dict.fromkeys(
-            ("declared", "unshared", "scaled", "as_large_as", "for_length"), "bertlab.recipe.BackboneConfig"
+            ("declared", "unshared", "scaled", "narrowed", "as_large_as", "for_length"), "bertlab.recipe.BackboneConfig"
         ),
         **dict.fromkeys(("biases", "apart", "compiled"), bool),
         "new_encoder": "bertlab.model.backbone.Backbone",
@@ -93,6 +93,10 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
                 raise BadInput(f"size.{name} has no effect on a model of the kind {self.kind}: leave it out")
         layers, hidden = max(1, round(size.layers * self.layers)), max(1, round(size.width * self.hidden))
         return replace(self, layers=layers, hidden=hidden)
+
+    def narrowed(self, width: float) -> Self:
+        """The model at this share of its width, with as many layers and, if that is possible, its token embeddings."""
+        return self.scaled(Size(width=width))
 
     def as_large_as(self, other: "BackboneConfig") -> Self:
         """The model in a study at a scale whose model is `other`, if a size of it that is not set follows from that."""

@@ -34,6 +34,10 @@ class Model(TransformerConfig):
     segments: Annotated[int, Range(1, 2)] = 2
     """Segments that have embeddings of their own; 1 as in RoBERTa, where all tokens have the same."""
 
+    def narrowed(self, width: float) -> Self:
+        """With embeddings as wide as before, which are projected."""
+        return dataclasses.replace(super().narrowed(width), embedding_size=self.embedding_width).declared
+
     def parameters(self, vocabulary: int, max_length: int) -> int:
         """Embeddings, what layers do not share, and the last normalisation of pre-norm."""
         hidden, wide, narrow = self.hidden, self.feedforward, self.embedding_width

@@ -70,6 +70,12 @@ class TransformerConfig(BackboneConfig, ABC):
         width = max(1, round(size.embeddings * scaled.embedding_width))
         return with_fields(scaled, {"embedding_size": width}, "model.")
 
+    def narrowed(self, width: float) -> Self:
+        """The model at this share of its width, rounded, with heads of the same size where it has several."""
+        heads = max(1, round(width * self.heads))
+        size = 2 * max(1, round(width * self.hidden / (2 * heads)))  # even, for rotary positions
+        return replace(self, heads=heads, hidden=heads * size, intermediate=round(width * self.intermediate))
+
     def max_length(self, longest: int) -> int:
         """Rows of the position table."""
         return self.max_positions or max(128, longest)
