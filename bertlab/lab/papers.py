@@ -220,3 +220,33 @@ ELMO_NOTES = [
     "of its vectors with learned attention.",
 ]
 """What ELMo here has of its own, for `notes`."""
+
+ELECTRA_GLUE = [
+    Measurement("CoLA", task="cola", metric="matthews"),
+    Measurement("SST-2", task="sst2"),
+    Measurement("MRPC", task="mrpc"),
+    Measurement("STS-B", task="stsb", metric="spearman"),
+    Measurement("QQP", task="qqp"),
+    Measurement("MNLI", task="mnli"),
+    Measurement("QNLI", task="qnli"),
+    Measurement("RTE", task="rte"),
+]
+"""GLUE (Wang et al. 2019) with ELECTRA's metrics, section 3.1."""
+ELECTRA_GLUE_AVERAGE = Average("GLUE", of=tuple(task.name for task in ELECTRA_GLUE))
+"""ELECTRA's GLUE score, the mean of its tasks."""
+ELECTRA = ONE_LENGTH | {
+    "schedule.peak_lr": "2e-4",
+    **group("finetune", peak_lr="1e-4", layer_decay="0.8"),
+    **group("tasks.rte", epochs="10"),
+    **group("tasks.stsb", epochs="10"),
+}
+"""ELECTRA base (Clark et al. 2020): the released code's settings, with BERT's batch size, steps and warm-up."""
+ELECTRA_NOTES = [
+    "GLUE is the mean of eight tasks, without WNLI. The paper reports medians of ten fine-tunings of one model; here "
+    "means are reported. On synthetic text, QQP has the runs of MRPC, and RTE those of MNLI.",
+    "Fine-tuning has the same pooler and classifier as BERT's here; the paper adds simple linear classifiers. Its "
+    "learning rates fall one step lower from layer to layer in the released code.",
+    "A sequence is one stretch of text, which may cross documents; in the released code nine of ten are two segments "
+    "of one document.",
+]
+"""What training here has of its own, for `notes`."""

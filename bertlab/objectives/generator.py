@@ -183,7 +183,7 @@ class OnSamples(Loss, ABC):
 
     def premises(self, recipe: Recipe) -> tuple[Premise, ...]:
         """It has been learned."""
-        return (Premise(str(self), self.figure),)
+        return (Premise(str(self), self.figure, of="tokens"),)
 
     def batch_transform(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Transform:
         """The tokens of the text at all positions, or at those that the generator masks."""

@@ -53,6 +53,8 @@ class Premise:
     beside a `..._majority`, or a `..._loss` over the vocabulary."""
     flaw: str = ""
     """Why its inputs are not what it is named after in this recipe; empty if they are."""
+    of: str = "pairs"
+    """What an accuracy is a share of."""
 
 
 class Loss(Arm, ABC, home="bertlab.objectives"):

@@ -199,7 +199,7 @@ def learned_of(study: StudyResults, variant: str, premise: Premise) -> Learned |
     name = f"{premise.figure.removesuffix('accuracy')}majority"
     majorities = [0.5 if (value := run.heldout(name)) is None else value for run in runs]
     majority = fmean(majorities)
-    text = f"{100 * fmean(figures):.1f} % of its own held-out pairs, a majority guess {100 * majority:.1f} %"
+    text = f"{100 * fmean(figures):.1f} % of its own held-out {premise.of}, a majority guess {100 * majority:.1f} %"
     return Learned(label, text, _above(figures, majority, _pairs([*figures, *majorities])))
 
 

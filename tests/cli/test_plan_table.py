@@ -42,7 +42,7 @@ def test_every_study_is_here():
     }
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
     later = {"adaptation", "elmo-layers", "gpt", "lineage", "pretraining-value", "stability"}
-    newest = {"gpt-bert", "lr-schedule", "mask-schedule", "mlm-or-clm"}
+    newest = {"generator", "gpt-bert", "lr-schedule", "mask-schedule", "mlm-or-clm", "replaced-tokens"}
     assert {*BASES, *alberts, *others, *later, *newest, "base-and-large", "features"} == set(studies.names())
 
 
@@ -211,6 +211,20 @@ def test_causal_and_then_masked_has_the_tokens_of_its_paper(machine):
 
 def test_schedules_of_the_learning_rate_have_berts_steps(machine):
     assert lines(machine, "lr-schedule") == [f"7 x {BASE} {EACH}"]
+
+
+def test_electras_studies_have_a_generator_and_as_many_operations(machine):
+    """The discriminator, and a generator of 12 layers of 256 with the same embeddings; of the same size it doubles the
+    layers, or the whole model."""
+    shape, batch = "12 layers, 768 wide, 12 heads", "256 sequences"
+    first, *found = lines(machine, "replaced-tokens")
+    assert first == f"1 x {shape}: 110M parameters; {batch}, 1,000,000 steps of 512 tokens"
+    assert len(found) == 4
+    assert all(line.startswith(f"1 x {shape}: 119M parameters; {batch}, ") for line in found)
+    assert lines(machine, "generator") == [
+        f"1 x {shape}: {size} parameters; {batch}, 500,000 steps of 512 tokens"
+        for size in ("195M", "219M", "110M", "131M", "115M")
+    ]
 
 
 def test_alberts_studies_have_its_batches_and_steps(machine):
