@@ -11,7 +11,7 @@
 Development sets, 500,000 steps each; the last two rows are in Figure 3 alone. Run it: `bertlab ablate generator`.
 """
 
-from bertlab import Claim, FullSentences, Generator, Inputs, ReplacedTokens, Study, Variant
+from bertlab import Claim, FullSentences, Inputs, ReplacedTokens, Study, TokenGenerator, Variant
 from bertlab.lab.papers import ELECTRA, ELECTRA_GLUE, ELECTRA_GLUE_AVERAGE, ELECTRA_NOTES
 
 TASKS = "MNLI", "QNLI"
@@ -24,11 +24,11 @@ study = Study(
     source="Clark et al. 2020, section 3.2",
     baseline="same size",
     variants=[
-        Variant("same size", inputs=ONE_TEXT, objective=(Generator(width=1, sharing="embeddings"), ReplacedTokens())),
-        Variant("same size, nothing shared", inputs=ONE_TEXT, objective=(Generator(width=1, sharing="none"), ReplacedTokens())),
-        Variant("same size, all shared", inputs=ONE_TEXT, objective=(Generator(width=1, sharing="all"), ReplacedTokens())),
-        Variant("1/2", inputs=ONE_TEXT, objective=(Generator(width=1 / 2, sharing="embeddings"), ReplacedTokens())),
-        Variant("1/4", inputs=ONE_TEXT, objective=(Generator(width=1 / 4, sharing="embeddings"), ReplacedTokens())),
+        Variant("same size", inputs=ONE_TEXT, objective=(TokenGenerator(width=1, sharing="embeddings"), ReplacedTokens())),
+        Variant("same size, nothing shared", inputs=ONE_TEXT, objective=(TokenGenerator(width=1, sharing="none"), ReplacedTokens())),
+        Variant("same size, all shared", inputs=ONE_TEXT, objective=(TokenGenerator(width=1, sharing="all"), ReplacedTokens())),
+        Variant("1/2", inputs=ONE_TEXT, objective=(TokenGenerator(width=1 / 2, sharing="embeddings"), ReplacedTokens())),
+        Variant("1/4", inputs=ONE_TEXT, objective=(TokenGenerator(width=1 / 4, sharing="embeddings"), ReplacedTokens())),
     ],
     measurements=ELECTRA_GLUE,
     averages=[ELECTRA_GLUE_AVERAGE],

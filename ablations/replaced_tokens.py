@@ -16,13 +16,13 @@ BERT, and so for fewer steps. Run it: `bertlab ablate replaced-tokens`.
 from bertlab import (
     Claim,
     FullSentences,
-    Generator,
     Inputs,
     MaskedLM,
     RelativeSchedule,
     ReplacedTokens,
     SampledLM,
     Study,
+    TokenGenerator,
     Variant,
 )
 from bertlab.lab.papers import ELECTRA, ELECTRA_GLUE, ELECTRA_GLUE_AVERAGE, ELECTRA_NOTES
@@ -31,7 +31,7 @@ TASKS = "MNLI", "QNLI"
 
 ONE_TEXT = Inputs(format=FullSentences())
 AS_LONG = RelativeSchedule(equal_flops=True)
-GENERATOR = Generator(width=1 / 3)
+GENERATOR = TokenGenerator(width=1 / 3)
 
 study = Study(
     name="replaced-tokens",

@@ -43,7 +43,6 @@ from .objectives import BidirectionalLM as BidirectionalLM
 from .objectives import CausalLM as CausalLM
 from .objectives import Corruption as Corruption
 from .objectives import Entities as Entities
-from .objectives import Generator as Generator
 from .objectives import GeometricSpans as GeometricSpans
 from .objectives import Loss as Loss
 from .objectives import MaskedLM as MaskedLM
@@ -55,6 +54,7 @@ from .objectives import SampledLM as SampledLM
 from .objectives import Selection as Selection
 from .objectives import SentenceOrder as SentenceOrder
 from .objectives import SpanBoundary as SpanBoundary
+from .objectives import TokenGenerator as TokenGenerator
 from .objectives import Tokens as Tokens
 from .objectives import WholeWords as WholeWords
 from .optimizers import LAMB as LAMB

@@ -29,7 +29,7 @@ PROOFS = {
     "BidirectionalLM",
     "BitFit",
     "ELMo",
-    "Generator",
+    "TokenGenerator",
     "ReplacedTokens",
     "SampledLM",
     "GPT",

@@ -60,7 +60,7 @@ class Backbone(nn.Module, ABC):
 
     def share_embeddings(self, other: "Backbone") -> None:
         """Takes the token and position embeddings of another backbone for its own. Raises `BadInput` if it cannot."""
-        raise BadInput(f"{type(self).__name__} shares no embeddings with another model: set generator.sharing to none")
+        raise BadInput(f"{type(self).__name__} shares no embeddings with another model: give none")
 
     def spell(self, pieces: Sequence[str]) -> None:
         """Called with the entries of the vocabulary, in the order of their ids, before the first batch: embeddings may

@@ -69,12 +69,17 @@ class CopyingLMHead(nn.Module):
         self.lm_head = LMHead(model, vocabulary)
         self.copy = nn.Linear(model.hidden, 1) if copies else None
 
+    def forward(self, hidden: Tensor, embeddings: Tensor) -> Tensor:
+        """The logits (B, K, V) of tokens that are not copied."""
+        logits: Tensor = self.lm_head(hidden, embeddings)
+        return logits
+
     def losses(self, hidden: Tensor, embeddings: Tensor, shown: Tensor, targets: Tensor) -> Tensor:
         """The cross-entropies of `targets` (B, K), nats, at vectors (B, K, D) of the tokens `shown` (B, K).
 
         With probability `copy` a token is what is shown, and else it has the distribution of the LM head.
         """
-        logits = self.lm_head(hidden, embeddings)
+        logits = self(hidden, embeddings)
         logits = logits.to(torch.promote_types(logits.dtype, torch.float32))
         losses = F.cross_entropy(logits.transpose(1, 2), targets, reduction="none")
         if self.copy is None:

@@ -2,7 +2,7 @@
 
 from bertlab.objectives.bidirectional_lm import BidirectionalLM
 from bertlab.objectives.causal_lm import CausalLM
-from bertlab.objectives.generator import Generator
+from bertlab.objectives.generator import TokenGenerator
 from bertlab.objectives.masked_lm import Corruption, MaskedLM
 from bertlab.objectives.next_sentence import NextSentence
 from bertlab.objectives.replaced_tokens import ReplacedTokens
@@ -21,7 +21,6 @@ __all__ = [
     "CausalLM",
     "Corruption",
     "Entities",
-    "Generator",
     "GeometricSpans",
     "Loss",
     "MaskedLM",
@@ -33,6 +32,7 @@ __all__ = [
     "Selection",
     "SentenceOrder",
     "SpanBoundary",
+    "TokenGenerator",
     "Tokens",
     "WholeWords",
 ]

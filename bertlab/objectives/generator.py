@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
 import numpy as np
 
 from bertlab import keyed
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, at
 from bertlab.inputs.batches import Evaluation, heldout
 from bertlab.inputs.streams import Sequences, Transform
 from bertlab.objectives.masked_lm import Corruption, MaskedLM
@@ -37,7 +37,7 @@ _MASKED = 0.15
 
 
 @dataclass(frozen=True, kw_only=True)
-class Generator(MaskedLM):
+class TokenGenerator(MaskedLM):
     """A masked LM with a narrower model of its own. Samples of what it predicts take the place of the masked tokens,
     before the encoder reads them. It is not fine-tuned.
 
@@ -79,7 +79,7 @@ class Generator(MaskedLM):
         if self.sharing == "all" and self.width != 1:
             raise FieldError(self.kind, "sharing", f"is all, and width {self.width:g}: give width 1")
 
-    def cost_equivalent(self) -> Generator:
+    def cost_equivalent(self) -> TokenGenerator:
         """Selection, corruption and schedule take no time."""
         usual = MaskedLM()
         return dataclasses.replace(
@@ -107,7 +107,8 @@ class Generator(MaskedLM):
     def tie(self, head: GeneratorHead, encoder: Backbone) -> None:
         """Shares the embeddings."""
         if head.encoder is not None and self.sharing == "embeddings":
-            head.encoder.share_embeddings(encoder)
+            with at(f"{self.kind}.sharing"):
+                head.encoder.share_embeddings(encoder)
 
     def prepare(self, head: GeneratorHead, batch: TensorBatch, encoder: Backbone) -> TensorBatch:
         """Replaces the masked tokens by samples, and adds its `losses` (B, K)."""
@@ -160,7 +161,7 @@ class Generator(MaskedLM):
 
 
 class OnSamples(Loss, ABC):
-    """Predicts something of tokens some of which a `Generator` before it has replaced.
+    """Predicts something of tokens some of which a `TokenGenerator` before it has replaced.
 
     Its arrays, (B, K) each: `positions`, `targets`, the ids of the text, `weights`, 1 for a prediction, and, once they
     are prepared, `shown`, what the encoder reads. An empty slot is 0 in the first three.
@@ -175,7 +176,7 @@ class OnSamples(Loss, ABC):
     def check(self, recipe: Recipe) -> None:
         """A generator comes before it."""
         before = recipe.objective[: recipe.objective.index(self)]
-        if not any(isinstance(loss, Generator) for loss in before):
+        if not any(isinstance(loss, TokenGenerator) for loss in before):
             raise BadInput(
                 f"objective: {self.kind} needs tokens that a generator replaces: put one before it, as in "
                 f"objective=generator,{self.kind}"
@@ -190,11 +191,11 @@ class OnSamples(Loss, ABC):
         names = ("positions", "targets", "weights")
 
         def masked(sequences: Sequences) -> Arrays:
-            return {name: sequences.arrays[Generator.kind][name].copy() for name in names}
+            return {name: sequences.arrays[TokenGenerator.kind][name].copy() for name in names}
 
         def every(sequences: Sequences) -> Arrays:
             tokens, column = sequences.tokens.copy(), np.arange(sequences.tokens.shape[1], dtype=np.int32)
-            Generator().restore(tokens, sequences.arrays[Generator.kind])
+            TokenGenerator().restore(tokens, sequences.arrays[TokenGenerator.kind])
             used = column < sequences.lengths[:, None]
             return dict(zip(names, (column * used, tokens * used, used.astype(np.float32)), strict=True))
 

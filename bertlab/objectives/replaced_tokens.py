@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class ReplacedTokens(OnSamples):
-    """Predicts of each token whether it was replaced by the samples of a `Generator`, which stands before it in the
-    objective. A sample that is the token of the text counts as original.
+    """Predicts of each token whether it was replaced by a sample of the `TokenGenerator` before it in the objective. A
+    sample that is the token of the text counts as original.
 
     The training adds its loss times `weight`, and logs it so; held-out losses are without the weight.
     """

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class SampledLM(OnSamples):
-    """Predicts the tokens of the text where samples of a `Generator` stand in the place of some, in place of [MASK]."""
+    """Predicts the tokens of the text where samples of a `TokenGenerator` have taken the place of some."""
 
     kind: ClassVar[str] = "sampled_lm"
     head: ClassVar[str] = "sampled_lm_head"
@@ -30,7 +30,8 @@ class SampledLM(OnSamples):
     metric_labels: ClassVar[Mapping[str, str]] = {"sampled_lm_loss": "tokens behind samples"}
     meaning: ClassVar[str] = (
         "Tokens behind samples: the loss of the tokens of held-out text whose places the samples of the model's own "
-        "generator have taken. A sample is often the token itself, so it does not compare with the loss of a masked LM."
+        "generator have taken, without the probability of copying. A sample is often the token itself, so it does not "
+        "compare with the loss of a masked LM."
     )
     tokens: Literal["masked", "all"] = "masked"
     """The tokens that it predicts: those that are `masked` for the generator (Replace MLM), or `all` (All-Tokens MLM),
@@ -56,7 +57,12 @@ class SampledLM(OnSamples):
         """The tokens of single held-out segments that are masked for the generator of the objective."""
 
         def batch_sums(model: Any, batch: Any) -> Any:
-            return {"loss": model.losses(batch)[self.kind], "count": batch.arrays[self.kind]["weights"].sum()}
+            from torch.nn.functional import cross_entropy
+
+            prepared = model.prepared(batch)
+            arrays, logits = prepared.arrays[self.kind], model.logits(prepared, self.kind)
+            losses = cross_entropy(logits.transpose(1, 2), arrays["targets"], reduction="none")
+            return {"loss": (losses * arrays["weights"]).sum(), "count": arrays["weights"].sum()}
 
         def metrics(total: Mapping[str, float]) -> dict[str, float]:
             return {self.selection_metric: total["loss"] / total["count"]}

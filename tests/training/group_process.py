@@ -13,7 +13,7 @@ from pathlib import Path
 
 from bertlab.lab import scales
 from bertlab.machine import Machine
-from bertlab.objectives import CausalLM, Generator, MaskedLM, ReplacedTokens
+from bertlab.objectives import CausalLM, MaskedLM, ReplacedTokens, TokenGenerator
 from bertlab.optimizers import LAMB, Adafactor
 from bertlab.recipe import Inputs
 
@@ -32,7 +32,7 @@ EXACT = {
     "pairs": exact(7, 2, norm="power"),
     "sentences": exact(1, inputs=Inputs(length=32, format="doc-sentences"), objective=ALONE, optimizer=LAMB()),
     "left-to-right": exact(3, objective=(CausalLM(),), optimizer=Adafactor()),
-    "replaced": exact(5, 2, objective=(Generator(), ReplacedTokens())),
+    "replaced": exact(5, 2, objective=(TokenGenerator(), ReplacedTokens())),
 }
 """In float64; where a batch is one row, a process has none."""
 

@@ -23,7 +23,7 @@ from bertlab.machine import Machine, has_compiler
 from bertlab.model import attention, heads
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.layers import set_dropout
-from bertlab.objectives import CausalLM, Generator, MaskedLM, ReplacedTokens
+from bertlab.objectives import CausalLM, MaskedLM, ReplacedTokens, TokenGenerator
 from bertlab.optimizers import LAMB, Adafactor, AdamW
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs
@@ -44,7 +44,7 @@ OBJECTIVES = {
     "left to right": {"objective": CAUSAL},
     "full sentences": {"objective": ALONE, "inputs": Inputs(length=32, format="full-sentences")},
     "documents": {"objective": ALONE, "inputs": Inputs(length=32, format="doc-sentences")},
-    "replaced tokens": {"objective": (Generator(), ReplacedTokens())},
+    "replaced tokens": {"objective": (TokenGenerator(), ReplacedTokens())},
 }
 OF_TORCH = "ignore::DeprecationWarning", "ignore:.*not a leaf Tensor", "ignore:Guards may run slower"
 """What torch warns of itself while it compiles."""

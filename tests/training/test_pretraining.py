@@ -21,7 +21,7 @@ from bertlab.model.attention import Attention
 from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import ClassificationModel, Pooler, PretrainingModel
 from bertlab.model.recurrent import RecurrentEncoder
-from bertlab.objectives import CausalLM, Corruption, Generator, MaskedLM, NextSentence, ReplacedTokens, SampledLM
+from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, ReplacedTokens, SampledLM, TokenGenerator
 from bertlab.optimizers import LAMB, Adafactor, AdamW, Muon
 from bertlab.progress import Interrupted, silent
 from bertlab.recipe import Inputs, Model
@@ -44,8 +44,8 @@ OTHERS = [
     ),
     dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, sharing="all", embedding_size=8)),
     dataclasses.replace(SMOKE, model=dataclasses.replace(SMOKE.model, norm="power", norm_position="pre")),
-    dataclasses.replace(SMOKE, objective=(Generator(), ReplacedTokens())),
-    dataclasses.replace(SMOKE, objective=(Generator(width=1, sharing="all"), SampledLM(tokens="all"))),
+    dataclasses.replace(SMOKE, objective=(TokenGenerator(), ReplacedTokens())),
+    dataclasses.replace(SMOKE, objective=(TokenGenerator(width=1, sharing="all"), SampledLM(tokens="all"))),
     dataclasses.replace(
         SMOKE,
         schedule=dataclasses.replace(
