@@ -77,7 +77,7 @@ class TokenGenerator(MaskedLM):
         if self.share < 1:
             raise BadInput(f"objective: {self.kind} has a share of {self.share:g}: it needs all sequences, give 1")
         if self.sharing == "all" and self.width != 1:
-            raise FieldError(self.kind, "sharing", f"is all, and width {self.width:g}: give width 1")
+            raise FieldError(self._group, "sharing", f"is all, and width {self.width:g}: give width 1")
 
     def cost_equivalent(self) -> TokenGenerator:
         """Selection, corruption and schedule take no time."""

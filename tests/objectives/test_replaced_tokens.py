@@ -18,6 +18,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.streams import Sequences, Stream
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM, MaskedLM, ReplacedTokens, SampledLM, TokenGenerator
 from bertlab.recipe import BiLSTM, Inputs, Model, Recipe, Schedule, cost
 from bertlab.recipe.objective import INPUTS
@@ -333,6 +334,27 @@ def test_heldout_figures_are_means_over_the_same_text(corpus: Any, objective: An
         assert fewest < figures["replaced_tokens_majority"] < 1
 
 
+def test_an_exported_discriminator_is_an_encoder_of_transformers(corpus: Any, tmp_path: Any) -> None:
+    """Without the generator, and without heads that it lacks; another training may start from it."""
+    import transformers
+
+    from bertlab.model.interop import huggingface
+
+    recipe = recipe_of((TokenGenerator(), SampledLM()), positions="learned")
+    model, batch = built(recipe, corpus).eval(), tensors(recipe, corpus)
+    huggingface.write(tmp_path / "out", model, recipe.model, corpus.tokenizer)
+    theirs, loaded = transformers.BertModel.from_pretrained(
+        tmp_path / "out", add_pooling_layer=False, output_loading_info=True
+    )
+    assert [*loaded["missing_keys"], *loaded["unexpected_keys"]] == []
+    with torch.inference_mode():
+        hidden = theirs.eval()(batch.tokens[:, :16]).last_hidden_state
+        torch.testing.assert_close(hidden, model.encoder(TensorBatch.of(batch.tokens[:, :16])), rtol=1e-4, atol=1e-5)
+    assert theirs.config.architectures == ["BertModel"]
+    _, back, _ = huggingface.read(tmp_path / "out")
+    assert torch.equal(back.encoder.embeddings.tokens.weight, model.encoder.embeddings.tokens.weight)
+
+
 def test_operations(corpus: Any) -> None:
     """The generator's layers on all tokens, LM head and logits at 15 %, and a layer and a logit on all tokens."""
     small = Model(layers=2, hidden=8, heads=1, embedding_size=16, dropout=0.0, initialisation="width")
@@ -359,7 +381,7 @@ def test_a_generator_is_narrower_with_as_many_layers(width: float, hidden: int, 
             lambda: Recipe(objective=(MaskedLM(), SampledLM())),
             "put one before it, as in objective=generator,sampled_lm",
         ),
-        (lambda: Recipe(objective=(TokenGenerator(sharing="all"), ReplacedTokens())), "give width 1"),
+        (lambda: Recipe(objective=(TokenGenerator(sharing="all"), ReplacedTokens())), "^generator.sharing is all"),
         (lambda: Recipe(objective=(TokenGenerator(share=0.5), CausalLM(share=0.5))), "it needs all sequences, give 1"),
         (lambda: Recipe(objective=(TokenGenerator(), CausalLM())), "see one side of a token and both"),
     ],

@@ -84,7 +84,10 @@ def write(
     Raises `BadInput` if `directory` is not empty, or if no architecture of `transformers` computes what `model` does.
     """
     architecture, written = architecture_of(described, model.encoder.causal, tokenizer.pad)
-    config = _config(architecture, written, model.encoder, tokenizer) | {"architectures": [architecture.name(model)]}
+    name = architecture.name(model)
+    if not hasattr(model, "lm_head"):  # the losses have heads that published models lack
+        name = f"{name.partition('For')[0]}Model"
+    config = _config(architecture, written, model.encoder, tokenizer) | {"architectures": [name]}
     tensors = architecture.derived(model.encoder)
     state = model.state_dict() if written == described.declared else repeated(model)
     for ours, value in state.items():

@@ -103,7 +103,8 @@ class Architecture(ABC, Generic[M]):
     def parameter(self, ours: str) -> list[str]:
         """The published names of our parameter: three for fused queries, keys and values, otherwise one; none of a head
         that published models lack."""
-        return self.renamed(ours, self.names)
+        modules = {part.partition(".")[0] for part in self.names}
+        return self.renamed(ours, self.names) if ours.partition(".")[0] in modules else []
 
     def renamed(self, ours: str, names: Mapping[str, str]) -> list[str]:
         """`parameter`, by parts of names and the published ones."""
