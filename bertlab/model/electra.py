@@ -18,10 +18,10 @@ from bertlab.model.layers import APPROXIMATE
 class GeneratorHead(nn.Module):
     """A masked language model that samples what it predicts: its own backbone, or the encoder's, under an LM head."""
 
-    def __init__(self, model: recipe.BackboneConfig, vocabulary: int, own: bool) -> None:
-        """`model` describes the backbone; it is the generator's `own`, or that of the encoder."""
+    def __init__(self, model: recipe.BackboneConfig, vocabulary: int, separate: bool) -> None:
+        """`model` describes the backbone, `separate` from the encoder or the encoder itself."""
         super().__init__()
-        self.encoder: Backbone | None = model.new_encoder(vocabulary, model.max_length(0)) if own else None
+        self.encoder: Backbone | None = model.new_encoder(vocabulary, model.max_length(0)) if separate else None
         self.lm_head = LMHead(model, vocabulary)
 
     def forward(

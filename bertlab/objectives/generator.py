@@ -112,9 +112,10 @@ class TokenGenerator(MaskedLM):
 
     def prepare(self, head: GeneratorHead, batch: TensorBatch, encoder: Backbone) -> TensorBatch:
         """Replaces the masked tokens by samples, and adds its `losses` (B, K)."""
-        arrays, inputs, own = batch.arrays[self.kind], batch.streams[INPUTS], head.encoder or encoder
+        arrays, inputs, model = batch.arrays[self.kind], batch.streams[INPUTS], head.encoder or encoder
         positions, targets = arrays["positions"].long(), arrays["targets"].long()
-        losses, samples = head(own, own.embed(batch)[INPUTS], inputs.lengths, positions, targets, arrays["draws"])
+        embedded = model.embed(batch)[INPUTS]
+        losses, samples = head(model, embedded, inputs.lengths, positions, targets, arrays["draws"])
         # Empty slots point at [CLS], which stays.
         samples = samples.where(arrays["weights"] > 0, inputs.tokens.gather(1, positions))
         stream = inputs._replace(tokens=inputs.tokens.scatter(1, positions, samples))
@@ -144,17 +145,17 @@ class TokenGenerator(MaskedLM):
 
     def parameters(self, model: BackboneConfig, vocabulary: int) -> int:
         """Its LM head, and what its model does not share."""
-        own, rows = self._backbone(model), model.max_length(0)
-        head = super().parameters(own, vocabulary)
+        small, rows = self._backbone(model), model.max_length(0)
+        head = super().parameters(small, vocabulary)
         if self.sharing == "all":
             return head
         # A model for no token at no position has no tables.
-        return head + (own.parameters(0, 0) if self.sharing == "embeddings" else own.parameters(vocabulary, rows))
+        return head + (small.parameters(0, 0) if self.sharing == "embeddings" else small.parameters(vocabulary, rows))
 
     def flops(self, model: BackboneConfig, vocabulary: int, length: int) -> float:
         """Its model on all tokens, and its LM head at the masked ones."""
-        own = self._backbone(model)
-        return length * own.flops_per_token(length, False) + super().flops(own, vocabulary, length)
+        small = self._backbone(model)
+        return length * small.flops_per_token(length, False) + super().flops(small, vocabulary, length)
 
     def _backbone(self, model: BackboneConfig) -> BackboneConfig:
         return model if self.width == 1 else model.narrowed(self.width)
