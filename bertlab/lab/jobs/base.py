@@ -291,8 +291,11 @@ class Pretrained(Job):
         return open_pretrained(store.get_verified(self.id).path)
 
     def text(self, store: Store) -> TokenisedCorpus | None:
-        """The tokenised text that it was trained on, if the store has it."""
-        return None
+        """The whole corpus that it needs, of which its recipe may read a part; None if the store has none."""
+        from bertlab.text.tokens import open_corpus
+
+        run = next((store.get(need.id) for need in self.needs), None)
+        return open_corpus(run.path, self.read_recipe().tokenizer, check=False) if run else None
 
     def fitted(self, adaptation: Adaptation) -> Adaptation:
         """An adaptation as it is on this model. Raises `BadInput` if it does not fit."""

@@ -168,11 +168,7 @@ class Evaluation(Job, kinds=("finetune", "features", "zero-shot")):
             )
             for logger in loggers:
                 logger.log_result(outcome.steps, outcome.metrics)
-        lexical: list[dict[str, float]] = []
-        if not self.held_back:
-            evaluated = sampled(data, self.settings.max_eval_examples)
-            kind, most = kinds.find(data.kind), self.settings.train_examples(len(data.train))
-            lexical = kind.word_floor(evaluated, most, partial(self.pretrained.text, store))
+        lexical = [] if self.held_back else _lexical(self, data, store)
         predictions = dict(outcome.predictions)
         if outcome.test is not None:
             predictions |= {f"test_{name}": values for name, values in outcome.test.predictions.items()}
@@ -336,6 +332,12 @@ def _result(job: Evaluation, outcome: Outcome, lexical: list[dict[str, float]], 
             surface=outcome.diagnosed.surface and to_json(outcome.diagnosed.surface),
         ),
     }
+
+
+def _lexical(job: Evaluation, data: TaskData, store: Store) -> list[dict[str, float]]:
+    """The metrics of a baseline of words on each split of a task."""
+    evaluated, most = sampled(data, job.settings.max_eval_examples), job.settings.train_examples(len(data.train))
+    return kinds.find(data.kind).word_floor(evaluated, most, partial(job.pretrained.text, store))
 
 
 def _floors(result: EvalResult, lexical: list[dict[str, float]], part: int) -> dict[str, dict[str, float]]:

@@ -198,11 +198,6 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         model = PretrainingModel.of(self.recipe, tokenizer.size)
         return LoadedModel(model=model, tokenizer=tokenizer, positions=model.encoder.max_length)
 
-    def text(self, store: Store) -> tokens.TokenisedCorpus | None:
-        """The whole corpus, of which its recipe may read a part."""
-        run = store.get(self.corpus.id)
-        return _corpus(self.recipe, run) if run else None
-
     def describe_text(self, store: Store) -> dict[str, Any] | None:
         """The facts of the text with the targets of its losses; None before it is prepared."""
         run = store.get(self.corpus.id) if self.steps else None

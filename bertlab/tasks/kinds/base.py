@@ -36,6 +36,9 @@ SETTINGS = ("finetune", "tagging", "span")
 Options = Collection[str]
 """The names in `TaskKind.options` that the adaptation switches on."""
 
+OpenText = Callable[[], "TokenisedCorpus | None"]
+"""Opens the text of a pre-training, None where it is not in the store."""
+
 KINDS: dict[str, TaskKind] = {}
 """The kinds of the package and of the study files that this process has run, by name."""
 _RETURNS: Mapping[str, Any] = {
@@ -268,11 +271,8 @@ class TaskKind(Scoring):
             _floors[key] = [self.floor(predict(raw), raw, data.labels) for raw in parts]
         return _floors[key]
 
-    def word_floor(
-        self, data: TaskData, max_train_examples: int, text: Callable[[], TokenisedCorpus | None]
-    ) -> list[dict[str, float]]:
-        """The floor of what words alone tell, which reports call lexical. `text` opens the text of the pre-training,
-        None where it is not in the store; by default it is not read."""
+    def word_floor(self, data: TaskData, max_train_examples: int, text: OpenText) -> list[dict[str, float]]:
+        """The floor of what words alone tell, which reports call lexical; by default the text is not read."""
         return self.lexical_floor(data, max_train_examples)
 
     def extent(self, raw: RawExamples, length: int, training: bool) -> tuple[float, float]:

@@ -19,7 +19,7 @@ from bertlab.errors import BadInput, suggestion
 from bertlab.names import shown
 from bertlab.tasks import ngrams
 from bertlab.tasks.examples import Examples
-from bertlab.tasks.kinds.base import Options, Predicted, TaskKind, token_counts
+from bertlab.tasks.kinds.base import OpenText, Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.kinds.scoring import LIKELIHOOD, Arrays
 from bertlab.tasks.metrics import Metric
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
@@ -159,9 +159,7 @@ class MinimalPairs(TaskKind):
         """Two equal scores: a model that tells no sentences apart has 50 points."""
         return {"margin": np.zeros(len(examples)), "label": examples.targets}
 
-    def word_floor(
-        self, data: TaskData, max_train_examples: int, text: Callable[[], TokenisedCorpus | None]
-    ) -> list[dict[str, float]]:
+    def word_floor(self, data: TaskData, max_train_examples: int, text: OpenText) -> list[dict[str, float]]:
         """The best of three rules by each metric: the shorter sentence (in words), and where the text of the
         pre-training is there, the one with more frequent tokens and the one with likelier trigrams, counted in it."""
         corpus = text()
