@@ -132,4 +132,5 @@ def sentence_scores(model: PretrainingModel, sequences: Sequence[Integer], progr
                 scores[part] = loss.log_likelihoods(model, np.stack([rows[row] for row in part]))
                 done += len(part)
                 progress(done, len(rows), "scoring sentences")
-    return scores[row_of]
+    of_sentences: Float64 = scores[row_of]
+    return of_sentences

@@ -27,7 +27,7 @@ from bertlab.recipe import Format, Loss, Recipe
 from bertlab.recipe.objective import INPUTS, Decoded, text_length
 from bertlab.recipe.ranges import naming, user_defined
 from bertlab.tasks import kinds
-from bertlab.tasks.examples import IGNORED, Examples, sizes
+from bertlab.tasks.examples import IGNORED, Examples, TaskBatch, sizes
 from bertlab.tasks.kinds.base import TaskKind
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.wording import join_words
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from bertlab.model.backbone import Backbone
     from bertlab.model.streams import TensorBatch
     from bertlab.tasks.task import TaskData
-    from bertlab.training.finetuning import Pretrained
+    from bertlab.training.finetuning import FinetuningModule, Pretrained
 
 SEQUENCES = 8
 """Sequences of the batch that is predicted."""
@@ -92,36 +92,45 @@ def check_adaptation(pretrained: Pretrained, data: TaskData, adaptation: Adaptat
     """
     from bertlab.progress import silent
     from bertlab.training.finetuning import FinetuningModule, encode, predict
-    from bertlab.training.module import build
 
     kind, key, source = kinds.find(data.kind), (adaptation.kind, 0, 0), pretrained.model
     rows, evaluation = (raw.take(np.arange(min(EXAMPLES, len(raw)))) for raw in (data.train, data.evaluation))
     train = encode(data, rows, pretrained, adaptation, training=True)
     evaluated = encode(data, evaluation, pretrained, adaptation)
     labels = len(data.labels) if kind.labelled and type(kind).loss is TaskKind.loss else 0
-    for part in (train, evaluated):
+    read = train if adaptation.trains else evaluated
+    for part in (read, evaluated):
         _check_examples(kind, part, pretrained.tokenizer.size, adaptation.length, labels)
     module = FinetuningModule(adaptation.adapt(source, kind, data.labels, key), kind, adaptation, 1, key).train()
-    trained = any(value.requires_grad for value in module.parameters())
+    trained = any(value.requires_grad for value in module.parameters()) or not adaptation.trains
     wrong = "returns a module without a parameter to train: leave some unfrozen"
     _Method(adaptation, "adapt").require(trained, wrong)
-    batch = adaptation.inputs(source, train, machine, silent).build(np.arange(min(4, len(train))))
+    batch = adaptation.inputs(source, read, machine, silent).build(np.arange(min(4, len(read))))
     shape, wanted = tuple(module(batch).shape), tuple(batch["targets"].shape)
     wrong = f"returns a tensor of shape {shape}: return {(*wanted, 'C')}, the logits of each target of the batch"
     _Method(kind, "logits").require(shape[:-1] == wanted, wrong)
-    adaptation.on_step(module.model, 0, 1)
-    loss, settings = adaptation.loss(module.model, kind, batch), adaptation.optimizer_settings
-    _check_loss(_Method(adaptation if adaptation._own else kind, "loss"), loss)
-    _check_update(_Method(settings, "build"), loss, module, build(module, settings, module.lr_multipliers()))
+    if adaptation.trains:
+        _check_step(module, batch)
     adaptation.merge(module.model)
     scores = predict(module, evaluated, adaptation.inputs(source, evaluated, machine, silent), machine)
     guesses: dict[str, Any] = {"predict": kind.predict(data, evaluation, evaluated, scores, None).arrays}
     guesses["majority"] = kind.majority(data, evaluation, train, evaluated)
-    if kind.user_defined:
+    if kind.user_defined and kind.trained:
         guesses["lexical"] = kind.lexical(rows)(evaluation)
     for method, arrays in guesses.items():
         with _Method(kind, method).blamed("give what the metrics read, arrays by name"):
             kind.contributions({**arrays, **kind.example_arrays(evaluation)}, data.labels)
+
+
+def _check_step(module: FinetuningModule, batch: TaskBatch) -> None:
+    """One update of an adapted model, with a batch of its task."""
+    from bertlab.training.module import build
+
+    adaptation, kind = module.adaptation, module.kind
+    adaptation.on_step(module.model, 0, 1)
+    loss, settings = adaptation.loss(module.model, kind, batch), adaptation.optimizer_settings
+    _check_loss(_Method(adaptation if adaptation._own else kind, "loss"), loss)
+    _check_update(_Method(settings, "build"), loss, module, build(module, settings, module.lr_multipliers()))
 
 
 class _Method(NamedTuple):

@@ -73,7 +73,8 @@ def pseudo_log_likelihoods(model: Any, kind: str, tokens: Integer, copies: Maske
         rows = from_numpy(sorted_numbers[begin:end] - part.start).to(device)
         wanted = from_numpy(targets[order[begin:end]]).to(device)
         values[order[begin:end]] = logits.log_softmax(-1)[rows, wanted].cpu().numpy()
-    return values.reshape(copies.numbers.shape).sum(-1).T
+    sums: Float64 = values.reshape(copies.numbers.shape).sum(-1).T
+    return sums
 
 
 def log_likelihoods(model: Any, kind: str, tokens: Integer) -> Float64:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from typing import Any
 
@@ -10,12 +11,14 @@ import pytest
 import torch
 
 from bertlab.adaptation import Adapters, FineTuning, ZeroShot
+from bertlab.audit.components import check_adaptation
 from bertlab.errors import BadInput
 from bertlab.lab import scales, studies
 from bertlab.lab.study import Measurement, Study, Variant
 from bertlab.store import predictions
 from bertlab.store.runs import Store
-from bertlab.tasks import kinds
+from bertlab.tasks import catalog, kinds
+from bertlab.tasks.data import load
 from bertlab.text.tokenizers import SPECIALS, WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 
@@ -171,3 +174,20 @@ def test_a_study_that_has_the_measurement_gets_no_second_one() -> None:
     more = studies.measuring(study, {"zorro", "MNLI fine-tuned"})
     assert [one.name for one in more.measurements] == [*(one.name for one in study.measurements), "zorro"]
     assert studies.measuring(more, {"zorro"}) == more
+
+
+def test_a_kind_of_a_study_file_without_training_runs_once_before_its_plan(folders: Any, machine: Any) -> None:
+    from bertlab.model.interop import huggingface
+    from bertlab.training.finetuning import Pretrained
+
+    class Own(kinds.MinimalPairs):
+        name = "own-pairs"
+
+    try:
+        task = dataclasses.replace(catalog.find("zorro"), kind=Own.name, path=str(folders / "data" / "zorro"))
+        data = load(task, machine=machine, world=False)
+        _, model, tokenizer = huggingface.read(folders / "bert")
+        pretrained = Pretrained(model=model, tokenizer=tokenizer, positions=24)
+        check_adaptation(pretrained, data, ZeroShot(length=24), machine)
+    finally:
+        del kinds.KINDS[Own.name]
