@@ -220,7 +220,7 @@ class MaskedLM(LanguageModel):
 
     # Audit.
 
-    def restore(self, tokens: Int64, arrays: Arrays) -> None:
+    def restore(self, tokens: Array, arrays: Arrays) -> None:
         """Puts the targets back in their places."""
         numbers, slots, columns = _predictions(tokens, arrays)
         tokens[numbers, columns] = arrays["targets"][numbers, slots]

@@ -51,7 +51,8 @@ class SampledLM(OnSamples):
     def loss_sum(self, head: CopyingLMHead, hidden: Tensor, arrays: Arrays, embeddings: Tensor) -> Tensor:
         """Cross-entropy over the vocabulary."""
         losses = head.losses(hidden, embeddings, arrays["shown"], arrays["targets"].long())
-        return (losses * arrays["weights"]).sum()
+        total: Tensor = (losses * arrays["weights"]).sum()
+        return total
 
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
         """The tokens of single held-out segments that are masked for the generator of the objective."""
