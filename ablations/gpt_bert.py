@@ -70,6 +70,7 @@ study = Study(
         Claim("As few masked sequences as one in 16 lead to a much lower loss", better="15:1", worse="causal only", on=LOSS),
         Claim("A low ratio has the best loss", better=("1:7", "1:15"), worse=("15:1", "1:1"), on=LOSS),
     ],
+    text="the corpus of BabyLM 2024, FineWeb-Edu and Cosmopedia, a third each",
     at_paper={  # Table 3, STRICT
         "model.intermediate": "2560",
         "tokenizer": "byte_level_bpe",

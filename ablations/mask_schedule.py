@@ -55,6 +55,7 @@ study = Study(
         Claim("A rate that falls has a lower MLM loss than a fixed 15 %, as a fixed 30 % has", better=("30 to 15 %", "30 %"),
               worse="15 %", on=LOSS),
     ],
+    text="C4",
     at_paper={  # appendix A
         "model.max_positions": "512",
         "inputs.phase2_length": "0",
@@ -78,7 +79,7 @@ study = Study(
         "the schedule in the same way: on the development sets that it reports.",
         "Claims are made on four tasks of nine. The published SST-2, MRPC and RTE are lower with the schedule than with a fixed 15 %.",
         "The summary does not name the metrics of QQP, MRPC and STS-B: F1 and Spearman's correlation are measured.",
-        "The paper prints no number of steps: its figures end at 70,000. It read 275 million documents of C4.",
+        "The paper prints no number of steps: its figures end at 70,000. It read 275 million documents.",
         "A schedule with the same share of masked tokens on average, 22.5 %, predicts more tokens than a fixed 15 % and fewer than a "
         "fixed 30 %, in as many steps.",
         BERT_GLUE_NOTE,

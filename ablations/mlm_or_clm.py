@@ -106,6 +106,7 @@ study = Study(
         ),
         Claim("CLM is more data-efficient: it is ahead after a tenth of the steps", better="causal", worse="masked", on=MNLI, at=10),
     ],
+    text="FineWeb-Edu",
     at_paper={
         "model.layers": "26",
         "model.hidden": "1152",

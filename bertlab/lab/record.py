@@ -202,8 +202,9 @@ def _pretraining(plan: Plan, study: Study, paper: Scale) -> Iterator[str]:
         ignored.add("tokenizer.vocabulary")
     yield from _fields(ours, study.recipe(baseline, paper.recipe), "", ignored)
     names = [source.name for source in ours.corpus.sources] if pretrained else list(plan.corpora)
-    if len(names) != 2 or not all(any(word in name.lower() for name in names) for word in ("wikipedia", "book")):
-        yield f"text: {' and '.join(names)}, not Wikipedia and BooksCorpus"
+    berts = len(names) == 2 and all(any(word in name.lower() for name in names) for word in ("wikipedia", "book"))
+    if study.text or not berts:
+        yield f"text: {' and '.join(names)}, not {study.text or 'Wikipedia and BooksCorpus'}"
 
 
 def _unlike(plan: Plan, study: Study, measurement: Measurement, cells: Sequence[Cell], paper: Scale) -> Iterator[str]:

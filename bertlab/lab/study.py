@@ -62,6 +62,8 @@ class Study(Checked, group="study "):
     variants on the machine that trains, and the report shows both."""
     claims: list[Claim] = field(default_factory=list)
     """What the paper found; each gets a verdict."""
+    text: str = ""
+    """The text of the paper's pre-training, in words, for the list of differences; empty for BERT's."""
     at_paper: Mapping[str, str] = field(default_factory=dict)
     """Settings of the study's own paper at scale paper, as in `--set`: `{"inputs.dupe_factor": "1"}`."""
     at_scale: Mapping[str, Mapping[str, str]] = field(default_factory=dict)

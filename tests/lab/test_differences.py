@@ -87,6 +87,12 @@ def test_what_a_user_changes_is_listed_where_it_matters(differing, assignments, 
     assert differing(CASED, *assignments, **changes) == expected
 
 
+def test_a_paper_may_have_another_text_than_bert(differing):
+    study = dataclasses.replace(MINE, text="C4")
+    assert differing(CASED, study=study) == {"": ["text: wikipedia and books, not C4"]}
+    assert differing(CASED, study=study, corpora=("other",)) == {"": ["text: other, not C4"]}
+
+
 def test_the_variant_without_pretraining_has_no_setting_of_a_paper(differing):
     assert differing(CASED, only=(RANDOM_INIT,)) == {}
     assert differing(CASED, random_init=True) == {}
