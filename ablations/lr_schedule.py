@@ -50,6 +50,7 @@ study = Study(
         Measurement(PERPLEXITY, metric="perplexity"),
         Measurement("MNLI", task="mnli"),
         Measurement("SST-2", task="sst2"),
+        Measurement("BLiMP", task="blimp"),
     ],
     claims=[
         # Bergsma et al. 2025, abstract

@@ -71,6 +71,7 @@ study = Study(
         Measurement(MNLI, task="mnli", milestones=(10, 100)),
         Measurement(SQUAD, task="squad", metric="f1"),
         Measurement(NER, task="conll2003", metric="f1"),
+        Measurement("BLiMP", task="blimp"),
         Measurement("MLM loss", metric="masked_lm_loss"),
     ],
     averages=[Average(AVERAGE, of=(SST2, QQP, MNLI))],

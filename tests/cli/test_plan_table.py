@@ -42,7 +42,7 @@ def test_every_study_is_here():
     }
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
     later = {"adaptation", "elmo-layers", "gpt", "lineage", "pretraining-value", "stability"}
-    newest = {"generator", "gpt-bert", "lr-schedule", "mask-schedule", "mlm-or-clm", "replaced-tokens"}
+    newest = {"generator", "gpt-bert", "lr-schedule", "mask-schedule", "mlm-or-clm", "optimizer", "replaced-tokens"}
     assert {*BASES, *alberts, *others, *later, *newest, "base-and-large", "features"} == set(studies.names())
 
 
@@ -225,6 +225,10 @@ def test_electras_studies_have_a_generator_and_as_many_operations(machine):
         f"1 x {shape}: {size} parameters; {batch}, 500,000 steps of 512 tokens"
         for size in ("195M", "219M", "110M", "131M", "115M")
     ]
+
+
+def test_optimisers_are_compared_in_berts_model_with_berts_steps(machine):
+    assert lines(machine, "optimizer") == [f"4 x {BASE} {EACH}"]
 
 
 def test_alberts_studies_have_its_batches_and_steps(machine):
