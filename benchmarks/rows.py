@@ -68,6 +68,13 @@ def _arm(name: str, what: str, peer: str, scale: str = "mini") -> Row:
     return Row(name=name, quantity=quantity, peer=peer, unit="tokens/s", shown_as="share", floor=0.9, aim=1.0)
 
 
+def _finetuning(name: str, what: str, floor: float, aim: float) -> Row:
+    peer = "loop on BertForSequenceClassification, by length, fused"
+    return Row(
+        name=f"{name}-finetuning", quantity=f"fine-tuning, {what}", peer=peer, unit="rows/s", floor=floor, aim=aim
+    )
+
+
 TRAINER, LOOP = "transformers Trainer", "loop on BertForPreTraining"
 ATTENTION = "attention", "attention by products", "scaled_dot_product_attention"
 
@@ -125,6 +132,9 @@ ROWS = (
         aim=5.0,
     ),
     Row(name="corpus-best", quantity="text to tokenised corpus", peer="the same, 16-bit ids alone", unit="tokens/s"),
+    _finetuning("tiny", "scale tiny", 2.0, 3.0),
+    _finetuning("small", "6 layers of 384", 1.6, 2.5),
+    _finetuning("base", "scale base", 1.6, 2.0),
     Row(
         name="finetuning",
         quantity="fine-tuning, scale base",

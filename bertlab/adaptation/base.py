@@ -49,6 +49,8 @@ class Inputs:
     """Builds the batch of the examples at these indices."""
     batch_tokens: int
     """About the number of examples times their largest size in a batch of evaluation."""
+    ids: Callable[[], Integer] | None = None
+    """Gives the ids of all tokens that are read. None if embeddings are read in another way, or not at all."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -195,7 +197,9 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
         """The inputs of the prepared model for some examples: their word pieces."""
-        return Inputs(part.lengths, lambda indices: tensors(part.batch(indices)), EVALUATION_TOKENS // part.choices)
+        size = EVALUATION_TOKENS // part.choices
+        part = dataclasses.replace(part, width_step=machine.width_step)
+        return Inputs(part.lengths, lambda indices: tensors(part.batch(indices)), size, part.ids)
 
     def logits(self, model: nn.Module, kind: TaskKind, batch: TaskBatch) -> Tensor:
         """The logits of the targets of a batch, as `TaskKind.logits`."""

@@ -92,7 +92,8 @@ class GPT(Adaptation):
         Raises `BadInput` for both orders of a single text."""
         assert model.tokenizer is not None
         mask = np.array([model.tokenizer.mask], np.int32)
-        orders = [dataclasses.replace(part, sequences=[np.append(one[:-1], mask) for one in part.sequences])]
+        sequences = [np.append(one[:-1], mask) for one in part.sequences]
+        orders = [dataclasses.replace(part, sequences=sequences, width_step=machine.width_step)]
         if self.both_orders:
             orders.append(_turned(orders[0]))
 

@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from bertlab.model.kernels.attention import attention
+from bertlab.model.kernels.dropout import Dropout
 from bertlab.model.positions import Rotation, rotate, rotation_at
 
 
@@ -35,8 +36,8 @@ class Attention(nn.Module):
         self.heads = heads
         self.qkv_proj = StackedLinear(hidden, hidden, 3, bias=biases)
         self.out_proj = nn.Linear(hidden, hidden, bias=biases)
-        self.dropout = nn.Dropout(dropout)  # of attention probabilities
-        self.output_dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)  # of attention probabilities
+        self.output_dropout = Dropout(dropout)
 
     def forward(
         self,
@@ -64,7 +65,7 @@ class Attention(nn.Module):
         if positions is not None:
             bias, causal = bias_at(positions, bias, causal, x), False
         dropout = self.dropout.p if self.training else 0.0
-        mixed = attention(query, key, value, bias, causal=causal, dropout=dropout)  # (B, H, K, d)
+        mixed = attention(query, key, value, bias, causal=causal, dropout=dropout, draw=self.dropout.draw)
         out: Tensor = self.output_dropout(self.out_proj(mixed.transpose(1, 2).flatten(2)))
         return out
 

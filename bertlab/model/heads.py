@@ -24,6 +24,7 @@ from bertlab.keyed import key
 from bertlab.model.attention import eager_on_cpu, gather, real_tokens
 from bertlab.model.backbone import Backbone
 from bertlab.model.initial import HEAD_STD, initialise
+from bertlab.model.kernels.dropout import Dropout, draw_few_bits
 from bertlab.model.layers import APPROXIMATE, set_dropout
 from bertlab.model.sharing import save_once
 from bertlab.model.streams import Lengths, TensorBatch
@@ -289,8 +290,9 @@ class TaskModel(nn.Module):
         """Takes over `encoder` and `pooler` and sets the dropout of all; the output layer starts from `seed`."""
         super().__init__()
         self.encoder, self.pooler = encoder, pooler
-        self.dropout = nn.Dropout()
+        self.dropout = Dropout()
         set_dropout(self, dropout)
+        draw_few_bits(self)
         self.output = nn.Linear(encoder.hidden_size, outputs)
         initialise(self.output, HEAD_STD, seed)
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.model.attention import Attention, gather
+from bertlab.model.kernels.dropout import Dropout
 from bertlab.model.positions import Rotation
 from bertlab.model.power_norm import PowerNorm
 
@@ -47,7 +48,7 @@ class Embeddings(nn.Module):
         self.segments = nn.Embedding(model.segments, width) if model.segments else None
         self.positions = nn.Embedding(positions, width) if model.positions == "learned" else None
         self.norm = LayerNorm(width, model.layer_norm_eps, bias=model.biases)
-        self.dropout = nn.Dropout(model.dropout)
+        self.dropout = Dropout(model.dropout)
         self.projection = nn.Linear(width, hidden) if width != hidden else None
 
     def forward(self, tokens: Tensor, segments: Tensor | None = None) -> Tensor:
@@ -73,7 +74,7 @@ class MLP(nn.Module):
         self.approximate = APPROXIMATE[model.activation]
         self.fc1 = nn.Linear(model.hidden, model.feedforward)
         self.fc2 = nn.Linear(model.feedforward, model.hidden)
-        self.dropout = nn.Dropout(model.dropout)
+        self.dropout = Dropout(model.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) -> (B, T, D)."""
@@ -92,7 +93,7 @@ class GeGLU(nn.Module):
         self.approximate = APPROXIMATE[model.activation]
         self.fc1 = nn.Linear(model.hidden, 2 * model.feedforward, bias=False)
         self.fc2 = nn.Linear(model.feedforward, model.hidden, bias=False)
-        self.dropout = nn.Dropout(model.dropout)
+        self.dropout = Dropout(model.dropout)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) -> (B, T, D)."""

@@ -13,6 +13,7 @@ class AdamW(Optimizer):
     """Adam with decoupled weight decay."""
 
     kind: ClassVar[str] = "adamw"
+    elementwise: ClassVar[bool] = True
     beta1: Annotated[float, BELOW_ONE] = 0.9
     """Decay of the running mean of the gradients, per update."""
     beta2: Annotated[float, BELOW_ONE] = 0.999

@@ -256,6 +256,8 @@ class Optimizer(Arm, ABC, home="bertlab.optimizers", path="optimizer"):
     """Share of a weight that an update subtracts, times the learning rate; 0.01 in BERT (appendix A.2)."""
     max_grad_norm: Annotated[float, CLIP] = 1.0
     """Gradients with a larger global norm are scaled down to it; 1 in BERT's released code."""
+    elementwise: ClassVar[bool] = False
+    """Whether each weight is updated by its own gradient alone, and only decays while that is 0 from the start."""
     _returns: ClassVar[Mapping[str, Any]] = {"build": "torch.optim.Optimizer"}
 
     @abstractmethod

@@ -21,7 +21,7 @@ TaskBatch = Mapping[str, Any]
 BUCKET = 32
 """Batches that are sorted by length together: more make lengths within a batch more even, and batches less random."""
 WIDTH_STEP = 8
-"""Widths of batches are multiples of it: the matrix library compiles new kernels for each new shape."""
+"""Widths of batches are multiples of it, unless the machine has a smaller one: see `Machine.width_step`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -63,6 +63,10 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.positions)
+
+    def ids(self) -> Integer:
+        """The ids that its batches have, padding included, ascending."""
+        return np.unique(np.concatenate([*self.sequences, [self.pad]]))
 
     def batch(self, examples: Integer) -> ExampleBatch:
         """The examples at these indices as one batch, padded to the longest or up to `width_step` - 1 tokens more."""

@@ -185,6 +185,13 @@ class TaskDataModule(LightningDataModule):
 
     predict_dataloader = val_dataloader
 
+    def transfer_batch_to_device(self, batch: TaskBatch, device: torch.device, dataloader_idx: int) -> TaskBatch:
+        """The batch itself on the CPU, where Lightning would copy each of its parts."""
+        moved: TaskBatch = batch
+        if device.type != "cpu":
+            moved = super().transfer_batch_to_device(batch, device, dataloader_idx)
+        return moved
+
 
 def in_order(inputs: Inputs) -> Iterable[TaskBatch]:
     """Batches of all examples, the longest first, as `by_length` numbers them."""

@@ -140,11 +140,9 @@ class Finetuned:
         """What it answers to examples, whose labels it does not read."""
         settings, tokenizer = self.adaptation, self.pretrained.tokenizer
         part = self.kind.encode(raw, tokenizer, settings.length, options=settings.options(self.kind))
-        if on_cpu := not self.machine.gpus:
-            part = dataclasses.replace(part, width_step=1)
         with torch.inference_mode():
             read = settings.inputs(self.pretrained.model, part, self.machine, silent)
-            if on_cpu:
+            if not self.machine.gpus:
                 read = dataclasses.replace(read, batch_tokens=max(1, read.batch_tokens // BATCHES))
             batches = [self._logits(batch) for batch in in_order(read)]
         scores = in_order_of_targets(part, read, batches)

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -28,7 +29,7 @@ from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.text.tokenizers.base import TrainedTokenizer
-from bertlab.training import checkpoints
+from bertlab.training import checkpoints, embedding_rows
 from bertlab.training.callbacks import ProgressCallback, SaveCheckpoints, StopOnSignal
 from bertlab.training.checkpoints import SafetensorsIO
 from bertlab.training.data import TaskDataModule, in_order
@@ -240,19 +241,19 @@ def finetune(
     if intermediate_task is not None and (work is None or checkpoints.newest(work, "train") is None):
         stages.insert(0, (intermediate_task, "intermediate", (*key, "first")))
     for task, stage, order in stages:
-        train = encode_training(task, opened, adaptation)
-        inputs = adaptation.inputs(opened.model, train, machine, progress)
+        encoded_training = encode_training(task, opened, adaptation)
+        inputs = adaptation.inputs(opened.model, encoded_training, machine, progress)
         examples = TaskDataModule(inputs, adaptation, order, evaluation=heldout)
         module = FinetuningModule(model, kind, adaptation, examples.steps, order, stage).train()
-        _train(module, examples, machine, progress, f"{adaptation.stage} {task.name}", loggers, work)
+        train(module, examples, machine, progress, f"{adaptation.stage} {task.name}", loggers, work)
     trained, diagnosed = trained_parameters(model), diagnose(module, lambda: start()[1], inputs, machine)
     changes = changes_of(model, *start()) if keep else {}
     adaptation.merge(model)
-    scores = _Scores(data, opened, train, module, machine, progress)
+    scores = _Scores(data, opened, encoded_training, module, machine, progress)
     return scores.outcome(encoded, trained_parameters=trained, changes=changes, diagnosed=diagnosed)
 
 
-def _train(
+def train(
     module: FinetuningModule,
     examples: TaskDataModule,
     machine: Machine,
@@ -268,9 +269,18 @@ def _train(
     else:
         resumed = checkpoints.newest(work, module.stage)
         callbacks, plugins = [reports, SaveCheckpoints(work)], [SafetensorsIO(work, module.stage)]
-    with quiet():
+    with quiet(), _rows(module, examples, machine):
         lightning = trainer(machine, examples.steps, callbacks, plugins, loggers=loggers)
         lightning.fit(module, examples, ckpt_path=None if resumed is None else resumed.path)
+
+
+def _rows(module: FinetuningModule, examples: TaskDataModule, machine: Machine) -> AbstractContextManager[None]:
+    """Within it, only the rows of embeddings that the training reads are trained, where that changes nothing else."""
+    read = [inputs.ids for inputs in (examples.train, examples.evaluation) if inputs is not None]
+    by_user = module.adaptation._own or module.kind.user_defined  # which may read the embeddings in a way of its own
+    if by_user or machine.gpus or None in read or not module.optimizer_settings.elementwise:
+        return nullcontext()
+    return embedding_rows.only(module.model, [ids for ids in read if ids is not None])
 
 
 def prepare(
@@ -363,7 +373,7 @@ def in_order_of_targets(part: Examples, read: Inputs, batches: Sequence[Tensor])
     precision = np.result_type(np.float32, *(logits.numpy() for logits in batches[:1]))
     scores = np.full((len(part.targets), width), -np.inf, precision)
     for numbers, logits in zip(by_length(read.lengths, read.batch_tokens), batches, strict=True):
-        slots = part.batch(numbers).slots
+        slots = part.batch(numbers).slots[:, : logits.shape[1]]  # inputs may be narrower
         scores[slots[slots >= 0], : logits.shape[-1]] = logits.numpy()[slots >= 0]
     return scores
 

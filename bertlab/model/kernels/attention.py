@@ -13,21 +13,30 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from bertlab.model.kernels.dropout import Draw
+
 SHORT = 128
 """Tokens up to which products are faster also without dropout."""
 
 
 def attention(
-    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, *, causal: bool = False, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    *,
+    causal: bool = False,
+    dropout: float = 0.0,
+    draw: Draw = F.dropout,
 ) -> Tensor:
     """softmax(query key' / sqrt(d) + bias) value, with dropout on the probabilities, (B, H, K, d): the faster version.
 
-    `query` is (B, H, K, d), `key` and `value` (B, H, T, d).
+    `query` is (B, H, K, d), `key` and `value` (B, H, T, d). The products draw their dropout by `draw`.
     """
     if bias is not None:
         bias = bias.to(query.dtype)  # a learned one is in fp32 under autocast
     if query.device.type == "cpu" and (dropout or key.shape[-2] <= SHORT):
-        return by_products(query, key, value, bias, causal=causal, dropout=dropout)
+        return by_products(query, key, value, bias, causal=causal, dropout=dropout, draw=draw)
     return fused(query, key, value, bias, causal=causal, dropout=dropout)
 
 
@@ -41,7 +50,14 @@ def fused(
 
 
 def by_products(
-    query: Tensor, key: Tensor, value: Tensor, bias: Tensor | None, *, causal: bool = False, dropout: float = 0.0
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    bias: Tensor | None,
+    *,
+    causal: bool = False,
+    dropout: float = 0.0,
+    draw: Draw = F.dropout,
 ) -> Tensor:
     """The same as two products with a softmax between them, all in the type of the inputs."""
     scores = (query * query.shape[-1] ** -0.5) @ key.transpose(-2, -1)  # (B, H, K, T)
@@ -49,7 +65,7 @@ def by_products(
         bias = later_tokens(query) if bias is None else bias + later_tokens(query)
     if bias is not None:
         scores = scores + bias
-    return F.dropout(torch.softmax(scores, -1, dtype=scores.dtype), dropout) @ value
+    return draw(torch.softmax(scores, -1, dtype=scores.dtype), dropout) @ value
 
 
 def later_tokens(query: Tensor) -> Tensor:
