@@ -107,7 +107,7 @@ def scorer(objective: Sequence[Loss]) -> Loss:
         if loss.scorings and loss.share:
             return loss
     kinds = join_words([loss.kind for loss in objective])
-    raise BadInput(f"objective: {kinds} scores no sentences: zero-shot needs a language model, as masked_lm")
+    raise BadInput(f"objective: no loss of {kinds} scores sentences: zero-shot needs a language model, as masked_lm")
 
 
 def sentence_scores(model: PretrainingModel, sequences: Sequence[Integer], progress: Progress) -> Float64:

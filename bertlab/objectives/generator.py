@@ -49,6 +49,7 @@ class TokenGenerator(MaskedLM):
     prepares: ClassVar[bool] = True
     metric_labels: ClassVar[Mapping[str, str]] = {"generator_loss": "generator"}
     hub_task: ClassVar[str] = ""
+    scorings: ClassVar[tuple[str, ...]] = ()  # it is not the model that is measured
     meaning: ClassVar[str] = (
         "Generator: the masked LM loss of the small model whose samples replace tokens, under its own masking. It is "
         "not the model that is measured on tasks."

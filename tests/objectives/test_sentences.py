@@ -17,6 +17,7 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop import huggingface
 from bertlab.model.streams import TensorBatch
 from bertlab.objectives import BidirectionalLM, CausalLM, MaskedLM, NextSentence, sentences
+from bertlab.objectives.generator import TokenGenerator
 from bertlab.progress import silent
 from bertlab.recipe import BiLSTM, Model
 from bertlab.text.tokenizers import ByteLevelBPE, Unigram, WordPiece
@@ -125,8 +126,10 @@ def test_of_two_language_models_the_first_scores_under_its_own_attention() -> No
 
 
 def test_an_objective_without_a_language_model_scores_nothing() -> None:
-    with pytest.raises(BadInput, match=r"objective: next_sentence scores no sentences.*masked_lm"):
-        scorer((NextSentence(),))
+    with pytest.raises(
+        BadInput, match=r"objective: no loss of generator and next_sentence scores sentences.*masked_lm"
+    ):
+        scorer((TokenGenerator(), NextSentence()))
     with pytest.raises(BadInput, match="next_sentence is no language model"):
         NextSentence().log_likelihoods(None, np.zeros((1, 3), np.int64))
 
