@@ -13,8 +13,6 @@ One model of base size for each ratio, on 100 million words, evaluated with atte
 masked, with its own mask of attention, and all rows have as many steps. Run it: `bertlab ablate gpt-bert`.
 """
 
-from typing import Any
-
 from bertlab import CausalLM, Claim, FullSentences, Inputs, MaskedLM, Measurement, Schedule, Stages, Study, Variant
 
 MNLI = "MNLI"
@@ -26,11 +24,11 @@ ALL_CAUSAL = Schedule(
     over_steps={"causal_lm.share": Stages(multiples=(2, 0), begins=(1,)), "masked_lm.share": Stages(multiples=(0, 2), begins=(1,))}
 )
 """In all steps: the halves of the sequences count twice and not at all."""
-
-
-def mixed(causal: float) -> dict[str, Any]:
-    """This share of the sequences is causal, and the others are masked."""
-    return {"inputs": FULL, "objective": (MaskedLM(share=1 - causal), CausalLM(share=causal))}
+MIXED = {
+    causal: {"inputs": FULL, "objective": (MaskedLM(share=1 - causal), CausalLM(share=causal))}
+    for causal in (1 / 2, 15 / 16, 1 / 8, 1 / 16)
+}
+"""This share of the sequences is causal, and the others are masked."""
 
 
 study = Study(
@@ -39,11 +37,11 @@ study = Study(
     source="Charpentier and Samuel 2024, Figure 2",
     baseline="masked only",
     variants=[
-        Variant("causal only", **mixed(1 / 2), schedule=ALL_CAUSAL),
-        Variant("15:1", **mixed(15 / 16)),
-        Variant("1:1", **mixed(1 / 2)),
-        Variant("1:7", **mixed(1 / 8)),
-        Variant("1:15", **mixed(1 / 16)),
+        Variant("causal only", **MIXED[1 / 2], schedule=ALL_CAUSAL),
+        Variant("15:1", **MIXED[15 / 16]),
+        Variant("1:1", **MIXED[1 / 2]),
+        Variant("1:7", **MIXED[1 / 8]),
+        Variant("1:15", **MIXED[1 / 16]),
         Variant("masked only", inputs=FULL, objective=(MaskedLM(),)),
     ],
     measurements=[

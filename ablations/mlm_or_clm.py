@@ -14,8 +14,6 @@ before it. Whatever they were trained for, models see both sides of a token in t
 Run it: `bertlab ablate mlm-or-clm`.
 """
 
-from typing import Any
-
 from bertlab import (
     Average,
     CausalLM,
@@ -42,15 +40,17 @@ AVERAGE = "Sequence classification"
 FULL = Inputs(format=FullSentences())
 ALL = Corruption(mask=1.0, keep=0.0, random=0.0)
 HALVES = (MaskedLM(mask_prob=0.4, corruption=ALL, share=0.5), CausalLM(share=0.5))
-
-
-def causal_until(steps: float) -> dict[str, Any]:
-    """All sequences are causal in this share of the steps, and masked after it: each half of them counts twice or not."""
-    curves = {
-        "causal_lm.share": Stages(multiples=(2, 0), begins=(steps,)),
-        "masked_lm.share": Stages(multiples=(0, 2), begins=(steps,)),
+CURVES = {
+    causal: {
+        "causal_lm.share": Stages(multiples=(2, 0), begins=(causal,)),
+        "masked_lm.share": Stages(multiples=(0, 2), begins=(causal,)),
     }
-    return {"inputs": FULL, "objective": HALVES, "schedule": Schedule(over_steps=curves)}
+    for causal in (0.25, 0.5, 0.75, 1.0)
+}
+CAUSAL_UNTIL = {
+    causal: {"inputs": FULL, "objective": HALVES, "schedule": Schedule(over_steps=curves)} for causal, curves in CURVES.items()
+}
+"""All sequences are causal in this share of the steps, and masked after it: each half of them counts twice or not."""
 
 
 study = Study(
@@ -60,10 +60,10 @@ study = Study(
     baseline="masked",
     variants=[
         Variant("masked", inputs=FULL, objective=(MaskedLM(mask_prob=0.4, corruption=ALL),)),
-        Variant("25 % causal, then masked", **causal_until(0.25)),
-        Variant("50 % causal, then masked", **causal_until(0.50)),
-        Variant("75 % causal, then masked", **causal_until(0.75)),
-        Variant("causal", **causal_until(1.0)),
+        Variant("25 % causal, then masked", **CAUSAL_UNTIL[0.25]),
+        Variant("50 % causal, then masked", **CAUSAL_UNTIL[0.5]),
+        Variant("75 % causal, then masked", **CAUSAL_UNTIL[0.75]),
+        Variant("causal", **CAUSAL_UNTIL[1.0]),
     ],
     measurements=[
         Measurement(SST2, task="sst2"),

@@ -30,7 +30,8 @@ class Muon(LAMB):
         """The update of a parameter at a learning rate of 1."""
         if not matrices:
             return super()._direction(x, weight_decay, 0)
-        state, gradient = self.state[x], x.grad
+        state = self.state[x]
+        gradient: Any = x.grad
         if "momentum" not in state:
             state["momentum"] = torch.zeros_like(x)
         mean = state["momentum"].lerp_(gradient, 1 - self.momentum)
@@ -42,7 +43,7 @@ class Muon(LAMB):
 def orthogonal(matrices: Tensor) -> Tensor:
     """Matrices (M, R, C) with the same singular vectors and singular values near 1, by a Newton-Schulz iteration."""
     first, third, fifth = COEFFICIENTS
-    wide = matrices.bfloat16() if matrices.is_cuda else matrices
+    wide: Tensor = matrices.bfloat16() if matrices.is_cuda else matrices
     if tall := matrices.shape[1] > matrices.shape[2]:
         wide = wide.mT
     wide = wide / torch.linalg.matrix_norm(wide, keepdim=True).clamp(min=1e-7)
