@@ -35,6 +35,9 @@ if TYPE_CHECKING:
 EVALUATION_TOKENS = 4096
 """Tokens per batch of evaluation, padding included."""
 
+NARROW = 128
+"""The width of a model from which on its batches are narrower where that is faster."""
+
 OF_OPTIMIZER = frozenset({"weight_decay", "bias_correction", "beta2", "max_grad_norm"})
 """Fields of an adaptation that its optimiser takes over."""
 
@@ -198,7 +201,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
         """The inputs of the prepared model for some examples: their word pieces."""
         size = EVALUATION_TOKENS // part.choices
-        part = dataclasses.replace(part, width_step=machine.width_step)
+        part = narrowed(part, model, machine)
         return Inputs(part.lengths, lambda indices: tensors(part.batch(indices)), size, part.ids)
 
     def logits(self, model: nn.Module, kind: TaskKind, batch: TaskBatch) -> Tensor:
@@ -249,6 +252,15 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     ) -> float:
         """FLOPs of `trained` tokens in each of `passes` epochs of training and `evaluated` ones after it, no heads."""
         return (self.train_cost * passes * trained + evaluated) * model.flops_per_token(self.length, causal)
+
+
+def narrowed(part: Examples, model: PretrainingModel, machine: Machine) -> Examples:
+    """Examples in batches as narrow as the machine is fast with.
+
+    A model below `NARROW` keeps its batches: it would gain little, and repeat no result of earlier versions.
+    """
+    steps = [part.width_step] if model.encoder.hidden_size < NARROW else [part.width_step, machine.width_step]
+    return dataclasses.replace(part, width_step=min(steps))
 
 
 def tensors(batch: ExampleBatch) -> TaskBatch:

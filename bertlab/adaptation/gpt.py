@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import numpy as np
 
 from bertlab import keyed
-from bertlab.adaptation.base import EVALUATION_TOKENS, Adaptation, Inputs, tensors
+from bertlab.adaptation.base import EVALUATION_TOKENS, Adaptation, Inputs, narrowed, tensors
 from bertlab.arrays import Integer
 from bertlab.errors import BadInput
 from bertlab.recipe import Loss, Recipe
@@ -93,7 +93,8 @@ class GPT(Adaptation):
         assert model.tokenizer is not None
         mask = np.array([model.tokenizer.mask], np.int32)
         sequences = [np.append(one[:-1], mask) for one in part.sequences]
-        orders = [dataclasses.replace(part, sequences=sequences, width_step=machine.width_step)]
+        part = narrowed(part, model, machine)
+        orders = [dataclasses.replace(part, sequences=sequences)]
         if self.both_orders:
             orders.append(_turned(orders[0]))
 

@@ -141,8 +141,10 @@ class Finetuned:
         settings, tokenizer = self.adaptation, self.pretrained.tokenizer
         part = self.kind.encode(raw, tokenizer, settings.length, options=settings.options(self.kind))
         with torch.inference_mode():
+            if on_cpu := not self.machine.gpus:
+                part = dataclasses.replace(part, width_step=1)
             read = settings.inputs(self.pretrained.model, part, self.machine, silent)
-            if not self.machine.gpus:
+            if on_cpu:
                 read = dataclasses.replace(read, batch_tokens=max(1, read.batch_tokens // BATCHES))
             batches = [self._logits(batch) for batch in in_order(read)]
         scores = in_order_of_targets(part, read, batches)
