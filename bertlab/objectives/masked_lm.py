@@ -77,6 +77,13 @@ LEAST_RUN = 0.9
 """Claims on a selection of spans are tested only if the mean run has this share of that in `LONG` tokens. Sequences of
 128 tokens, in which BERT sees nine tenths of its steps, have as much. It was chosen after values at 32 and 64 tokens
 had been seen."""
+METRIC_LABELS = {
+    "masked_lm_loss": "15 % masked 80/10/10",
+    "perplexity": "perplexity",
+    "accuracy": "accuracy",
+    "bits_per_byte": "bits per byte",
+    "own_loss": "own masking",
+}
 _TOKENS, _CORRUPTION = Tokens(), Corruption()
 
 
@@ -85,13 +92,7 @@ class MaskedLM(LanguageModel):
     """Predicts chosen tokens from all the others, on both sides."""
 
     kind: ClassVar[str] = "masked_lm"
-    metric_labels: ClassVar[Mapping[str, str]] = {
-        "masked_lm_loss": "15 % masked 80/10/10",
-        "perplexity": "perplexity",
-        "accuracy": "accuracy",
-        "bits_per_byte": "bits per byte",
-        "own_loss": "own masking",
-    }
+    metric_labels: ClassVar[Mapping[str, str]] = METRIC_LABELS
     hub_task: ClassVar[str] = "fill-mask"
     scorings: ClassVar[tuple[str, ...]] = ("pseudo-log-likelihood", "pseudo-log-likelihood, within words from the left")
     meaning: ClassVar[str] = (

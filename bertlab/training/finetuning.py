@@ -223,15 +223,12 @@ def finetune(
     finite, `Interrupted` when a signal came, after saving.
     """
     configure_process(machine)  # the features are computed before any Trainer is made
-    kind, key = kinds.find(data.kind), (adaptation.kind, seed, finetune_seed)
-    if problem := adaptation.unsupported_reason(kind):
-        raise BadInput(f"task '{data.name}': {problem}")
+    kind, key = _supported_kind(data, adaptation), (adaptation.kind, seed, finetune_seed)
 
     def start() -> tuple[Pretrained, nn.Module]:
         return prepare(open_pretrained(pretrained, milestone), adaptation, kind, data.labels, seed, finetune_seed)
 
-    opened, model = start()
-    data = sampled(data, adaptation.max_eval_examples)
+    (opened, model), data = start(), sampled(data, adaptation.max_eval_examples)
     encoded = [encode(data, raw, opened, adaptation) for raw in (data.evaluation, data.test) if raw is not None]
     if not adaptation.trains:
         module, nothing = FinetuningModule(model, kind, adaptation, 0, key), encode_training(data, opened, adaptation)
@@ -251,6 +248,13 @@ def finetune(
     adaptation.merge(model)
     scores = _Scores(data, opened, encoded_training, module, machine, progress)
     return scores.outcome(encoded, trained_parameters=trained, changes=changes, diagnosed=diagnosed)
+
+
+def _supported_kind(data: TaskData, adaptation: Adaptation) -> TaskKind:
+    kind = kinds.find(data.kind)
+    if problem := adaptation.unsupported_reason(kind):
+        raise BadInput(f"task '{data.name}': {problem}")
+    return kind
 
 
 def train(
