@@ -21,13 +21,13 @@ LOSS = "MLM loss"
 
 FULL = Inputs(format=FullSentences())
 ALL_CAUSAL = Schedule(
-    over_steps={"causal_lm.share": Stages(multiples=(2, 0), begins=(1,)), "masked_lm.share": Stages(multiples=(0, 2), begins=(1,))}
+    over_steps={
+        "causal_lm.share": Stages(multiples=(2, 0), begins=(1,)),
+        "masked_lm.share": Stages(multiples=(0, 2), begins=(1,)),
+    }
 )
 """In all steps: the halves of the sequences count twice and not at all."""
-MIXED = {
-    causal: {"inputs": FULL, "objective": (MaskedLM(share=1 - causal), CausalLM(share=causal))}
-    for causal in (1 / 2, 15 / 16, 1 / 8, 1 / 16)
-}
+MIXED = {causal: (MaskedLM(share=1 - causal), CausalLM(share=causal)) for causal in (1 / 2, 15 / 16, 1 / 8, 1 / 16)}
 """This share of the sequences is causal, and the others are masked."""
 
 
@@ -37,11 +37,11 @@ study = Study(
     source="Charpentier and Samuel 2024, Figure 2",
     baseline="masked only",
     variants=[
-        Variant("causal only", **MIXED[1 / 2], schedule=ALL_CAUSAL),
-        Variant("15:1", **MIXED[15 / 16]),
-        Variant("1:1", **MIXED[1 / 2]),
-        Variant("1:7", **MIXED[1 / 8]),
-        Variant("1:15", **MIXED[1 / 16]),
+        Variant("causal only", inputs=FULL, objective=MIXED[1 / 2], schedule=ALL_CAUSAL),
+        Variant("15:1", inputs=FULL, objective=MIXED[15 / 16]),
+        Variant("1:1", inputs=FULL, objective=MIXED[1 / 2]),
+        Variant("1:7", inputs=FULL, objective=MIXED[1 / 8]),
+        Variant("1:15", inputs=FULL, objective=MIXED[1 / 16]),
         Variant("masked only", inputs=FULL, objective=(MaskedLM(),)),
     ],
     measurements=[

@@ -26,7 +26,7 @@ RISING = Schedule(over_steps={"masked_lm.mask_prob": Ramp(start=1, end=2)})
 study = Study(
     name="mask-schedule",
     question="Should a masked LM mask fewer tokens as it learns?",
-    source="Ankner et al. 2024, Tables 1, 2 and 4, section 3.6",
+    source="Ankner et al. 2024, Tables 1, 2 and 4, section 3.6, as a summary reprints them",
     baseline="15 %",
     variants=[
         Variant("15 %", inputs=FULL, objective=LOW),

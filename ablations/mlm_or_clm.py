@@ -40,15 +40,14 @@ AVERAGE = "Sequence classification"
 FULL = Inputs(format=FullSentences())
 ALL = Corruption(mask=1.0, keep=0.0, random=0.0)
 HALVES = (MaskedLM(mask_prob=0.4, corruption=ALL, share=0.5), CausalLM(share=0.5))
-CURVES = {
-    causal: {
-        "causal_lm.share": Stages(multiples=(2, 0), begins=(causal,)),
-        "masked_lm.share": Stages(multiples=(0, 2), begins=(causal,)),
-    }
-    for causal in (0.25, 0.5, 0.75, 1.0)
-}
 CAUSAL_UNTIL = {
-    causal: {"inputs": FULL, "objective": HALVES, "schedule": Schedule(over_steps=curves)} for causal, curves in CURVES.items()
+    causal: Schedule(
+        over_steps={
+            "causal_lm.share": Stages(multiples=(2, 0), begins=(causal,)),
+            "masked_lm.share": Stages(multiples=(0, 2), begins=(causal,)),
+        }
+    )
+    for causal in (0.25, 0.5, 0.75, 1.0)
 }
 """All sequences are causal in this share of the steps, and masked after it: each half of them counts twice or not."""
 
@@ -56,14 +55,14 @@ CAUSAL_UNTIL = {
 study = Study(
     name="mlm-or-clm",
     question="Should an encoder learn as a masked language model, a causal one, or as the one after the other?",
-    source="Gisserot-Boukhlef et al. 2025, Table 10",
+    source="Gisserot-Boukhlef et al. 2025, Table 10, as a summary reprints it",
     baseline="masked",
     variants=[
         Variant("masked", inputs=FULL, objective=(MaskedLM(mask_prob=0.4, corruption=ALL),)),
-        Variant("25 % causal, then masked", **CAUSAL_UNTIL[0.25]),
-        Variant("50 % causal, then masked", **CAUSAL_UNTIL[0.5]),
-        Variant("75 % causal, then masked", **CAUSAL_UNTIL[0.75]),
-        Variant("causal", **CAUSAL_UNTIL[1.0]),
+        Variant("25 % causal, then masked", inputs=FULL, objective=HALVES, schedule=CAUSAL_UNTIL[0.25]),
+        Variant("50 % causal, then masked", inputs=FULL, objective=HALVES, schedule=CAUSAL_UNTIL[0.5]),
+        Variant("75 % causal, then masked", inputs=FULL, objective=HALVES, schedule=CAUSAL_UNTIL[0.75]),
+        Variant("causal", inputs=FULL, objective=HALVES, schedule=CAUSAL_UNTIL[1.0]),
     ],
     measurements=[
         Measurement(SST2, task="sst2"),
@@ -85,7 +84,7 @@ study = Study(
         PublishedTable(
             "610 million parameters, 42,000 steps: accuracy on SST-2, QQP and MNLI; F1 on CoNLL, OntoNotes and UNER; F1 on SQuAD, "
             "SQuAD 2.0 and ReCoRD; NDCG@10 on MS MARCO, NQ and MLDR",
-            source="Gisserot-Boukhlef et al. 2025, Tables 10 to 13",
+            source="Gisserot-Boukhlef et al. 2025, Tables 10 to 13, as a summary reprints them",
             columns=("sequences", "tokens", "questions", "retrieval"),
             rows={
                 "masked": (87.00, 92.21, 62.77, 79.55),

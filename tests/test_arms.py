@@ -15,7 +15,7 @@ from bertlab.recipe.schedules import Curve
 ROOT = Path(bertlab.__file__).parent
 DEFAULTS = {"MaskedLM", "NextSentence", "SegmentPairs", "FullSentences", "WordPiece", "LinearDecay"}
 """What a recipe has if nothing else is said, and what `token_matched_to` counts tokens by."""
-BASES = {"FineTuning", "ByteLevelBPE"}
+BASES = {"FineTuning", "ByteLevelBPE", "LAMB"}
 """What other components extend."""
 SETTINGS = {"Features"}
 """Scales have settings of its own for it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import print_json, say
@@ -33,6 +34,15 @@ def show(options: ScaleOptions, study: list[str] = STUDIES, json: bool = JSON) -
         _print(fields)
 
 
+def _by_number(fields: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of a variant, each number over the steps by itself: a column of all is wider than a terminal."""
+    by_path: dict[str, Any] = {}
+    for path, leaf in fields.items():
+        curves = leaf if isinstance(leaf, Mapping) else None
+        by_path |= {path: leaf} if curves is None else {f"{name} over steps": curve for name, curve in curves.items()}
+    return by_path
+
+
 def _print(study: dict[str, Any]) -> None:
     from bertlab.recipe.identity import as_set
 
@@ -48,8 +58,9 @@ def _print(study: dict[str, Any]) -> None:
     for table in study["related"]:
         rows = [[model, *map(str, row)] for model, row in table["rows"].items()]
         _titled(["model", *table["columns"]], rows, f"{table['title']} ({table['source']})")
-    paths = [*dict.fromkeys(path for fields in study["variants"].values() for path in fields)]
-    rows = [[variant, *(as_set(fields.get(path)) for path in paths)] for variant, fields in study["variants"].items()]
+    variants = {variant: _by_number(fields) for variant, fields in study["variants"].items()}
+    paths = [*dict.fromkeys(path for fields in variants.values() for path in fields)]
+    rows = [[variant, *(as_set(fields.get(path)) for path in paths)] for variant, fields in variants.items()]
     _titled(["variant", *paths], rows, f"variants at scale {study['scale']}; the baseline is {baseline}")
     if study["equal_time"]:
         say(f"`ablate` gives {join_words(study['equal_time'])} the steps that take as long as the baseline's here")

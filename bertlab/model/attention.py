@@ -51,8 +51,9 @@ class Attention(nn.Module):
     ) -> Tensor:
         """Attention from `read` to `x` (B, T, D), in the shape of `read`.
 
-        `read` is `x` itself, or its vectors at `positions` (B, K). `bias` (B or 1, H or 1, T or 1, T) is added to the
-        scores of all tokens of `x`; with `causal`, each token also sees only itself and those before it.
+        `read` is `x` itself, its vectors at `positions` (B, K), or another sequence (cross-attention, which has neither
+        rotary positions nor a causal mask). `bias` (B or 1, H or 1, T or 1, T) is added to the scores of all tokens of
+        `x`; with `causal`, each token also sees only itself and those before it.
         """
         if read is x:
             query, key, value = split_heads(self.qkv_proj(x), 3, self.heads)

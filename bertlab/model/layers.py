@@ -1,7 +1,7 @@
 """The parts of transformers beside attention (Vaswani et al. 2017, section 3; Devlin et al. 2019, appendix A.2).
 
-A block is put together from its parts: attention, an MLP, and normalisations behind each sub-layer (post-norm, BERT) or
-before it (pre-norm, Xiong et al. 2020).
+A block is put together from its parts: attention, cross-attention or none, an MLP, and normalisations behind each
+sub-layer (post-norm, BERT) or before it (pre-norm, Xiong et al. 2020).
 
 Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, E embeddings, H heads.
 """
@@ -103,8 +103,8 @@ class GeGLU(nn.Module):
 
 
 class Block(nn.Module):
-    """Self-attention and an MLP, each added to its input and normalised behind that (post-norm, BERT); or with
-    `pre_norm` each on its normalised input, x + f(norm(x)) (Xiong et al. 2020, Table 1).
+    """Self-attention, cross-attention if it has some, and an MLP, each added to its input and normalised behind that
+    (post-norm, BERT); or with `pre_norm` each on its normalised input, x + f(norm(x)) (Xiong et al. 2020, Table 1).
 
     `attention_norm` may be None in pre-norm. `attention_output` and `mlp_output` transform what is added: an adaptation
     may replace them by its own modules.
@@ -116,6 +116,7 @@ class Block(nn.Module):
         mlp: nn.Module,
         attention_norm: Norm | None,
         mlp_norm: Norm,
+        cross: tuple[Attention, Norm] | None = None,
         *,
         pre_norm: bool = False,
     ) -> None:
@@ -123,6 +124,8 @@ class Block(nn.Module):
         self.pre_norm = pre_norm
         self.attention, self.attention_norm = attention, attention_norm
         self.attention_output: nn.Module = nn.Identity()
+        self.cross_attention: Attention | None = cross[0] if cross else None
+        self.cross_norm: Norm | None = cross[1] if cross else None
         self.mlp, self.mlp_norm = mlp, mlp_norm
         self.mlp_output: nn.Module = nn.Identity()
 
@@ -133,6 +136,8 @@ class Block(nn.Module):
         rotation: Rotation | None,
         positions: Tensor | None = None,
         real: Tensor | None = None,
+        memory: Tensor | None = None,
+        memory_bias: Tensor | None = None,
         *,
         causal: bool = False,
     ) -> Tensor:
@@ -140,7 +145,7 @@ class Block(nn.Module):
 
         `bias` (B or 1, H or 1, T or 1, T) is added to the scores of attention; with `causal`, each token also sees
         only itself and those before it. `real` (B, T) are the tokens that are no padding, for the normalisation; None
-        if all are.
+        if all are. Cross-attention reads `memory` (B, S, D), with `memory_bias` (B or 1, H or 1, T or 1, S).
         """
 
         def before(norm: Norm | None, x: Tensor) -> Tensor:
@@ -157,6 +162,8 @@ class Block(nn.Module):
             x = gather(x, positions)
         attended = self.attention(read, source, bias, rotation, positions, causal=causal)
         x = behind(self.attention_norm, x + self.attention_output(attended))
+        if self.cross_attention is not None and memory is not None:
+            x = behind(self.cross_norm, x + self.cross_attention(before(self.cross_norm, x), memory, memory_bias))
         return behind(self.mlp_norm, x + self.mlp_output(self.mlp(before(self.mlp_norm, x))))
 
 

@@ -171,7 +171,8 @@ def advice(task: Task) -> str:
 
 def splits_of(task: Task) -> list[str]:
     """The splits of a task: training, if its kind has that, evaluation and, if there is one, test."""
-    training = [task.train] if kinds.find(task.kind).trained else []
+    kind = kinds.KINDS.get(task.kind)  # none in a report, which runs no study file
+    training = [task.train] if kind is None or kind.trained else []
     return [*training, task.evaluation, *([task.test] if task.test else [])]
 
 

@@ -79,26 +79,34 @@ def test_a_bias_holds_for_its_sequence_and_head_beside_the_causal_mask(
 
 
 @pytest.mark.parametrize("pre", [False, True], ids=["post-norm", "pre-norm"])
-def test_a_block_is_an_encoder_layer_of_torch(pre):
-    """Causal, whole and read at positions."""
+def test_a_block_with_cross_attention_is_a_decoder_layer_of_torch(pre):
+    """Causal over its own tokens, and everywhere on a memory of which each sequence has its own length."""
     model = recipe.Model(hidden=WIDTH, heads=HEADS, dropout=0.1)
-    attention, mlp, *norms = parts = [Attention(WIDTH, HEADS, 0.1), MLP(model), LayerNorm(WIDTH), LayerNorm(WIDTH)]
-    block = Block(*parts, pre_norm=pre)
+    parts = [Attention(WIDTH, HEADS, 0.1), MLP(model), LayerNorm(WIDTH), LayerNorm(WIDTH)]
+    block = Block(*parts, cross=(Attention(WIDTH, HEADS, 0.1), LayerNorm(WIDTH)), pre_norm=pre)
     initialise(block, 0.5, seed=1)
-    theirs = torch.nn.TransformerEncoderLayer(
+    theirs = torch.nn.TransformerDecoderLayer(
         WIDTH, HEADS, 4 * WIDTH, activation="gelu", batch_first=True, norm_first=pre
     )
-    theirs.self_attn.in_proj_weight.data = attention.qkv_proj.weight
-    theirs.self_attn.in_proj_bias.data = attention.qkv_proj.bias
-    pairs = [(theirs.self_attn.out_proj, attention.out_proj), (theirs.linear1, mlp.fc1), (theirs.linear2, mlp.fc2)]
-    for their_part, our_part in [*pairs, *zip((theirs.norm1, theirs.norm2), norms, strict=True)]:
-        their_part.load_state_dict(our_part.state_dict())
-    block, theirs, x = block.double().eval(), theirs.double().eval(), normal(3, 6, WIDTH).double()
+    names = {"self_attn": "attention", "multihead_attn": "cross_attention"}
+    for name, ours in names.items():
+        of_theirs, of_ours = getattr(theirs, name), getattr(block, ours)
+        of_theirs.in_proj_weight.data, of_theirs.in_proj_bias.data = of_ours.qkv_proj.weight, of_ours.qkv_proj.bias
+        of_theirs.out_proj.load_state_dict(of_ours.out_proj.state_dict())
+    theirs.linear1.load_state_dict(block.mlp.fc1.state_dict())
+    theirs.linear2.load_state_dict(block.mlp.fc2.state_dict())
+    for name, norm in (("norm1", block.attention_norm), ("norm2", block.cross_norm), ("norm3", block.mlp_norm)):
+        getattr(theirs, name).load_state_dict(norm.state_dict())
+    block, theirs = block.double().eval(), theirs.double().eval()
+    x, memory = normal(3, 6, WIDTH).double(), normal(3, 9, WIDTH, seed=1).double()
+    lengths = torch.tensor([9, 4, 1])
     mask = torch.nn.Transformer.generate_square_subsequent_mask(6, dtype=torch.float64)
-    expected = theirs(x, mask, is_causal=True)
-    torch.testing.assert_close(block(x, None, None, causal=True), expected, rtol=0, atol=1e-10)
+    expected = theirs(x, memory, mask, memory_key_padding_mask=torch.arange(9) >= lengths[:, None], tgt_is_causal=True)
+    found = block(x, None, None, None, None, memory, padding_bias(lengths, 9, torch.float64), causal=True)
+    torch.testing.assert_close(found, expected, rtol=0, atol=1e-10)
     positions = torch.tensor([[5, 0], [3, 3], [1, 2]])
-    read = block(x, None, None, positions, causal=True)
+    memory_bias = padding_bias(lengths, 9, torch.float64)
+    read = block(x, None, None, positions, None, memory, memory_bias, causal=True)
     torch.testing.assert_close(read, gather(expected, positions), rtol=0, atol=1e-10)
 
 

@@ -15,8 +15,18 @@ from hypothesis import strategies as st
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.inputs.formats import FullSentences
-from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence, SpanBoundary, selection
-from bertlab.optimizers import LAMB, Adafactor, AdamW
+from bertlab.objectives import (
+    CausalLM,
+    Corruption,
+    MaskedLM,
+    NextSentence,
+    ReplacedTokens,
+    SampledLM,
+    SpanBoundary,
+    TokenGenerator,
+    selection,
+)
+from bertlab.optimizers import LAMB, Adafactor, AdamW, Muon
 from bertlab.recipe import Loss, Recipe, Schedule
 from bertlab.recipe import identity as ids
 from bertlab.recipe.identity import (
@@ -44,6 +54,7 @@ OTHER = {
 
 MODERN = {f"model.{name}" for name in hints(recipe.ModernBert).keys() - hints(recipe.Model).keys()}
 """Fields that only ModernBERT has."""
+SINGLE = recipe.Inputs(format=FullSentences())
 
 
 def base(path: str) -> Recipe:
@@ -56,6 +67,8 @@ def base(path: str) -> Recipe:
         return Recipe(model=recipe.ModernBert())
     if path in ("model.cells", "model.embeddings"):
         return Recipe(model=recipe.BiLSTM(cells=1024))
+    if path == "optimizer.momentum":
+        return Recipe(optimizer=Muon())
     if path in ("optimizer.decay", "optimizer.min_scale"):
         return Recipe(optimizer=Adafactor())
     if path.startswith("schedule.curve."):
@@ -63,6 +76,10 @@ def base(path: str) -> Recipe:
         return Recipe(schedule=Schedule(curve=curve()))
     if path.startswith("masked_lm.selection."):
         return Recipe(objective=(MaskedLM(selection=selection.GeometricSpans()),))
+    if path.startswith(("generator.", "replaced_tokens.", "sampled_lm.")):
+        chosen = selection.GeometricSpans() if path.startswith("generator.selection.") else selection.Tokens()
+        reader = SampledLM() if path.startswith("sampled_lm.") else ReplacedTokens()
+        return Recipe(objective=(TokenGenerator(selection=chosen, width=1.0), reader), inputs=SINGLE)
     return Recipe(objective=(MaskedLM(), SpanBoundary())) if path.startswith("span_boundary.") else Recipe()
 
 
@@ -91,8 +108,8 @@ def changed(path: str) -> Recipe:
         return Recipe(objective=(MaskedLM(),))
     if path == "inputs.format":
         return set_fields(Recipe(), {path: "sentence-pair"})
-    if path == "masked_lm.selection":
-        return set_fields(Recipe(), {path: "whole_words"})
+    if path in ("masked_lm.selection", "generator.selection"):
+        return set_fields(base(path), {path: "whole_words"})
     if path == "schedule.curve":
         return set_fields(Recipe(), {path: "cosine"})
     value = base(path)
@@ -114,8 +131,8 @@ def changed(path: str) -> Recipe:
 
 # Shares that must add up are changed together, and left to right is without next sentence.
 TOGETHER = {
-    *(f"masked_lm.corruption.{name}" for name in ("mask", "keep", "random")),
-    *(f"{loss}_lm.share" for loss in ("masked", "causal", "bidirectional")),
+    *(f"{loss}.corruption.{name}" for loss in ("masked_lm", "generator") for name in ("mask", "keep", "random")),
+    *(f"{loss}.share" for loss in ("masked_lm", "causal_lm", "bidirectional_lm", "generator")),
 }
 
 

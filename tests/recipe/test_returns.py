@@ -54,7 +54,7 @@ def gives(value):
         ("model", "parameters", None, "give a whole number"),
         ("model", "flops_per_token", math.inf, "give 0 to"),
         ("model", "max_length", 0, "give 1 to"),
-        ("adaptation", "steps", 0, "give 1 to"),
+        ("adaptation", "steps", -1, "give 0 to"),
         ("adaptation", "flops", "much", "give a number"),
         ("adaptation", "in_model", None, "give a bertlab.adaptation.Adaptation"),
         ("adaptation", "options", "all", r"give \(x,\) or \(x, y\), each of them a text"),
