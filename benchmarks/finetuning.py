@@ -37,7 +37,7 @@ from ids import VOCABULARY
 from shapes import BASE, TINY
 
 from bertlab.adaptation import FineTuning
-from bertlab.adaptation.base import EVALUATION_TOKENS, Inputs, tensors
+from bertlab.adaptation.base import EVALUATION_TOKENS, Inputs, tensors, width_step
 from bertlab.machine import Machine
 from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import ClassificationModel, Pooler
@@ -125,7 +125,7 @@ def ours(shape: Shape, here: Machine, rows: Examples, clock: Callable[[], float]
     settings = FineTuning(batch_size=BATCH, epochs=1)
     encoder = BertEncoder(shape.model, shape.vocabulary, TOKENS)
     model = ClassificationModel(encoder, Pooler(shape.model.hidden), LABELS, settings.dropout, 0)
-    rows = dataclasses.replace(rows, width_step=here.width_step)
+    rows = dataclasses.replace(rows, width_step=width_step(here))
     inputs = Inputs(rows.lengths, lambda numbers: tensors(rows.batch(numbers)), EVALUATION_TOKENS, rows.ids)
 
     def train(number: int) -> None:

@@ -194,12 +194,6 @@ class Machine:
         return {"options": {"cpp_wrapper": True}} if calls else {}
 
     @property
-    def width_step(self) -> int:
-        """What the widths of a task's batches are multiples of. For each new shape, bf16 compiles kernels, of which its
-        library holds 1,024, and a GPU reserves memory."""
-        return 8 if self.gpus else {"bf16": 2, "fp32": 1}[self.precision_used]
-
-    @property
     def device_name(self) -> str:
         """The name of the GPU, or `cpu`; `cuda` where this process sees no GPU but its workers may."""
         if not self.gpus:

@@ -170,10 +170,3 @@ def test_the_cache_is_where_the_system_keeps_caches(monkeypatch, variables, expe
     for name, value in {"HOME": "/home/me", **variables}.items():
         monkeypatch.setenv(name, value)
     assert str(Machine().cache) == expected
-
-
-@pytest.mark.parametrize(
-    ("options", "step"), [({"gpus": 1}, 8), ({"precision": "bf16"}, 2), ({"precision": "fp32"}, 1)]
-)
-def test_batches_are_as_narrow_as_a_machine_is_fast_with(options, step):
-    assert Machine(**options).width_step == step

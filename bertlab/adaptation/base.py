@@ -254,12 +254,18 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         return (self.train_cost * passes * trained + evaluated) * model.flops_per_token(self.length, causal)
 
 
+def width_step(machine: Machine) -> int:
+    """What the widths of batches of a task are multiples of where that is fastest. For each new shape, bf16 compiles
+    kernels, of which its library holds 1,024, and a GPU reserves memory."""
+    return 8 if machine.gpus else {"bf16": 2, "fp32": 1}[machine.precision_used]
+
+
 def narrowed(part: Examples, model: PretrainingModel, machine: Machine) -> Examples:
     """Examples in batches as narrow as the machine is fast with.
 
     A model below `NARROW` keeps its batches: it would gain little, and repeat no result of earlier versions.
     """
-    steps = [part.width_step] if model.encoder.hidden_size < NARROW else [part.width_step, machine.width_step]
+    steps = [part.width_step] if model.encoder.hidden_size < NARROW else [part.width_step, width_step(machine)]
     return dataclasses.replace(part, width_step=min(steps))
 
 

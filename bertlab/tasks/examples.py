@@ -21,7 +21,7 @@ TaskBatch = Mapping[str, Any]
 BUCKET = 32
 """Batches that are sorted by length together: more make lengths within a batch more even, and batches less random."""
 WIDTH_STEP = 8
-"""Widths of batches are multiples of it, unless the machine has a smaller one: see `Machine.width_step`."""
+"""Widths of batches are multiples of it, unless `bertlab.adaptation.base.narrowed` gives a smaller one."""
 
 
 @dataclass(frozen=True, kw_only=True)

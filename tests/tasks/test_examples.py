@@ -1,10 +1,14 @@
 """Batches of ragged rows."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from bertlab.adaptation.base import narrowed
+from bertlab.machine import Machine
 from bertlab.tasks import examples
 
 LENGTHS = np.random.default_rng(0).integers(3, 60, 700)
@@ -81,3 +85,21 @@ def test_a_batch_is_cut_to_its_longest_row():
     assert batch.targets.tolist() == [[5, 6], [4, examples.IGNORED]]
     with pytest.raises(IndexError):
         found.batch(np.array([3]))
+
+
+@pytest.mark.parametrize(
+    ("options", "hidden", "step"),
+    [
+        ({"gpus": 1}, 384, 8),
+        ({"precision": "bf16"}, 384, 2),
+        ({"precision": "fp32"}, 384, 1),
+        ({"precision": "fp32"}, 96, 8),
+    ],
+)
+def test_batches_are_as_narrow_as_a_wide_model_is_fast_with(options, hidden, step):
+    none = np.zeros(0, np.int32)
+    part = examples.Examples(
+        sequences=[], segment_b_start=none, positions=[], targets=none, example_index=none, pad=0, raw_count=0
+    )
+    model = SimpleNamespace(encoder=SimpleNamespace(hidden_size=hidden))
+    assert narrowed(part, model, Machine(**options)).width_step == step
