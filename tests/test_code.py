@@ -25,6 +25,18 @@ def test_names_of_variables_are_no_placeholders():
     assert sum(uses.values()) <= MOST, uses.most_common()
 
 
+def test_classes_and_functions_are_short():
+    """With their docstrings: a class has at most 200 lines, a function 50."""
+    limits = {ast.ClassDef: 200, ast.FunctionDef: 50, ast.AsyncFunctionDef: 50}
+    long = {
+        f"{path}: {node.name}": lines
+        for path, source in SOURCES.items()
+        for node in ast.walk(ast.parse(source))
+        if (lines := getattr(node, "end_lineno", 0) - getattr(node, "lineno", 0) + 1) > limits.get(type(node), lines)
+    }
+    assert not long
+
+
 def test_types_of_arrays_are_defined_once():
     definition = re.compile(r"^\w+ = npt\.NDArray\[", re.M)
     assert [path for path, source in SOURCES.items() if definition.search(source)] == ["arrays.py"]
