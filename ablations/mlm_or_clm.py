@@ -94,7 +94,7 @@ study = Study(
         ),
     ],
     claims=[
-        # the abstract; of which tasks the paper's figures are means, the columns say
+        # the abstract; the related table says on which tasks
         *(
             Claim(f"Training with MLM yields better performance on {on} than CLM", better="masked", worse="causal", on=on)
             for on in (SST2, MNLI, SQUAD)

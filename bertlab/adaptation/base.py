@@ -36,7 +36,7 @@ EVALUATION_TOKENS = 4096
 """Tokens per batch of evaluation, padding included."""
 
 NARROW = 128
-"""The width of a model from which on its batches are narrower where that is faster."""
+"""Models at least this wide are fine-tuned in batches that are padded less, where that is faster."""
 
 OF_OPTIMIZER = frozenset({"weight_decay", "bias_correction", "beta2", "max_grad_norm"})
 """Fields of an adaptation that its optimiser takes over."""
@@ -261,9 +261,10 @@ def width_step(machine: Machine) -> int:
 
 
 def narrowed(part: Examples, model: PretrainingModel, machine: Machine) -> Examples:
-    """Examples in batches as narrow as the machine is fast with.
+    """Examples in batches that are padded as little as is fast on the machine.
 
-    A model below `NARROW` keeps its batches: it would gain little, and repeat no result of earlier versions.
+    The batches of a model below `NARROW` stay as they are: less padding would save it little time, and change the last
+    digits of results that earlier versions gave.
     """
     steps = [part.width_step] if model.encoder.hidden_size < NARROW else [part.width_step, width_step(machine)]
     return dataclasses.replace(part, width_step=min(steps))

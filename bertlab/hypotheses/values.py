@@ -215,7 +215,7 @@ def results(
 
 
 def _record(name: str, baseline: str, sequential: Sequential | None) -> Record:
-    """The record of a study of which only the values are known."""
+    """The record of a study that has values and nothing else."""
     texts = ("setting", "question", "source", "summary", "scale", "command", "pretrained")
     lists = ("requests", "sources", "notes", "claims", "differences", "corpus", "tries", "rows", "cells")
     fields: dict[str, Any] = dict.fromkeys(texts, "") | dict.fromkeys(lists, ())

@@ -163,7 +163,7 @@ class TokenGenerator(MaskedLM):
 
 
 class OnSamples(Loss, ABC):
-    """Predicts something of tokens some of which a `TokenGenerator` before it has replaced.
+    """Predicts something about tokens, after the `TokenGenerator` before it has replaced some of them.
 
     Its arrays, (B, K) each: `positions`, `targets`, the ids of the text, `weights`, 1 for a prediction, and, once they
     are prepared, `shown`, what the encoder reads. An empty slot is 0 in the first three.

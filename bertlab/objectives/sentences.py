@@ -29,7 +29,7 @@ class MaskedCopies(NamedTuple):
     positions: Int64
     """(C,) the position that is read in each."""
     numbers: Int64
-    """(2, S, N) the copy of which each token of each sentence is read, in both ways of masking."""
+    """(2, S, N) the copy in which each token of each sentence is predicted, in both ways of masking."""
 
 
 def masked_copies(tokens: Integer, begins: Bool, mask: int) -> MaskedCopies:
