@@ -67,7 +67,8 @@ class Decision:
 
 def decision(finding: Finding) -> Decision:
     """Keeps what is significantly better. Discards what is significantly worse, not better in the mean, or has hardly a
-    chance of a verdict with the most seeds that are planned. Else says how many seeds probably decide.
+    chance of a verdict with the most seeds that are planned. Else says how many seeds probably decide, and one where
+    equal differences give no p-value.
     """
     test, history, effect = finding.test, finding.test.history, finding.test.pair.effect
     n, most = effect.n if effect else 0, history.maximum if history else LARGEST_MAXIMUM
@@ -78,10 +79,10 @@ def decision(finding: Finding) -> Decision:
     why, more = finding.hint, 0
     if n < VERDICT_MIN_SEEDS:
         more, why = VERDICT_MIN_SEEDS - n, f"a verdict needs at least {VERDICT_MIN_SEEDS} seeds"
-    elif test.p is None:
-        why = "all differences are equal, which gives no p-value"
     elif not test.pair.as_claimed(None):
-        why = "the mean difference is on the other side"
+        why = "the mean difference is not on the claimed side"
+    elif test.p is None:
+        more, why = int(n < most), "all differences are equal, which gives no p-value"
     elif not (history and (history.exhausted or history.futile)) and (history or need <= most):
         more = int(min(max(need, n + 1), most)) - n
     return Decision(finding=finding, what=MORE if more else DISCARD, more=more, why=why)

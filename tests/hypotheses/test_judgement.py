@@ -73,7 +73,13 @@ def test_more_seeds_says_how_many_would_decide():
 def test_what_has_no_p_value_is_never_kept(max_seeds):
     equal = numbers(a=0.0).assign(value=lambda table: 1.0 * (table.variant == "a"))
     (found,) = judge(equal, baseline="base", max_seeds=max_seeds).judged
-    assert (found.what, found.why) == ("discard", "all differences are equal, which gives no p-value")
+    assert (found.what, found.more) == ("more seeds", 1)
+    assert found.why == "all differences are equal, which gives no p-value"
+    (worse,) = judge(equal, claims="base > a", max_seeds=max_seeds).judged
+    assert (worse.what, worse.why) == ("discard", "the mean difference is not on the claimed side")
+    if max_seeds:
+        (last,) = judge(equal, baseline="base", max_seeds=equal.seed.nunique()).judged
+        assert last.what == "discard", "no seeds are left"
     (few,) = judge(numbers(seeds=3, a=9.0), baseline="base", max_seeds=max_seeds).judged
     assert (few.what, few.more, few.why) == ("more seeds", 1, "a verdict needs at least 4 seeds")
 
