@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bertlab.errors import BadInput
 from bertlab.lab.claim import Claim
+from bertlab.names import plain
 from bertlab.report.findings import Finding
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
 from bertlab.sequential.power import LARGEST_MAXIMUM
@@ -30,11 +31,13 @@ def better_than(better: str, worse: str, on: str) -> Claim:
 def parsed(text: str, variants: Collection[str] = (), measurements: Sequence[str] = (UNNAMED,)) -> Claim:
     """The hypothesis `A > B on M`: A is better than B.
 
-    Without `on M`, M is the only measurement. Raises `BadInput` for other texts.
+    Without `on M`, M is the only measurement. Names in a table may contain ` on `. Raises `BadInput` for other texts.
     """
-    better, _, rest = (part.strip() for part in text.partition(" > "))
-    worse, _, on = rest.rpartition(" on ")
-    if not worse or rest in variants:
+    better, _, rest = (part.strip() for part in plain(text).partition(" > "))
+    ends = [name for name in measurements if rest.endswith(f" on {name}")]
+    on = max(ends, key=len, default=rest.rpartition(" on ")[2])
+    worse = rest.removesuffix(f" on {on}")
+    if worse == rest or rest in variants:
         worse, on = rest, measurements[0] if len(measurements) == 1 else ""
     if not (better and worse and on) or better == worse:
         raise BadInput(f"--claim is '{text}': write 'A > B on M', where variant A is better than B on measurement M")

@@ -13,6 +13,7 @@ from bertlab.hypotheses import ledger as ledgers
 from bertlab.hypotheses.decision import MORE, Decision, better_than, check_maximum, decision, overall, parsed
 from bertlab.hypotheses.ledger import Ledger, Looked
 from bertlab.hypotheses.values import TableResults, Values, read, results
+from bertlab.names import plain
 from bertlab.report.ablation import Ablation
 from bertlab.report.findings import findings
 from bertlab.report.verdicts import endpoints
@@ -89,7 +90,7 @@ def judge(
     if ledger is not None:
         if baseline or texts or lower or max_seeds is not None:
             raise BadInput("the ledger has the claim, its direction and the most seeds: give only --name with it")
-        judged = of_ledger(table, Path(ledger), name)
+        judged = of_ledger(table, Path(ledger), plain(name))
     elif name:
         raise BadInput(f"--name {name} is of a hypothesis in a ledger: give --ledger too, or leave it out")
     else:
@@ -111,11 +112,14 @@ def register(
 
     `max_seeds` are the most that it may get. Raises `BadInput` for a name that is taken.
     """
-    hypothesis, lower = parsed(claim), _several(lower_is_better)
+    hypothesis, lower = parsed(claim), [*map(plain, _several(lower_is_better))]
     if lower and lower != [hypothesis.on]:
         raise BadInput(f"--lower-is-better {lower[0]}: the claim is on {hypothesis.on}, so give that or leave it out")
-    with ledgers.opened(Path(ledger)) as opened:
-        entry = opened.register(name, hypothesis, max_seeds, lower_is_better=bool(lower))
+    check_maximum(max_seeds)
+    if not plain(name):
+        raise BadInput("--name is blank: give the hypothesis a name")
+    with ledgers.opened(Path(ledger), new=True) as opened:
+        entry = opened.register(plain(name), hypothesis, max_seeds, lower_is_better=bool(lower))
     return dict(to_json(entry))
 
 
@@ -147,13 +151,15 @@ def of_table(
     """
     if not (claims or baseline):
         raise BadInput("judge has nothing to compare: give --baseline, --claim, or --ledger and --name")
+    baseline, lower = plain(baseline), [*map(plain, lower)]
     for what, names, there in (
         ("variant in --baseline", [baseline] if baseline else [], values.variants),
         ("measurement in --lower-is-better", lower, values.measurements),
     ):
         for name in set(names) - set(there):
             raise unknown(what, name, there)
-    hypotheses = [parsed(text, values.variants, values.measurements) for text in claims] or [
+    parts = values.variants, values.measurements
+    hypotheses = [*dict.fromkeys(parsed(text, *parts) for text in claims)] or [
         better_than(name, baseline, on) for on in values.measurements for name in values.variants if name != baseline
     ]
     if not hypotheses:

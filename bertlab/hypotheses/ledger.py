@@ -13,11 +13,11 @@ from functools import cached_property
 from pathlib import Path
 
 from bertlab.errors import BadInput, unknown
-from bertlab.hypotheses.decision import KEEP, better_than, check_maximum
+from bertlab.hypotheses.decision import KEEP, better_than
 from bertlab.hypotheses.online import level
 from bertlab.lab.claim import Claim
 from bertlab.store import writes
-from bertlab.store.files import content
+from bertlab.store.files import content, kind, real
 from bertlab.store.locks import StoreLocks
 from bertlab.store.record import ClaimLook, Sequential, StudyLook
 from bertlab.store.schema import Mismatch, Number, SeedCount, Share, load, to_json
@@ -69,8 +69,12 @@ class Ledger:
 
     @cached_property
     def hypotheses(self) -> dict[str, Registered]:
-        """The hypotheses by name, in the order in which they were registered."""
-        return {entry.name: entry for entry in self.entries if isinstance(entry, Registered)}
+        """The hypotheses by name, in the order in which they were registered. Raises `BadInput` for a name twice."""
+        hypotheses: dict[str, Registered] = {}
+        for entry in self.entries:
+            if isinstance(entry, Registered) and hypotheses.setdefault(entry.name, entry) is not entry:
+                raise BadInput(f"'{self.path}' registers {entry.name} twice: remove one of the lines")
+        return hypotheses
 
     def looks(self, name: str) -> list[Looked]:
         """The looks at a hypothesis, the first one first."""
@@ -78,6 +82,8 @@ class Ledger:
 
     def find(self, name: str) -> Registered:
         """The hypothesis with this name. Raises `BadInput` if there is none."""
+        if not name:
+            raise BadInput(f"'{self.path}' may have several hypotheses: give --name")
         if name not in self.hypotheses:
             raise unknown(f"hypothesis in '{self.path}'", name, list(self.hypotheses))
         return self.hypotheses[name]
@@ -88,19 +94,17 @@ class Ledger:
         return Sequential(maximum=self.find(name).max_seeds, looks=looks)
 
     def append(self, entry: Registered | Looked) -> None:
-        """Writes one more entry, whole or not at all."""
-        line = json.dumps({type(entry).__name__.lower(): to_json(entry)})
-        writes.write(self.path.parent, self.path.name, "\n".join((*self.lines, line)) + "\n")
+        """Writes one more entry, whole or not at all; where the ledger is a link, into the file that it names."""
+        path, line = real(self.path), json.dumps({type(entry).__name__.lower(): to_json(entry)})
+        writes.write(path.parent, path.name, "\n".join((*self.lines, line)) + "\n")
 
     def register(self, name: str, claim: Claim, max_seeds: int, *, lower_is_better: bool) -> Registered:
         """Registers a hypothesis on two variants and gives it its level.
 
-        Those that are open then count as not kept. Raises `BadInput` for a name that is taken, and a number of seeds
-        that is too small or too large.
+        Those that are open then count as not kept. Raises `BadInput` for a name that is taken.
         """
         if name in self.hypotheses:
             raise BadInput(f"hypothesis {name} is registered in '{self.path}': a new one needs a new --name")
-        check_maximum(max_seeds)
         discoveries = sum(look.decision == KEEP for name in self.hypotheses for look in self.looks(name)[-1:])
         (better, worse), number = claim.pairs[0], len(self.hypotheses) + 1
         names = {"name": name, "better": better, "worse": worse, "on": claim.on}
@@ -111,9 +115,11 @@ class Ledger:
 
 
 @contextmanager
-def opened(path: Path) -> Iterator[Ledger]:
-    """A ledger, which no other command changes meanwhile; empty if there is no file."""
-    with StoreLocks(path.parent).exclusive():
+def opened(path: Path, *, new: bool = False) -> Iterator[Ledger]:
+    """A ledger, which no other command changes meanwhile. Raises `BadInput` if there is none, but for a `new` one."""
+    if not new and kind(path, "ledger") is None:
+        raise BadInput(f"there is no ledger '{path}': --register begins one")
+    with StoreLocks(real(path).parent).exclusive():
         text = content(path, "ledger").decode(errors="replace") if path.exists() else ""
         yield Ledger(path, tuple(text.splitlines()))
 
@@ -123,4 +129,6 @@ def _entry(line: bytes, where: str) -> Registered | Looked:
     try:
         return load(Registered, data["registered"]) if "registered" in data else load(Looked, data["looked"])
     except (KeyError, Mismatch) as error:
-        raise BadInput(f"{where} is no entry of a ledger ({error}): name another file with --ledger") from None
+        raise BadInput(
+            f"{where} is no entry of a ledger ({str(error) or 'no object'}): name another file with --ledger"
+        ) from None

@@ -14,7 +14,7 @@ import numpy as np
 from bertlab.errors import BadInput, unknown
 from bertlab.hypotheses.decision import UNNAMED
 from bertlab.lab.claim import Claim
-from bertlab.names import plain
+from bertlab.names import plain, shown
 from bertlab.report.cells import Cell
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics.effects import LEVEL
@@ -78,7 +78,7 @@ class Values:
             for name, other in ((one, two), (two, one)):
                 if alone := sorted(seeds[name] - seeds[other]):
                     seeds_alone = f"seed{'s' * (len(alone) > 1)} {join_words(map(str, alone))}"
-                    notes.append(f"Left out: {seeds_alone} of {name} on {on}, which {other} lacks.")
+                    notes.append(f"Not compared: {seeds_alone} of {name} on {on}, which {other} lacks.")
         return list(dict.fromkeys(notes))
 
 
@@ -90,9 +90,12 @@ def read(source: Any) -> Values:
     """
     from bertlab.text import rows
 
-    if isinstance(source, str | Path):
-        return _values(Path(source).name, rows.read(Path(source)))
-    return _values("table", source.to_dict("records"))
+    if not isinstance(source, str | Path):
+        return _values("table", source.astype(object).where(source.notna(), None).to_dict("records"))
+    path = Path(source)
+    if not path.name.endswith(rows.SUFFIXES):
+        raise BadInput(f"'{path}' is not named as a table: give a file whose name ends with {', '.join(rows.SUFFIXES)}")
+    return _values(path.name, rows.read(path, quoted=True))
 
 
 def _values(name: str, rows: Iterable[Mapping[str, Any]]) -> Values:
@@ -100,11 +103,15 @@ def _values(name: str, rows: Iterable[Mapping[str, Any]]) -> Values:
     looks: dict[Run, int] = {}
     for number, row in enumerate(rows, start=1):
         where = f"{name}, row {number}"
-        for column in NEEDED:
-            if row.get(column) in (None, ""):
-                raise BadInput(f"{where} has no {column}: a table needs the columns {', '.join(NEEDED)}")
-        measurement = plain(str(row.get("measurement", UNNAMED)))
-        run = plain(str(row["variant"])), measurement, _whole(row["seed"], f"{where}: seed")
+        texts = {column: plain(str(value)) for column, value in row.items() if value is not None}
+        for column in (*NEEDED, *({"measurement", "look"} & row.keys())):
+            if column not in row:
+                columns = ", ".join(map(shown, row))
+                raise BadInput(f"{where} has no {column}: a table needs {join_words(NEEDED)}, and this has {columns}")
+            if not texts.get(column):
+                raise BadInput(f"{where} has no {column}: fill it in, or leave the row out")
+        measurement = texts.get("measurement", UNNAMED)
+        run = texts["variant"], measurement, _whole(row["seed"], f"{where}: seed")
         example, look = str(row.get("example", "")), _whole(row.get("look", 1), f"{where}: look")
         if example in by_run.setdefault(run, {}) or looks.setdefault(run, look) != look:
             of_example = f", example {example}" if example else ""
@@ -171,6 +178,13 @@ class TableResults(StudyResults):
 
     def digits(self, measurement: str) -> int:
         """Decimals that show two digits of the spread over seeds, or over variants with one seed each."""
+        return self._digits[measurement]
+
+    @cached_property
+    def _digits(self) -> dict[str, int]:
+        return {name: self._digits_of(name) for name in self.measurements}
+
+    def _digits_of(self, measurement: str) -> int:
         by_variant = [[*map(np.mean, self.points(name, measurement).values())] for name in self.variants]
         spread = max((float(np.std(values)) for values in by_variant if values), default=0.0)
         spread = spread or float(np.std(np.concatenate(by_variant)))

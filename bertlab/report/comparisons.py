@@ -45,6 +45,7 @@ class Comparisons(StudyValues):
     _pooled: dict[Comparison, Effect] = field(default_factory=dict, init=False, repr=False)
     _typical: dict[str, Typical | None] = field(default_factory=dict, init=False, repr=False)
     """The variance between seeds over all comparisons with the baseline, by metric."""
+    _originals: dict[str, dict[str, str]] = field(default_factory=dict, init=False, repr=False)
 
     def of(self, variant: str) -> list[Pretraining]:
         """The finished pre-trainings of a variant, by seed."""
@@ -66,12 +67,14 @@ class Comparisons(StudyValues):
 
     def originals(self, measurement: str = "") -> dict[str, str]:
         """Maps each variant to the one with the same runs on a measurement, or on all: the one with most seeds."""
-        runs: dict[str, dict[Any, str]] = {name: {} for name in self.variants}
-        for cell in self.cells:
-            if measurement in ("", cell.measurement):
-                key = cell.measurement, cell.milestone, cell.pretrain_seed, cell.finetune_seed
-                runs[cell.variant][key] = cell.run_id
-        return originals(runs)
+        if measurement not in self._originals:
+            runs: dict[str, dict[Any, str]] = {name: {} for name in self.variants}
+            for cell in self.cells:
+                if measurement in ("", cell.measurement):
+                    key = cell.measurement, cell.milestone, cell.pretrain_seed, cell.finetune_seed
+                    runs[cell.variant][key] = cell.run_id
+            self._originals[measurement] = originals(runs)
+        return self._originals[measurement]
 
     @cached_property
     def duplicates(self) -> dict[str, str]:

@@ -14,7 +14,7 @@ from bertlab.lab.claim import GUESS, Claim
 from bertlab.report.statistics.effects import VERDICT_MIN_SEEDS
 from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table, described, signed, with_details
-from bertlab.report.verdicts import ClaimTest, endpoints
+from bertlab.report.verdicts import MOST_SEEDS, ClaimTest, endpoints
 from bertlab.wording import duration, join_words, pluralise
 
 MARK = "†"
@@ -324,7 +324,7 @@ def _hint(study: StudyResults, test: ClaimTest) -> str:
         return ""
     if test.validity_issue:
         return test.validity_issue
-    if test.history is not None:
+    if test.history is not None and (test.history.looks or test.p is not None):
         return test.history.prospect
     if pair.collapses:
         left = pair.without.n if pair.without else 0
@@ -341,7 +341,11 @@ def _hint(study: StudyResults, test: ClaimTest) -> str:
     if needed <= effect.n:
         return f"these {seeds} would have decided an effect of {true}: the measured one is too small"
     if math.isinf(needed):
-        return f"if the true effect is {true}, no number of {seeds} would decide on these examples"
+        few = effect.spread is not None and effect.spread.examples > 1
+        enough = (
+            f"no number of {seeds} would decide on these examples" if few else f"{MOST_SEEDS:,} {seeds} are too few"
+        )
+        return f"if the true effect is {true}, {enough}"
     needed = math.ceil(needed)
     return f"if the true effect is {true}, about {needed:,} {seeds} would decide{_cost(study, test.claim, needed)}"
 

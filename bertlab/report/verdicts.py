@@ -29,6 +29,8 @@ from bertlab.store.addenda import Remark
 
 POWER = 0.8
 """The chance of a verdict that a plan aims at."""
+MOST_SEEDS = 10_000
+"""More seeds than anybody trains."""
 
 
 @dataclass(frozen=True)
@@ -331,12 +333,12 @@ def seeds_needed(
 ) -> float | None:
     """The fewest seeds, at least `VERDICT_MIN_SEEDS`, with a `power` of at least `chance`.
 
-    `math.inf` if no number has it: the examples are too few, or there is no such effect. None if the spread comes from
-    fewer than three seeds.
+    `math.inf` if `MOST_SEEDS` do not have it: the examples are too few, or there is no such effect. None if the spread
+    comes from fewer than three seeds.
     """
     # the 95 % interval of a spread of two seeds spans a factor of 70
     if spread is None or spread.n < 3:
         return None
-    candidates = range(VERDICT_MIN_SEEDS, 10_001)  # more seeds than anybody trains
+    candidates = range(VERDICT_MIN_SEEDS, MOST_SEEDS + 1)
     index = bisect_left(candidates, chance, key=lambda n: power(effect, margin, spread, n, level))
     return candidates[index] if index < len(candidates) else math.inf

@@ -18,11 +18,8 @@ from bertlab.machine import Machine
 from bertlab.store.files import expanded, kind
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
-from bertlab.text import sources
+from bertlab.text import rows, sources
 from bertlab.wording import pluralise
-
-SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
-"""The suffixes of task files, in order of precedence."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,7 +42,7 @@ class LocatedTask:
 
 def existing(folder: Path, split: str) -> Path | None:
     """The file of a split in a folder, if there is one."""
-    paths = (folder / f"{split}{suffix}" for suffix in SUFFIXES)
+    paths = (folder / f"{split}{suffix}" for suffix in rows.SUFFIXES)
     return next((path for path in paths if kind(path, "task file") == "file"), None)
 
 

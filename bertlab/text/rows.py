@@ -18,6 +18,8 @@ from bertlab.wording import pluralise
 
 Rows = Iterator[dict[str, Any]]
 """The value of each column by its name."""
+SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
+"""The ends of the names of such files; of two files, the one whose end is first here is read."""
 LONGEST_CELL = 2**31 - 1
 """Characters of a cell of a table; Python's own limit, 131,072, is less than a long document has."""
 _ENCLOSED = re.compile(r'"(?:[^"]|"")*"')
@@ -104,9 +106,9 @@ def _cells(path: Path, stream: IO[bytes], header: Sequence[str], quoted: bool | 
                     first = f"{'columns' if header else 'the header'} {len(names)}"
                     raise ValueError(f"line {reader.line_num} has {pluralise(len(row), 'cell')}, {first}")
                 yield dict(zip(names, row, strict=True))
-    except BadInput:
+    except (BadInput, UnicodeDecodeError):
         raise
-    except (csv.Error, ValueError) as error:  # also text that is not UTF-8
+    except (csv.Error, ValueError) as error:
         raise BadInput(f"{path} is not a table with a header and as many cells in each row: {error}") from None
 
 

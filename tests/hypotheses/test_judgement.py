@@ -99,7 +99,7 @@ def test_seeds_without_a_pair_are_left_out_and_named():
     table = numbers(a=1.5)
     found = judge(table[(table.variant == "base") | (table.seed > 1)], baseline="base")
     assert found.decisions.n.tolist() == [4]
-    assert found.notes[0] == "Left out: seeds 0 and 1 of base on value, which a lacks."
+    assert found.notes[0] == "Not compared: seeds 0 and 1 of base on value, which a lacks."
 
 
 def test_a_file_is_read_as_a_table_is(tmp_path):
@@ -113,6 +113,66 @@ def test_a_file_is_read_as_a_table_is(tmp_path):
         pandas.testing.assert_frame_equal(found, expected)
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "variant\tseed\tvalue\n",
+        '"variant"\t"seed"\t"value"\n',  # as R writes it
+        "\ufeffvariant\tseed\tvalue\r\n",  # as Excel does
+    ],
+)
+def test_a_table_of_tabs_may_quote_its_cells(tmp_path, text):
+    mark, end = '"' * text.startswith('"'), text.removeprefix(text.rstrip())
+    table = numbers(a=1.5)
+    rows = [f"{mark}{name}{mark}\t{mark}{seed}{mark}\t{value!r}{end}" for name, seed, value in table.values.tolist()]
+    (tmp_path / "numbers.tsv").write_bytes((text + "".join(rows)).encode())
+    found = judge(tmp_path / "numbers.tsv", baseline="base").decisions
+    pandas.testing.assert_frame_equal(found, judge(table, baseline="base").decisions)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("numbers.csv", b"variant;seed;value\na;0;1\n", "this has 'variant;seed;value'"),
+        ("numbers.csv", "variant,seed,value\né,0,1\n".encode("latin-1"), "is not UTF-8"),
+        ("numbers.txt", b"variant,seed,value\na,0,1\n", "is not named as a table"),
+        ("numbers.json", b"[]", "is not named as a table"),
+    ],
+)
+def test_a_file_that_is_no_table_is_refused_in_a_line(tmp_path, name, content, message):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises(BadInput, match=message):
+        judge(tmp_path / name, baseline="a")
+
+
+def test_names_of_measurements_may_have_the_words_of_a_claim():
+    table = pandas.concat([numbers(a=1.5).assign(measurement=name) for name in ("x", "loss on cpu", "b > c")])
+    for name in ("x", "loss on cpu", "b > c"):
+        (found,) = judge(table, claims=f"a > base on {name}").judged
+        assert (found.finding.on, found.what) == (name, "keep")
+
+
+def test_a_hypothesis_that_is_given_twice_counts_once():
+    table = numbers(a=1.5)
+    once, twice = (judge(table, claims=["a > base"] * times).decisions for times in (1, 2))
+    pandas.testing.assert_frame_equal(once, twice)
+
+
+def test_names_are_compared_as_they_are_shown():
+    table = numbers(a=1.5)
+    table["variant"] = table.variant.replace({"a": "a\n b\x1b", "base": "my\tbase"})
+    table["measurement"] = "loss\n(nats)"
+    (found,) = judge(table, baseline="my\tbase", lower_is_better="loss\n(nats)").decisions.itertuples()
+    assert (found.better, found.worse, found.measurement) == ("a b", "my base", "loss (nats)")
+
+
+def test_a_table_without_examples_is_not_told_to_have_others():
+    differences = (1.0, -1.0, 1.0, -1.0, 0.001)
+    lines = [(name, seed, by * (name == "a")) for name in ("base", "a") for seed, by in enumerate(differences)]
+    table = pandas.DataFrame(lines, columns=["variant", "seed", "value"])
+    assert judge(table, baseline="base").judged[0].why == "if the true effect is +0.00, 10,000 seeds are too few"
+
+
 TABLE = numbers(a=1.0)
 
 
@@ -122,10 +182,15 @@ TABLE = numbers(a=1.0)
         (
             TABLE.drop(columns="seed"),
             {"baseline": "base"},
-            "row 1 has no seed: a table needs the columns",
+            "row 1 has no seed: a table needs variant, seed and value, and this has 'variant', 'value'",
         ),
         (TABLE.assign(value="x"), {"baseline": "base"}, "row 1: value is x, which is no number"),
-        (TABLE.assign(value=float("nan")), {"baseline": "base"}, "row 1: value is nan, which is no number"),
+        (TABLE.assign(value="nan"), {"baseline": "base"}, "row 1: value is nan, which is no number"),
+        (TABLE.assign(value=float("inf")), {"baseline": "base"}, "row 1: value is inf, which is no number"),
+        (TABLE.assign(value=float("nan")), {"baseline": "base"}, "row 1 has no value: fill it in"),
+        (TABLE.assign(seed=pandas.NA), {"baseline": "base"}, "row 1 has no seed: fill it in"),
+        (TABLE.assign(variant=" "), {"baseline": "base"}, "row 1 has no variant: fill it in"),
+        (TABLE.assign(measurement=None), {"baseline": "base"}, "row 1 has no measurement: fill it in"),
         (TABLE.assign(seed=0.5), {"baseline": "base"}, "row 1: seed is 0.5: give a whole number"),
         (pandas.concat([TABLE, TABLE[:1]]), {"baseline": "base"}, "row 13: value of base, seed 0, is there twice"),
         (TABLE.assign(seed=range(12)), {"baseline": "base"}, "a and base have no seed in common on value"),

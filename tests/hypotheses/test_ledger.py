@@ -109,15 +109,44 @@ def test_a_direction_is_registered(tmp_path):
         ("a > b on f1", {"lower_is_better": "loss"}, "the claim is on f1"),
         ("a > b", {"max_seeds": 3}, "--max-seeds is 3"),
         ("a > b", {"max_seeds": 49}, "--max-seeds is 49"),
+        ("a > b", {"name": " \n"}, "--name is blank"),
     ],
 )
 def test_what_cannot_be_registered_is_refused(tmp_path, claim, options, message):
     with pytest.raises(BadInput, match=message):
-        register(tmp_path / "ledger.jsonl", "first", claim, **options)
-    assert not (tmp_path / "ledger.jsonl").exists()
+        register(tmp_path / "new" / "ledger.jsonl", **{"name": "first", "claim": claim, **options})
+    assert not [*tmp_path.iterdir()]
 
 
-@pytest.mark.parametrize("line", ["{}", "x", '{"registered": {"name": 1}}', '{"looked": {"name": "a"}}', "[]"])
+def test_judging_begins_no_ledger(tmp_path):
+    with pytest.raises(BadInput, match="there is no ledger"):
+        judge(numbers(a=1.0), ledger=tmp_path / "new" / "ledger.jsonl", name="first")
+    assert not [*tmp_path.iterdir()]
+
+
+def test_a_ledger_behind_a_link_grows(ledger, tmp_path):
+    (tmp_path / "project").mkdir()
+    link = tmp_path / "project" / "ideas.jsonl"
+    link.symlink_to(ledger)
+    register(link, "second", "b > base")
+    assert link.is_symlink()
+    assert [entry["registered"]["name"] for entry in entries(ledger)] == ["first", "second"]
+
+
+def test_names_are_on_one_line(ledger):
+    assert register(ledger, " deep\n\x1b[1m", "deep > base")["name"] == "deep [1m"
+
+
+def test_two_registrations_of_a_name_are_refused(ledger):
+    """As a merge of two branches leaves them."""
+    ledger.write_text(ledger.read_text() * 2)
+    with pytest.raises(BadInput, match="registers first twice"):
+        judge(numbers(a=1.0), ledger=ledger, name="first")
+
+
+@pytest.mark.parametrize(
+    "line", ["{}", "x", '{"registered": {"name": 1}}', '{"looked": {"name": "a"}}', "[]", '{"looked": 3}']
+)
 def test_another_file_is_no_ledger(ledger, line):
     ledger.write_text(ledger.read_text() + line + "\n")
     with pytest.raises(BadInput, match="line 2"):
@@ -127,3 +156,5 @@ def test_another_file_is_no_ledger(ledger, line):
 def test_an_unknown_name_lists_those_there_are(ledger):
     with pytest.raises(BadInput, match="did you mean 'first'"):
         judge(numbers(a=1.0), ledger=ledger, name="frist")
+    with pytest.raises(BadInput, match="give --name"):
+        judge(numbers(a=1.0), ledger=ledger)

@@ -24,7 +24,7 @@ def message(path, columns=("sentence", "label")):
     return str(caught.value)
 
 
-@pytest.mark.parametrize("suffix", [each for each in locate.SUFFIXES if "tsv" not in each])
+@pytest.mark.parametrize("suffix", [each for each in rows.SUFFIXES if "tsv" not in each])
 def test_rows(tmp_path, write, suffix):
     path = write(tmp_path / f"train{suffix}", ROWS)
     assert locate.split_file(tmp_path, "train") == path
@@ -130,4 +130,4 @@ def test_files_that_cannot_be_read(tmp_path):
     cells.write_text("sentence,label\na,0,extra\n")
     assert "line 2 has 3 cells, the header 2" in message(cells)
     cells.write_bytes(b"sentence,label\n\xff,0\n")
-    assert "'utf-8' codec" in message(cells)
+    assert "is not UTF-8" in message(cells)
