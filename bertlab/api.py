@@ -90,7 +90,8 @@ def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str
     located = tuple(sources.resolve(name, machine=Machine(), column=column) for name in _texts(text))
     annotator = annotation.resolve(recipe.corpus.annotator, located) if recipe.annotated else ""
     sources_of = tuple(corpus.source for corpus in located)
-    corpus = Corpus(sources=sources_of, annotator=annotator, documents=recipe.corpus.documents)
+    read = recipe.corpus
+    corpus = Corpus(sources=sources_of, annotator=annotator, documents=read.documents, words=read.words)
     return CorpusPreparation(corpus, recipe.tokenizer, located)
 
 

@@ -212,9 +212,17 @@ class TextOptions(StoreOptions, ScaleOptions):
         "TEXT",
         "File, directory or Hub data set, or microworld (synthetic); repeatable. Default: those of the scale.",
     )
+    words: str = option(
+        "", "NUMBER", "Train on so many words of the text at most, such as 10M, in at most ten passes (BabyLM)."
+    )
     vocab: Path | None = option(
         None, "FILE", "Use this vocab.txt, or tokenizer.json of BPE or Unigram, instead of training one."
     )
+
+    def chosen_scale(self) -> Scale:
+        """The scale with the fields that `--set` and `--words` change."""
+        scale = super().chosen_scale()
+        return scale.reading(count(self.words, "--words")) if self.words else scale
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,6 +378,15 @@ def seeds(text: str, option: str = "--seeds") -> tuple[int, ...]:
     if not all(spans) or sum(len(span) for span in spans) > 1000:
         raise wrong
     return tuple(sorted({seed for span in spans for seed in span}))
+
+
+def count(text: str, option: str) -> int:
+    """The number of an option, such as 2500000, 2.5M, 100K or 1B. Raises `BadInput` for anything else, and for 0."""
+    written = re.fullmatch(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)([KMB]?)", text.strip().upper())
+    number = round(float(written[1]) * {"": 1, "K": 1e3, "M": 1e6, "B": 1e9}[written[2]]) if written else 0
+    if number < 1:
+        raise BadInput(f"{option} is {text[:40]}: give a number above 0, such as 10M, 500K or 2500000")
+    return number
 
 
 def in_store(runs: Path) -> str:

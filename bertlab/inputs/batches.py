@@ -89,7 +89,8 @@ def training_text(recipe: Recipe, text: Part) -> Part:
     order = by_hash(text)
     for _ in range(2):
         part = share_of(text, share, FEWEST, order)
-        share = (len(part.documents) - 1) / (len(text.documents) - 1) * _passes(recipe, part) / epochs
+        passes = sum(steps * share_of_text for steps, share_of_text in paces(recipe, part))
+        share = (len(part.documents) - 1) / (len(text.documents) - 1) * passes / epochs
         if share > 1 and part is text:
             raise BadInput(
                 f"inputs.epochs is {epochs}: that takes {share:.1f} times the text of the corpus: give more text, "
@@ -99,15 +100,17 @@ def training_text(recipe: Recipe, text: Part) -> Part:
     return share_of(text, share, FEWEST, order)
 
 
-def _passes(recipe: Recipe, text: Part) -> float:
-    """How often the steps of a recipe pass over a text."""
-    passes, form = 0.0, recipe.inputs.format
+def paces(recipe: Recipe, text: Part) -> list[tuple[int, float]]:
+    """The steps of each stage of a recipe, and the share of a text that a step of it reads."""
+    shares: list[tuple[int, float]] = []
+    sizes: dict[tuple[Inputs, int], int] = {}
     for stage, steps in recipe.stages:
-        length = text_length(stage.objective, stage.inputs.length)
-        layout = form.lay_out(text, stage, length, 0)
-        size = layout.lengths.sum() if form.token_matched_to else len(layout)
-        passes += steps * _weight(stage, text, length) / size
-    return passes
+        length, form = text_length(stage.objective, stage.inputs.length), stage.inputs.format
+        if (stage.inputs, length) not in sizes:
+            layout = form.lay_out(text, stage, length, 0)
+            sizes[stage.inputs, length] = int(layout.lengths.sum()) if form.token_matched_to else len(layout)
+        shares.append((steps, _weight(stage, text, length) / sizes[stage.inputs, length]))
+    return shares
 
 
 def _weight(recipe: Recipe, text: Part, length: int) -> int:

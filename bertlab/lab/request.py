@@ -73,8 +73,9 @@ class Request:
             raise BadInput(
                 f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000, or 0 for the study's or the scale's"
             )
-        if self.pretrained is not None and (self.corpora or self.vocabulary or tuple(self.seeds) != (0,)):
-            raise BadInput("--from is one finished pre-training: leave out --corpus, --vocab and --seeds")
+        text = self.corpora or self.vocabulary or self.scale.recipe.corpus.words
+        if self.pretrained is not None and (text or tuple(self.seeds) != (0,)):
+            raise BadInput("--from is one finished pre-training: leave out --corpus, --words, --vocab and --seeds")
         variants = [*(variant.name for study in self.studies for variant in study.variants), RANDOM_INIT]
         measurements = [measurement.name for study in self.studies for measurement in study.measurements]
         measurements += tasks_without_training()

@@ -68,6 +68,11 @@ class Scale:
         """This scale with fields set for one group or task."""
         return dataclasses.replace(self, given={**self.given, name: {**self.given.get(name, {}), **changes}})
 
+    def reading(self, words: int) -> Self:
+        """This scale with so many words of the text to train on."""
+        corpus = dataclasses.replace(self.recipe.corpus, words=words)
+        return dataclasses.replace(self, recipe=dataclasses.replace(self.recipe, corpus=corpus))
+
     def set(self, assignments: list[str]) -> Self:
         """This scale with `FIELD=VALUE` assignments, such as `schedule.steps=500` or `finetune.peak_lr=3e-4`.
 

@@ -52,7 +52,7 @@ class SharedInputs:
         """The recipe of a scale on the text of the request."""
         recipe, text = scale.recipe, self.request.scale.recipe.corpus
         read = tuple(located.source for located in self.located)
-        corpus = Corpus(sources=read, heldout=text.heldout, documents=text.documents)
+        corpus = Corpus(sources=read, heldout=text.heldout, documents=text.documents, words=text.words)
         tokenizer = dataclasses.replace(recipe.tokenizer, given=self._digest)
         return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
 

@@ -21,7 +21,10 @@ from bertlab.recipe.objective import Loss, Pairing, attends_causally, bert, pair
 from bertlab.recipe.ranges import CLIP, SHARE, Arm, Checked, FieldError, Range, arms, by_default
 from bertlab.recipe.schedules import Curve, LinearDecay
 
-OPTIONS = {"seed": "--seeds or --seed", "corpus.sources": "--corpus", "tokenizer.given": "--vocab"}
+OPTIONS = {
+    **{"seed": "--seeds or --seed", "corpus.sources": "--corpus"},
+    **{"corpus.words": "--words", "tokenizer.given": "--vocab"},
+}
 """Fields of a recipe that have their own options."""
 PARTS = 100
 """Equal parts of the steps, in each of which the numbers that change hold still."""
@@ -61,6 +64,10 @@ class Corpus(Checked, group="corpus"):
     """What a document is. `by-type`: a text file, or a record of `.jsonl` and `.parquet`; for WikiText, by its name, an
     article. `line`; `blank-line`: the lines between blank ones, as in BERT's corpora; `article`: the lines from one of
     WikiText's titles, `= Title =`, to the next; `babylm`: the lines between the marks of BabyLM, `= = = PG1 = = =`."""
+    words: Annotated[int, Range(0, 10**15, "words")] = 0
+    """Words of the documents to train on at most, separated by white space: as many whole documents as that takes, in
+    the order of a hash of each, so that a smaller budget is part of a larger one; 0 for all. A recipe passes over them
+    ten times at most (BabyLM)."""
     annotator: str = ""
     """What marks the linguistic spans of the text, with its version (`text.annotation`); empty if no loss reads them.
     Given as the name of a spaCy pipeline, it is that of the variants that do."""

@@ -8,8 +8,16 @@ from typing import Any
 from bertlab.store.record import AblateRequest
 
 SETTING: dict[str, type] = {
-    **{"scale": str, "corpus": list, "vocab": str, "data": str, "substitute": list, "intermediate-task": list},
-    **{"from": str, "set": list, "search": bool, "search-rates": bool, "budget": str, "until-decided": bool},
+    **{"scale": str, "corpus": list, "words": str, "vocab": str, "data": str, "substitute": list},
+    **{
+        "intermediate-task": list,
+        "from": str,
+        "set": list,
+        "search": bool,
+        "search-rates": bool,
+        "budget": str,
+        "until-decided": bool,
+    },
 }
 """The options that define a setting and ask for rounds, in the order of a command line, with their types in a file."""
 

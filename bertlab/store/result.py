@@ -83,6 +83,7 @@ class TextFacts:
 
     files: tuple[Count, ...] = ()
     documents: Count = 0
+    words: Count = 0
     sentences: Number = 0
     single: Number = 0
     unknown: Number = 0
@@ -113,6 +114,9 @@ class Result(Evaluated):
     corpus: Texts = ()
     documents_by_source: Mapping[str, tuple[Count, ...]] = field(default_factory=dict)
     text: Annotated[Mapping[str, Any], fits(TextFacts)] = field(default_factory=dict)
+    revisions: Mapping[str, Count] = field(default_factory=dict)
+    """The step of each of BabyLM's checkpoints, `chck_1M` after a million words and so on, of a pre-training on a
+    number of words."""
     heldout: Metrics = field(default_factory=dict)
     judged_by: str = ""
     """The held-out metric by which the objective of a pre-training evaluates it."""

@@ -44,6 +44,8 @@ class DocumentFile:
     path: Path
     lengths: Int64
     """Bytes, in UTF-8. Each document follows the one before it."""
+    words: Int64
+    """Words, separated by white space."""
     sides: UInt64
     """The hash that decides whether a document is held out."""
     order: UInt64
@@ -57,7 +59,7 @@ class DocumentFile:
 
         Raises `BadInput` for a source that is empty or has changed, and if all documents are one: some are held out.
         """
-        lengths, hashes, begins = array.array("q"), bytearray(), []
+        lengths, words, hashes, begins = array.array("q"), array.array("q"), bytearray(), []
         written = shown = 0
         with path.open("wb", buffering=BLOCK) as stream:
             for corpus in located:
@@ -67,6 +69,7 @@ class DocumentFile:
                     encoded = text.encode("utf-8", "replace")  # JSON can hold halves of surrogate pairs
                     stream.write(encoded)
                     lengths.append(len(encoded))
+                    words.append(len(text.split()))
                     hashes += hashlib.sha256(encoded).digest()[:16]
                     written += len(encoded)
                     if written - shown >= BLOCK:
@@ -83,16 +86,31 @@ class DocumentFile:
                 f"corpus {names} is a single document: give two or more, for some are held out; or say where one ends "
                 "in a file of several, as with --set corpus.documents=blank-line (or line, article, babylm)"
             )
-        return cls(path, np.frombuffer(lengths, dtype=np.int64), sides, order, tuple(begins))
+        of_documents = np.frombuffer(lengths, dtype=np.int64), np.frombuffer(words, dtype=np.int64)
+        return cls(path, *of_documents, sides, order, tuple(begins))
 
-    def split(self, share: float) -> tuple[Int64, Int64]:
-        """The documents to train on and those held out: the ones whose hash is below `share`.
+    def split(self, share: float, words: int = 0) -> tuple[Int64, Int64]:
+        """The documents to train on, of `words` words at most or all for 0, and those held out: the ones whose hash is
+        below `share`.
 
-        In any corpus the lowest hash is held out and the highest is not, so that each side has a document.
+        In any corpus the lowest hash is held out and the highest is not, so that each side has a document. Raises
+        `BadInput` for fewer words than those of a document.
         """
         lowest, highest = self.sides.min(), self.sides.max()
         heldout = (self.sides == lowest) | (self.sides < np.uint64(int(share * 2**64))) & (self.sides != highest)
-        return np.flatnonzero(~heldout), np.flatnonzero(heldout)
+        train = np.flatnonzero(~heldout)
+        return self._first(train, words) if words else train, np.flatnonzero(heldout)
+
+    def _first(self, chosen: Int64, words: int) -> Int64:
+        """The documents out of `chosen` that have `words` words together, in the order of a hash of each."""
+        in_order = chosen[np.argsort(self.order[chosen], kind="stable")]
+        first = in_order[self.words[in_order].cumsum() <= words]
+        if not len(first):
+            raise BadInput(
+                f"--words is {words:,}, and the first document alone has {self.words[in_order[0]]:,}: give more, or "
+                "say where a document ends, as with --set corpus.documents=babylm (or blank-line, line, article)"
+            )
+        return np.sort(first)
 
     def sample(self, chosen: Int64, limit: int) -> Iterator[str]:
         """Documents out of `chosen` in the order of a hash of each, until they fill `limit` bytes."""

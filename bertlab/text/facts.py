@@ -1,6 +1,7 @@
 """Facts of a text that are said in one line before anything is trained, and that a report repeats.
 
-They are JSON: `files` (those read, and all that could be), `documents`, `sentences` of a document (their median),
+They are JSON: `files` (those read, and all that could be), `documents`, `words` (to train on, where their number is
+limited), `sentences` of a document (their median),
 `single` (the share of documents of one sentence), `unknown` (the share of the tokens that are [UNK]), and `targets` (of
 each loss, the share of a sample of sequences that have something to predict, by words). What is not known is left out.
 """
@@ -93,6 +94,8 @@ def sentence(facts: Mapping[str, Any], files_read: str = "") -> str:
         parts[-1] += f" ({files_read})" if files_read else ""
     if "documents" in facts:
         parts.append(pluralise(facts["documents"], "document"))
+    if "words" in facts:
+        parts.append(f"{pluralise(facts['words'], 'word')} to train on")
     if "sentences" in facts:
         parts.append(f"{facts['sentences']:.1f} sentences each (median)")
     if "unknown" in facts:

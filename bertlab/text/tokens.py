@@ -168,7 +168,7 @@ def prepare(
     large corpus. Progress is in bytes of text; their total is unknown, and given as 0, while sources are read.
 
     Returns facts, ready for JSON, which it also writes to `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of
-    text), of each part `documents`, `sentences`, `tokens` and `bytes`, `documents_by_source` (lists by part),
+    text), of each part `documents`, `sentences`, `tokens`, `bytes` and `words`, `documents_by_source` (lists by part),
     `unigram_entropy`, `text` (see `text.facts`) and `fingerprint` (SHA-256 over the arrays and the vocabulary).
     `unigram_entropy`, in nats, is the loss on held-out tokens of a model that knows only how often each occurs there.
     Raises `BadInput` for unusable sources, and if a part has no document.
@@ -176,10 +176,10 @@ def prepare(
     path, vocabulary = directory / "documents.tmp", directory / tokenizer.file
     try:
         document_file = DocumentFile.write(path, located, progress, corpus.documents)
-        train, heldout = document_file.split(corpus.heldout)
+        train, heldout = document_file.split(corpus.heldout, corpus.words)
         trained = _trained(tokenizer, vocabulary_file, document_file, train, progress)
         trained.save(vocabulary)
-        size = int(document_file.lengths.sum())
+        size = int(document_file.lengths[train].sum() + document_file.lengths[heldout].sum())
         done, by_source = 0, {part: np.zeros(len(located), dtype=np.int64) for part in PARTS}
         for part, chosen in zip(PARTS, (train, heldout), strict=True):
             processes = workers if document_file.lengths[chosen].sum() >= SMALL else 1
@@ -194,9 +194,9 @@ def prepare(
                     stop_if_asked()
     finally:
         path.unlink(missing_ok=True)
-    facts = _facts(directory, trained, [int(document_file.lengths[chosen].sum()) for chosen in (train, heldout)])
+    facts = _facts(directory, trained, document_file, (train, heldout))
     facts["documents_by_source"] = {part: counts.tolist() for part, counts in by_source.items()}
-    facts["text"] |= text_facts.files(located)
+    facts["text"] |= text_facts.files(located) | ({"words": facts["train"]["words"]} if corpus.words else {})
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts
@@ -219,17 +219,21 @@ def _write_part(directory: Path, blocks: Generator[Tokenised], corpus: Corpus) -
         _write_offsets(file, counted)
 
 
-def _facts(directory: Path, trained: TrainedTokenizer, sizes: Sequence[int]) -> dict[str, Any]:
-    """The facts of the arrays in a directory, whose parts have `sizes` bytes of text."""
-    facts: dict[str, Any] = {"dtype": trained.dtype.name, "vocabulary": trained.size, "bytes": sum(sizes)}
+def _facts(
+    directory: Path, trained: TrainedTokenizer, document_file: DocumentFile, split: Sequence[Int64]
+) -> dict[str, Any]:
+    """The facts of the arrays in a directory, whose parts are of the documents of a `split`."""
+    facts: dict[str, Any] = {"dtype": trained.dtype.name, "vocabulary": trained.size}
     parts = [_open_part(directory / part, trained.dtype) for part in PARTS]
-    for name, part, size in zip(PARTS, parts, sizes, strict=True):
+    for name, part, chosen in zip(PARTS, parts, split, strict=True):
         facts[name] = {
             "documents": len(part.documents) - 1,
             "sentences": len(part.sentences) - 1,
             "tokens": len(part.tokens),
-            "bytes": size,
+            "bytes": int(document_file.lengths[chosen].sum()),
+            "words": int(document_file.words[chosen].sum()),
         }
+    facts["bytes"] = sum(facts[name]["bytes"] for name in PARTS)
     facts["unigram_entropy"] = _unigram_entropy(parts[-1], trained.size)
     facts["text"] = text_facts.of_text([part.tokens for part in parts], [part.documents for part in parts], trained.unk)
     return facts

@@ -17,6 +17,7 @@ from torch import Tensor
 
 from bertlab.errors import BadInput, RunFailed
 from bertlab.inputs.batches import Batches
+from bertlab.inputs.words import revisions
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.streams import TensorBatch
@@ -201,18 +202,18 @@ def pretrain(
 ) -> dict[str, Any]:
     """Trains a recipe in the directory `work`, from its newest checkpoint if it has one, and returns the result.
 
-    Leaves `model.safetensors`, the file of the tokenizer, `metrics.jsonl` (losses in nats; no clock), `timing.jsonl`
-    (seconds) and `milestones/`. Raises `RunFailed` when a loss or gradient is not finite, `Interrupted` after saving
-    when a signal came. Each process of a group calls it with its place in the `group` and the `strategy` that sums
-    gradients, after torch's process group is set up. The first one writes; all of them end alike, after the same step.
+    Leaves `model.safetensors`, the tokenizer's file, `metrics.jsonl` (nats; no clock), `timing.jsonl` (seconds) and
+    `milestones/`. Raises `RunFailed` when a loss or gradient is not finite, `Interrupted` after saving when a signal
+    came. Each process of a group calls it with its place in the `group` and the `strategy` that sums gradients, after
+    torch's process group is set up. The first one writes; all of them end after the same step.
     """
     torch.set_num_threads(machine.num_threads)  # initial weights are computed before the Trainer is made
-    recipe = recipe.declared
-    steps = recipe.schedule.steps
+    steps = (recipe := recipe.declared).schedule.steps
     data, module = _modules(recipe, corpus, machine)
     trained = identity("pretrain", recipe=recipe, corpus=corpus.facts["fingerprint"])
     checkpoint = _resumed(work, trained, group)
-    directory = RunDirectory(work, [recipe.schedule.milestone(milestone) for milestone in milestones], steps, group)
+    named = revisions(recipe, corpus)
+    directory = RunDirectory(work, [*map(recipe.schedule.milestone, milestones), *named.values()], steps, group)
     lightning = trainer(
         machine,
         steps,
@@ -229,7 +230,7 @@ def pretrain(
         began = time.monotonic()
         lightning.loggers = []  # what follows is the result, no point of the curve
         lightning.validate(module, data, verbose=False)
-    result = _result(recipe, corpus, module, data.batches)
+    result = _result(recipe, corpus, module, data.batches) | ({"revisions": named} if named else {})
     if group.first:
         module.model.save(work / "model.safetensors")
         corpus.tokenizer.save(work / recipe.tokenizer.file)

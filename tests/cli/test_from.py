@@ -112,8 +112,8 @@ def test_the_same_command_does_nothing_anew_and_a_copy_is_the_same_checkpoint(
             ("ablate", "size", "--only", "L, H (Base)"),
             "study 'size': --from: measurement 'LM perplexity' needs a pre-training",
         ),
-        (("ablate", "features", "--seeds", "2"), "leave out --corpus, --vocab and --seeds"),
-        (("ablate", "features", "--corpus", "microworld"), "leave out --corpus, --vocab and --seeds"),
+        (("ablate", "features", "--seeds", "2"), "leave out --corpus, --words, --vocab and --seeds"),
+        (("ablate", "features", "--corpus", "microworld"), "leave out --corpus, --words, --vocab and --seeds"),
         (("ablate", "features", "--set", "schedule.steps=3"), "--set cannot change it"),
         (("finetune", "--task", "mnlli"), "did you mean 'mnli'"),
         (

@@ -12,6 +12,8 @@ from bertlab.lab.study import Variant
 from bertlab.model.interop.checkpoint import Checkpoint
 from plans import own, request
 
+WORDS = scales.find("smoke").reading(1000)
+
 
 def test_variants_that_are_the_same_runs_are_refused(machine):
     with pytest.raises(BadInput, match="'own': all its variants are the same runs at scale smoke"):
@@ -48,9 +50,14 @@ def test_only_leaves_out_studies_that_lack_its_variants(machine):
         *(
             (
                 {"pretrained": CheckpointImport(Checkpoint("hub:mine@1", "mine")), **changes},
-                "leave out --corpus, --vocab",
+                "leave out --corpus, --words, --vocab",
             )
-            for changes in ({"corpora": ("microworld",)}, {"vocabulary": Path("vocab.txt")}, {"seeds": (1,)})
+            for changes in (
+                {"corpora": ("microworld",)},
+                {"vocabulary": Path("vocab.txt")},
+                {"seeds": (1,)},
+                {"scale": WORDS},
+            )
         ),
     ],
 )

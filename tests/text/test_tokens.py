@@ -1,5 +1,6 @@
 """The tokenised corpus: what is built, what is held out, what is refused."""
 
+import itertools
 import json
 import math
 import multiprocessing
@@ -51,7 +52,8 @@ def build(tmp_path):
         directory = tmp_path / name
         directory.mkdir()
         tokenizer = options.pop("tokenizer", WordPiece(vocabulary=vocabulary))
-        corpus = Corpus(sources=tuple(each.source for each in located), heldout=heldout)
+        words = options.pop("words", 0)
+        corpus = Corpus(sources=tuple(each.source for each in located), heldout=heldout, words=words)
         tokens.prepare(corpus, tokenizer, located, directory, workers=workers, progress=reports, **options)
         return directory
 
@@ -81,6 +83,33 @@ def test_all_documents_are_there_once_cut_and_in_order(build):
     for part in (train, heldout):
         assert [document for document in expected if document in part] == part
         assert part
+
+
+def test_a_number_of_words_takes_whole_documents_and_holds_out_the_same(build):
+    texts = world(200)
+    every = opened(build(texts))
+    less, more = (opened(build(texts, name=str(words), words=words)) for words in (500, 1000))
+    taken = [texts_of(corpus, corpus.train) for corpus in (less, more, every)]
+    assert all(document in larger for small, larger in itertools.pairwise(taken) for document in small)
+    longest = max(len(text.split()) for text in texts)
+    for corpus, words in ((less, 500), (more, 1000)):
+        assert words - longest < corpus.facts["train"]["words"] <= words
+        assert corpus.facts["text"]["words"] == corpus.facts["train"]["words"]
+        assert texts_of(corpus, corpus.heldout) == texts_of(every, every.heldout)
+    written = [" ".join(document).replace(" .", ".") for document in taken[0]]
+    assert sum(len(text.split()) for text in written) == less.facts["train"]["words"]
+    assert sum(every.facts[part]["words"] for part in tokens.PARTS) == sum(len(text.split()) for text in texts)
+    assert "words" not in every.facts["text"]
+    with pytest.raises(BadInput, match=r"^--words is 1, and the first document alone has \d+: give more"):
+        build(texts, name="one", words=1)
+
+
+def test_a_vocabulary_is_trained_on_the_words_of_the_budget_alone(build):
+    marks = [chr(0x4E00 + number) for number in range(200)]
+    few = opened(build([f"{mark} {text}" for mark, text in zip(marks, world(200), strict=True)], words=400))
+    read = " ".join(itertools.chain(*texts_of(few, few.train)))
+    assert 10 < len(set(marks) & set(few.tokenizer.vocabulary)) < 100
+    assert set(marks) & set(few.tokenizer.vocabulary) == set(marks) & set(read)
 
 
 def test_offsets_are_whole(build):
@@ -116,17 +145,19 @@ def test_facts_say_what_was_built(build):
     assert facts["bytes"] == sum(len(text.encode()) for text in texts)
     assert facts["vocabulary"] == corpus.tokenizer.size
     assert facts["dtype"] == "uint16"
-    sizes = {}
+    sizes, words = {}, Counter()
     for text in texts:
         first = next(sentences.sentences(text)).lower().replace(".", " .")
         name = "heldout" if first in {each[0] for each in texts_of(corpus, corpus.heldout)} else "train"
         sizes[name] = sizes.get(name, 0) + len(text.encode())
+        words[name] += len(text.split())
     for name, part in (("train", corpus.train), ("heldout", corpus.heldout)):
         assert facts[name] == {
             "documents": len(part.documents) - 1,
             "sentences": len(part.sentences) - 1,
             "tokens": len(part.tokens),
             "bytes": sizes[name],
+            "words": words[name],
         }
     documents = {name: [facts[name]["documents"]] for name in ("train", "heldout")}
     assert facts["documents_by_source"] == documents
@@ -447,7 +478,7 @@ def test_the_sample_for_the_vocabulary_is_bounded_and_the_same_in_any_order(tmp_
 def test_one_hash_divides_the_documents_and_another_orders_the_sample(tmp_path):
     (tmp_path / "document_file").write_bytes(b"abc")
     hashes = [np.array(each, dtype=np.uint64) for each in ([3, 1, 2], [5, 9, 7])]
-    made = document_file.DocumentFile(tmp_path / "document_file", np.ones(3, dtype=np.int64), *hashes)
+    made = document_file.DocumentFile(tmp_path / "document_file", *[np.ones(3, dtype=np.int64)] * 2, *hashes)
     assert [*made.sample(np.arange(3), 10)] == ["a", "c", "b"]
     for share, heldout in ((0.5, [1, 2]), (2**-63, [1])):  # never all documents, and never none
         assert [each.tolist() for each in made.split(share)] == [sorted({0, 1, 2} - {*heldout}), heldout]

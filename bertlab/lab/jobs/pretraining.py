@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from bertlab.adaptation import Adaptation
 from bertlab.audit.components import check_recipe
 from bertlab.errors import BadInput
-from bertlab.inputs import targets
+from bertlab.inputs import targets, words
 from bertlab.lab.jobs.base import Pretrained, Storage, Work, copied, without_none
 from bertlab.lab.jobs.corpus import CorpusPreparation
 from bertlab.lab.study_file import Code
@@ -214,8 +214,8 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
     def storage(self) -> Storage:
         """Weights at each milestone, and while it trains two checkpoints of weights and two moments."""
-        weights = cost.weight_bytes(self.recipe)
-        return Storage(weights * len(self.milestones), 6.0 * weights, 16 * cost.trained_parameters(self.recipe))
+        weights, saved = cost.weight_bytes(self.recipe), len(self.milestones) + words.most_revisions(self.recipe)
+        return Storage(weights * saved, 6.0 * weights, 16 * cost.trained_parameters(self.recipe))
 
     @property
     def distributed(self) -> bool:
@@ -272,12 +272,15 @@ def _described(recipe: Recipe) -> str:
 def _facts_of(recipe: Recipe, corpus: tokens.TokenisedCorpus) -> dict[str, Any] | None:
     """The facts of a text (`text.facts`) with the targets of the losses of a recipe, which is trained on it.
 
-    Raises `BadInput` if a loss has none. None for a model that is not trained.
+    Raises `BadInput` if a loss has none, and for more passes over it than its number of words allows. None for a model
+    that is not trained.
     """
     if not recipe.schedule.steps:
         return None
     sampled = targets.targets(recipe, corpus)
     targets.require(sampled)
+    if recipe.corpus.words:
+        words.WordsRead.of(recipe, corpus).check()
     parts = corpus.train, corpus.heldout
     text = corpus.facts.get("text")  # which corpora of earlier versions lack
     text = text or facts.of_text([p.tokens for p in parts], [p.documents for p in parts], corpus.tokenizer.unk)

@@ -128,6 +128,7 @@ def test_edges(refused, assignment):
         ("tokenizer.given=", "--vocab"),
         ("seed=3", "--seed"),
         ("corpus.sources=x", "--corpus"),
+        ("corpus.words=1000", "--words"),
         ("=", "unknown field"),
         ("", "write FIELD=VALUE"),
         (".=1", "unknown field"),
