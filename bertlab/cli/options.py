@@ -257,8 +257,10 @@ class StudyOptions(TaskOptions, AuditOptions):
     measure: Names = option(
         None,
         "MEASUREMENT",
-        "Make only this measurement (see `bertlab show STUDY`), or score minimal pairs, as zorro; repeatable.",
+        "Make only this measurement (see `bertlab show STUDY`), or one without training, as zorro or perplexity; "
+        "repeatable.",
     )
+    curves: bool = flag("Make measurements without training at every milestone of the pre-trainings, too.")
     from_: str | None = option(None, complete.MODEL, "Measure this model instead of pre-training.")
     seeds: str | None = option(None, "N|RANGES", "Pre-training seeds: 6 means 0 to 5; or 3-5,7.", show_default="1")
     claim_seeds: str | None = option(
@@ -279,7 +281,7 @@ class StudyOptions(TaskOptions, AuditOptions):
         chosen = tuple(studies.measuring(study, {*(self.measure or ())}) for study in studies.chosen(self.study))
         chosen = _with_any(chosen, () if self.random_init else self.only or (), "variant")
         chosen = _with_any(chosen, self.measure or (), "measurement")
-        request = self.request(chosen, random_init=self.random_init, pretrained=pretrained)
+        request = self.request(chosen, curves=self.curves, random_init=self.random_init, pretrained=pretrained)
         usual = request.scale.claim_seeds if self.seeds is None and pretrained is None else 1
         claim_seeds = self.claim_seeds or str(usual)
         of_claims = () if claim_seeds == "1" else seeds(claim_seeds, "--claim-seeds")

@@ -94,8 +94,8 @@ def print_trial(study: StudyResults) -> None:
     """
     from bertlab.report.cells import FLOORS, LEXICAL
 
-    runs = {run.id: run.finished for run in study.pretrainings}
-    runs |= {cell.run_id: cell.value is not None for cell in study.cells if not cell.of_pretraining}
+    runs = {cell.run_id: cell.value is not None for cell in study.cells}
+    runs |= {run.id: run.finished for run in study.pretrainings}
     works = " works" if all(runs.values()) else ""
     say(f"{study.name}{works}: {sum(runs.values())} of {pluralise(len(runs), 'run')} finished, scale {study.heading}")
     points = {name: floors for name in study.measurements if (floors := study.floors(name))}

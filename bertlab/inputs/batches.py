@@ -28,6 +28,8 @@ _TOGETHER = 1 << 18
 """Tokens of consecutive batches that are made at once: they share the cost of each call of NumPy."""
 FEWEST = 8
 """Documents that are used at least, so that a random next sentence has others to come from."""
+EVALUATION_SEQUENCES = 1024
+"""Held-out sequences that a final evaluation reads; those during a training read a quarter of them."""
 _FIXED = "evaluation"
 """Replaces the seed where sequences and masks are the same for every recipe."""
 

@@ -130,6 +130,7 @@ def _asked(plan: Plan, study: Study, options: str) -> AblateRequest:
         claim_seeds=tuple(request.claim_seeds) if of_claims else None,
         file=short_hash(file.sources) if file else "",
         measure=tuple(request.measure),
+        curves=request.curves,
     )
 
 

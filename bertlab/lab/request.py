@@ -1,5 +1,7 @@
 """What a command asks for: the options that define a plan."""
 
+import dataclasses
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -7,7 +9,7 @@ from pathlib import Path
 from bertlab.errors import BadInput, unknown
 from bertlab.lab.jobs import Pretrained
 from bertlab.lab.scales import Scale
-from bertlab.lab.studies import tasks_without_training
+from bertlab.lab.studies import without_training
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study
 from bertlab.names import plain
 
@@ -41,6 +43,8 @@ class Request:
     """Variants to run; empty for all."""
     measure: tuple[str, ...] = ()
     """Measurements to make; empty for all."""
+    curves: bool = False
+    """Whether measurements without training are made at every milestone of the scale."""
     random_init: bool = False
     measured: bool = True
     """Whether variants are compared; if not, they may be the same runs."""
@@ -77,8 +81,8 @@ class Request:
         if self.pretrained is not None and (text or tuple(self.seeds) != (0,)):
             raise BadInput("--from is one finished pre-training: leave out --corpus, --words, --vocab and --seeds")
         variants = [*(variant.name for study in self.studies for variant in study.variants), RANDOM_INIT]
-        measurements = [measurement.name for study in self.studies for measurement in study.measurements]
-        measurements += tasks_without_training()
+        columns = itertools.chain.from_iterable((*one.measurements, *without_training(one)) for one in self.studies)
+        measurements = [measurement.name for measurement in columns]
         for what, requested, names in (("variant", self.only, variants), ("measurement", self.measure, measurements)):
             for name in requested:
                 if name not in names:
@@ -89,5 +93,9 @@ class Request:
         return self.rates.get(study.name, {}).get(variant, {}).get(task, 1.0)
 
     def measurements(self, study: Study) -> list[Measurement]:
-        """The measurements of a study that are asked for."""
-        return [one for one in study.measurements if not self.measure or one.name in self.measure]
+        """The measurements of a study that are asked for, with their milestones."""
+        chosen = [one for one in study.measurements if not self.measure or one.name in self.measure]
+        milestones = (*self.scale.milestones, 100)
+        return [
+            dataclasses.replace(one, milestones=milestones) if self.curves and not one.trains else one for one in chosen
+        ]

@@ -2,6 +2,7 @@
 
 import dataclasses
 import inspect
+import itertools
 import os
 import re
 import signal
@@ -21,6 +22,7 @@ from bertlab.lab.study import Measurement, Study
 from bertlab.lab.study_file import StudyFile, executed, written
 from bertlab.names import ALL, shown
 from bertlab.progress import Interrupted
+from bertlab.recipe.objective import bert
 from bertlab.store.files import kind
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
@@ -153,15 +155,19 @@ def chosen(requested: Sequence[str | Study]) -> tuple[Study, ...]:
     return studies
 
 
-def tasks_without_training() -> list[str]:
-    """The tasks of the catalogue on which every study can measure its models, as they are not trained on them."""
-    return [name for name, task in catalog.TASKS.items() if not kinds.find(task.kind).trained]
+def without_training(study: Study) -> list[Measurement]:
+    """What any study can measure of its models without training: the held-out figures of its losses, each under its
+    own name, and the tasks of the catalogue that train nothing."""
+    losses = itertools.chain.from_iterable(variant.objective or bert() for variant in study.variants)
+    figures = dict.fromkeys(itertools.chain.from_iterable(loss.all_metric_labels for loss in losses))
+    tasks = [name for name, task in catalog.TASKS.items() if not kinds.find(task.kind).trained]
+    return [Measurement(name, metric=name) for name in figures] + [Measurement(name, task=name) for name in tasks]
 
 
 def measuring(study: Study, names: Set[str]) -> Study:
-    """The study with a measurement of each task without training in `names` that it lacks."""
+    """The study with a measurement of each of `without_training` in `names` that it lacks."""
     lacking = names - {measurement.name for measurement in study.measurements}
-    more = [Measurement(name, task=name) for name in tasks_without_training() if name in lacking]
+    more = [measurement for measurement in without_training(study) if measurement.name in lacking]
     return dataclasses.replace(study, measurements=[*study.measurements, *more]) if more else study
 
 

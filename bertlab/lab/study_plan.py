@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, at, suggestion, warn
-from bertlab.lab.jobs import Evaluation, Job, Pretrained, Pretraining
+from bertlab.lab.jobs import Evaluation, HeldOutEvaluation, Job, Pretrained, Pretraining
 from bertlab.lab.shared_inputs import SharedInputs
 from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant
 from bertlab.recipe import Recipe
@@ -179,7 +179,10 @@ class StudyPlanner:
     def jobs(self, pretraining: Pretrained, variant: Variant, measurement: Measurement) -> Iterator[Job]:
         """The jobs of one measurement on one pre-training, for each milestone and fine-tuning seed."""
         if not measurement.task:
-            yield pretraining
+            for milestone in pretraining.saved(measurement.milestones):
+                name = f"{self.study.name}-{variant.name}-held-out-{milestone}%"
+                at_end = milestone == 100  # where the pre-training evaluates itself
+                yield pretraining if at_end else HeldOutEvaluation(pretraining, milestone, name, self.study.name)
             return
         request, study, data = self.request, self.study, self.data(measurement)
         kind = kinds.find(data.task.kind)

@@ -11,6 +11,7 @@ from bertlab.recipe import OPTIONS, BackboneConfig, Inputs, Loss, Optimizer, Rec
 from bertlab.recipe.backbones.base import Multiple
 from bertlab.recipe.identity import by_kind, field_paths, flatten
 from bertlab.recipe.ranges import Checked, FieldError, Range
+from bertlab.tasks import catalog, kinds
 from bertlab.tasks.task import Task
 from bertlab.wording import pluralise
 
@@ -139,10 +140,11 @@ class Measurement(Checked, group="measurement "):
             if not self.task:
                 raise BadInput(f"measurement '{self.name}' has neither task nor metric: give one of the two")
             object.__setattr__(self, "metric", DEFAULT_METRIC)
-        if not self.task and self.milestones != (100,):
-            raise BadInput(
-                f"measurement '{self.name}' has milestones but no task: the pre-training is measured at its end"
-            )
+
+    @property
+    def trains(self) -> bool:
+        """Whether it trains on its task: not a held-out figure, and not minimal pairs."""
+        return bool(self.task) and kinds.find(catalog.find(self.task).kind).trained
 
 
 @dataclass(frozen=True)

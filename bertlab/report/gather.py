@@ -154,7 +154,7 @@ class _Reader:
             lexical_examples=fitted,
             rows=rows,
             result=result,
-            seconds=run.seconds() if run and not of_pretraining else 0.0,
+            seconds=run.seconds() if run and planned.run_id != planned.pretrain_id else 0.0,
             environment=environment,
             kind=str(run.definition().get("task", {}).get("kind", "")) if run else "",
             adaptation=_load(Adaptation, {**result.settings, "kind": planned.method}),

@@ -49,6 +49,7 @@ def _chosen(request: AblateRequest, name: str) -> dict[str, Any]:
         "finetune-seeds": request.finetune_seeds,
         "only": request.only,
         "measure": request.measure,
+        "curves": request.curves,
         "random-init": request.random_init,
         "name": name,
     }

@@ -47,6 +47,7 @@ class AblateRequest:
     file: Annotated[str, OPTIONAL] = ""
     """The `short_hash` of the study file, which may change and keep its name."""
     measure: Annotated[Texts, OPTIONAL] = ()
+    curves: Annotated[bool, OPTIONAL] = False
     rounds: Annotated[str, OPTIONAL] = ""
     """The options that ask for rounds of seeds."""
 

@@ -46,6 +46,10 @@ class StopOnSignal(Callback):
         """Stops before the next batch of predictions."""
         stop_if_asked()
 
+    def on_validation_batch_start(self, *_: Any) -> None:
+        """Stops before the next batch of an evaluation."""
+        stop_if_asked()
+
 
 class SaveCheckpoints(Callback):
     """Saves checkpoints to resume from, each before a step, when the step before it has written its line of the curve

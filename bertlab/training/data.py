@@ -12,7 +12,7 @@ from lightning.pytorch import LightningDataModule
 from bertlab.adaptation import Adaptation
 from bertlab.adaptation.base import Inputs
 from bertlab.errors import BadInput
-from bertlab.inputs.batches import Batches, Evaluation
+from bertlab.inputs.batches import EVALUATION_SEQUENCES, Batches, Evaluation
 from bertlab.inputs.streams import Arrays, Batch, Stream
 from bertlab.model.streams import TensorBatch, TensorStream
 from bertlab.recipe import Loss, Recipe
@@ -20,9 +20,6 @@ from bertlab.tasks import examples
 from bertlab.tasks.examples import TaskBatch
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training.process_group import SINGLE, ProcessGroup
-
-EVALUATION_SEQUENCES = 1024
-"""Held-out sequences that the final evaluation reads; milestones read a quarter of them."""
 
 
 @dataclass(frozen=True)

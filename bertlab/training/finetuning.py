@@ -178,13 +178,18 @@ def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise BadInput(f"{directory} is no pre-training that can be read ({error}): name a finished run") from None
     science = load(recipe.Recipe, record)
+    tokenizer = science.tokenizer.load(directory / science.tokenizer.file)
+    model = PretrainingModel.of(science, tokenizer.size)
+    model.load(saved_weights(directory, science, milestone))
+    return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.max_length)
+
+
+def saved_weights(directory: Path, science: recipe.Recipe, milestone: int) -> Path:
+    """The file with the weights of a pre-training after `milestone` per cent of the steps; `BadInput` without one."""
     weights = directory / weights_file(science, milestone)
     if not weights.exists():
         raise _without(weights)
-    tokenizer = science.tokenizer.load(directory / science.tokenizer.file)
-    model = PretrainingModel.of(science, tokenizer.size)
-    model.load(weights)
-    return Pretrained(model=model, tokenizer=tokenizer, positions=model.encoder.max_length)
+    return weights
 
 
 def weights_file(science: recipe.Recipe, milestone: int) -> str:

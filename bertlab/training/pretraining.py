@@ -5,6 +5,7 @@ are added: never a mean of means, so splitting a batch does not change it. Proce
 its sequences, and gradients and losses are summed over them.
 """
 
+import dataclasses
 import json
 import time
 from collections.abc import Mapping, Sequence
@@ -29,7 +30,7 @@ from bertlab.store.files import read_lines
 from bertlab.store.writes import append_line, write
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints
-from bertlab.training.callbacks import ProgressCallback, RunDirectory
+from bertlab.training.callbacks import ProgressCallback, RunDirectory, StopOnSignal
 from bertlab.training.checkpoints import SafetensorsIO, SavedState
 from bertlab.training.data import MicroBatch, PretrainingDataModule
 from bertlab.training.loggers import CurveLogger, JsonLinesLogger, ThroughputMeter
@@ -239,6 +240,17 @@ def pretrain(
     for logger in loggers:
         logger.log_result(steps, result["heldout"])
     return result
+
+
+def evaluate(recipe: Recipe, corpus: TokenisedCorpus, weights: Path, machine: Machine) -> dict[str, float]:
+    """The held-out metrics of saved weights, on the sequences and in the way of the evaluation that ends a training,
+    never compiled. Raises `Interrupted` when a signal came."""
+    torch.set_num_threads(machine.num_threads)
+    data, module = _modules(recipe.declared, corpus, dataclasses.replace(machine, compile="no"))
+    module.model.load(weights)
+    with quiet():
+        trainer(machine, 0, [StopOnSignal()], validate=True).validate(module, data, verbose=False)
+    return module.heldout
 
 
 def _modules(

@@ -203,8 +203,8 @@ def test_options_stand_under_headings(call, capsys):
         heading, _, lines = part.partition("\n")
         found[heading.rstrip(":")] = re.findall(r"^  (?:-h, )?(--[a-z-]+)", lines, re.MULTILINE)
     assert found["Variants and seeds"] == [
-        "--only", "--measure", "--from", "--seeds", "--claim-seeds", "--random-init", "--budget", "--until-decided",
-        "--name",
+        "--only", "--measure", "--curves", "--from", "--seeds", "--claim-seeds", "--random-init", "--budget",
+        "--until-decided", "--name",
     ]  # fmt: skip
     assert {"--gpus", "--workers", "--cluster"} <= {*found["Devices"]}
     assert found["Options"][-1] == "--help"

@@ -102,6 +102,7 @@ def test_the_options_and_the_command_in_the_record_ask_for_the_same(machine, giv
             "seeds": None,
             "claim_seeds": None,
             "random_init": False,
+            "curves": False,
             "from_": None,
             "only": None,
             "measure": None,

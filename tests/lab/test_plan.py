@@ -6,12 +6,15 @@ from pathlib import Path
 import pytest
 
 from bertlab.cli import options
+from bertlab.inputs.batches import EVALUATION_SEQUENCES
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import CorpusPreparation, Evaluation, Pretraining
 from bertlab.lab.record import records
 from bertlab.lab.study import RANDOM_INIT, Measurement, Variant
 from bertlab.lab.study_file import Code
 from bertlab.objectives import Corruption, MaskedLM, NextSentence
+from bertlab.recipe import cost
+from bertlab.recipe.identity import identity
 from bertlab.store import commands
 from bertlab.store.runs import Store
 from bertlab.text import tokens
@@ -195,6 +198,22 @@ def test_milestones_are_those_that_the_scale_keeps_and_the_end(machine):
     assert found == [("80/10/10", 50), ("80/10/10", 100), (RANDOM_INIT, 100)]
     assert len({cell.job.id for cell in made.cells}) == 3
     assert all(("milestone" in cell.job.definition()) is (cell.job.milestone < 100) for cell in made.cells)
+
+
+def test_held_out_figures_at_a_milestone_are_one_evaluation_of_its_weights(machine):
+    columns = [Measurement(name, metric=name, milestones=(50, 75, 100)) for name in ("masked_lm_loss", "accuracy")]
+    curves = dataclasses.replace(MASKING, measurements=columns, published={}, claims=[])
+    made = plan.make(request(studies=(curves,), only=("80/10/10",), random_init=True, seeds=(0, 4)), machine)
+    assert [kinds(made).count(kind) for kind in ("pretrain", "held-out")] == [4, 2], "75 % is not saved, as no training"
+    middle = [cell for cell in made.cells if cell.milestone == 50]
+    assert {(cell.variant, cell.pretraining.seed, cell.measurement.name, cell.job.id) for cell in middle} == {
+        ("80/10/10", job.seed, column.name, job.id) for job in made.jobs if job.kind == "held-out" for column in columns
+    }
+    for job in {cell.job.id: cell.job for cell in middle}.values():
+        assert job.id == identity("held-out", pretrain=job.pretraining.id, milestone=50)
+        assert job.work().tokens == 0
+        sequences = 2 * EVALUATION_SEQUENCES * 32  # of each of two losses
+        assert job.work().flops == pytest.approx(sequences * cost.flops_per_token(job.pretraining.recipe) / 3)
 
 
 def test_a_figure_is_published_at_its_own_milestone(machine):

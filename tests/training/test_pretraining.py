@@ -29,7 +29,7 @@ from bertlab.recipe.schedules import Cosine, Ramp, Stages
 from bertlab.training import checkpoints
 from bertlab.training import module as optimization
 from bertlab.training.callbacks import RunDirectory
-from bertlab.training.pretraining import PretrainingModule, pretrain
+from bertlab.training.pretraining import PretrainingModule, evaluate, pretrain
 from bertlab.training.process_group import SINGLE
 
 SMOKE = scales.find("smoke").recipe  # 20 steps, dropout 0.1
@@ -101,6 +101,17 @@ def test_golden_losses(whole):
     """Frozen: other numbers mean that the same recipe is no longer the same training (raise SCIENCE_VERSION)."""
     losses = [line["loss"] for line in lines(whole[0]) if "loss" in line]
     assert losses == pytest.approx(GOLDEN, rel=1e-4)
+
+
+def test_saved_weights_are_evaluated_as_at_the_end_of_their_training(whole, corpus, machine):
+    work, result = whole
+    assert evaluate(SMOKE, corpus, work / "model.safetensors", machine) == result["heldout"]
+    middle = evaluate(SMOKE, corpus, work / "milestones" / "step-00000010.safetensors", machine)
+    assert middle.keys() == result["heldout"].keys(), "those of sentence pairs too, which no milestone logs"
+    (logged,) = [line for line in lines(work) if line["step"] == 10 and "heldout_masked_lm_loss" in line]
+    assert middle["masked_lm_loss"] == pytest.approx(logged["heldout_masked_lm_loss"], abs=0.05), "on a quarter"
+    assert middle["masked_lm_loss"] > result["heldout"]["masked_lm_loss"]
+    assert evaluate(SMOKE, corpus, work / "milestones" / "step-00000010.safetensors", machine) == middle
 
 
 def test_the_result_says_what_was_trained(whole, corpus):
