@@ -62,6 +62,7 @@ from .optimizers import Adafactor as Adafactor
 from .optimizers import AdamW as AdamW
 from .optimizers import Muon as Muon
 from .recipe import LSTM as LSTM
+from .recipe import T5 as T5
 from .recipe import BackboneConfig as BackboneConfig
 from .recipe import BiLSTM as BiLSTM
 from .recipe import BiTransformer as BiTransformer

@@ -28,12 +28,14 @@ class StackedLinear(nn.Linear):
 class Attention(nn.Module):
     """Attention with queries, keys and values of `hidden` features each, over `heads` heads.
 
-    `dropout` acts on the probabilities and on the output.
+    `dropout` acts on the probabilities and on the output. Products are divided by the root of the size of a head, or
+    with `divided=False` not (T5).
     """
 
-    def __init__(self, hidden: int, heads: int, dropout: float, *, biases: bool = True) -> None:
+    def __init__(self, hidden: int, heads: int, dropout: float, *, biases: bool = True, divided: bool = True) -> None:
         super().__init__()
         self.heads = heads
+        self.factor = None if divided else (hidden // heads) ** 0.5  # of the query, which undoes the division
         self.qkv_proj = StackedLinear(hidden, hidden, 3, bias=biases)
         self.out_proj = nn.Linear(hidden, hidden, bias=biases)
         self.dropout = Dropout(dropout)  # of attention probabilities
@@ -60,6 +62,8 @@ class Attention(nn.Module):
         else:
             (query,) = split_heads(self.qkv_proj.part(read, 0, 1), 1, self.heads)
             key, value = split_heads(self.qkv_proj.part(x, 1, 2), 2, self.heads)
+        if self.factor is not None:
+            query = query * self.factor
         if rotation is not None:
             of_query = rotation if positions is None else rotation_at(positions, rotation)
             query, key = rotate(query, of_query), rotate(key, rotation)

@@ -1,6 +1,7 @@
 """Recipes of pre-trainings: frozen dataclasses, the ranges of their fields, their ids and their cost. No torch."""
 
 from bertlab.recipe.backbones import LSTM as LSTM
+from bertlab.recipe.backbones import T5 as T5
 from bertlab.recipe.backbones import BackboneConfig as BackboneConfig
 from bertlab.recipe.backbones import BiLSTM as BiLSTM
 from bertlab.recipe.backbones import BiTransformer as BiTransformer

@@ -36,10 +36,13 @@ class Pairing(Checked, group="pairing"):
 
 @dataclass(frozen=True)
 class Decoded:
-    """A decoder's vectors (B, U, D), one for each token of a stream, computed from those before it and from the stream
-    that an encoder reads. U may be more than the slots of the loss, which batches cut to those that are used."""
+    """A decoder's vectors (B, U, D), one for each token of a stream, computed from it, those before it and the stream
+    `INPUTS`. U may be more than the slots of the loss, which batches cut to those that are used."""
 
     stream: str
+    with_inputs: bool = False
+    """Whether the vectors of the T inputs stand in front of them, each computed from those before it, as in a decoder
+    without an encoder: (B, T + U - 1, D), since the last input predicts the first output."""
 
 
 @dataclass(frozen=True)

@@ -54,6 +54,8 @@ OTHER = {
 
 MODERN = {f"model.{name}" for name in hints(recipe.ModernBert).keys() - hints(recipe.Model).keys()}
 """Fields that only ModernBERT has."""
+OF_T5 = {f"model.{name}" for name in hints(recipe.T5).keys() - hints(recipe.Model).keys()}
+"""Fields that only T5 has."""
 SINGLE = recipe.Inputs(format=FullSentences())
 
 
@@ -65,6 +67,8 @@ def base(path: str) -> Recipe:
         return Recipe(tokenizer=Unigram())
     if path in MODERN:
         return Recipe(model=recipe.ModernBert())
+    if path in OF_T5:
+        return Recipe(model=recipe.T5())
     if path in ("model.cells", "model.embeddings"):
         return Recipe(model=recipe.BiLSTM(cells=1024))
     if path == "optimizer.momentum":

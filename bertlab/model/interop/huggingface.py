@@ -85,7 +85,7 @@ def write(
     """
     architecture, written = architecture_of(described, model.encoder.causal, tokenizer.pad)
     name = architecture.name(model)
-    if not hasattr(model, "lm_head"):  # the losses have heads that published models lack
+    if not hasattr(model, architecture.lm_head):  # the losses have heads that published models lack
         name = f"{name.partition('For')[0]}Model"
     config = _config(architecture, written, model.encoder, tokenizer) | {"architectures": [name]}
     tensors = architecture.derived(model.encoder)

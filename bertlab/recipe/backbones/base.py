@@ -59,7 +59,7 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
         "activation": Activation,
         "sizes": Mapping[str, float],
         "parameters": Annotated[int, SIZE],
-        "flops_per_token": Annotated[float, WORK],
+        **dict.fromkeys(("flops_per_token", "decoder_flops"), Annotated[float, WORK]),
         "deviation": Annotated[float | tuple[float, ...], Range(0, 10, above=True)],
         "layer_norm_eps": Annotated[float, Range(1e-15, 0.1)],
     }
@@ -68,6 +68,11 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
         """Raises `BadInput` for objectives that it cannot have: those in which no token sees a later one (`causal`), or
         those in which tokens do."""
 
+    def check_decoding(self, kind: str, over_inputs: bool) -> None:
+        """Raises `BadInput` if it has no decoder for a loss of this `kind`, or, `over_inputs`, if its inputs cannot be
+        predicted as well, each token from those before it."""
+        raise BadInput(f"objective: {kind} needs a decoder, and a model of the kind {self.kind} has none: set model=t5")
+
     @abstractmethod
     def parameters(self, vocabulary: int, max_length: int) -> int:
         """Parameters of the backbone for sequences of at most `max_length` tokens, token embeddings included."""
@@ -75,6 +80,11 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
     @abstractmethod
     def flops_per_token(self, length: int, causal: bool) -> float:
         """Operations of the forward pass on one token, in sequences of `length` tokens."""
+
+    def decoder_flops(self, inputs: float, outputs: float) -> float:
+        """Operations of the forward pass on `outputs` tokens that a decoder writes of `inputs` tokens, beside those of
+        `flops_per_token` on the inputs."""
+        return 0.0
 
     @property
     def declared(self) -> Self:

@@ -13,6 +13,7 @@ from bertlab.recipe.ranges import DROPOUT, Range
 from bertlab.wording import pluralise
 
 Positions = Literal["learned", "rotary"]
+AllPositions = Positions | Literal["relative"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,7 +35,7 @@ class TransformerConfig(BackboneConfig, ABC):
     _returns: ClassVar[Mapping[str, Any]] = {
         **BackboneConfig._returns,
         "feedforward": Annotated[int, Range(1, 10**7)],
-        "positions": Positions,
+        "positions": AllPositions,
         "segments": Annotated[int, Range(0, 1000)],
         "init_std": Annotated[float, Range(0, 10, above=True)],
     }
@@ -50,7 +51,7 @@ class TransformerConfig(BackboneConfig, ABC):
 
     @property
     @abstractmethod
-    def positions(self) -> Positions:
+    def positions(self) -> AllPositions:
         """How it distinguishes positions."""
 
     @property

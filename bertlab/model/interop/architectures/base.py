@@ -44,6 +44,8 @@ class Architecture(ABC, Generic[M]):
     """The id of the padding token that its positions depend on; None if they depend on none."""
     first_position: int = 0
     """The row of the position table at which positions begin."""
+    lm_head: ClassVar[str] = "lm_head"
+    """The module of our model without which its class predicts no tokens."""
     rounding: ClassVar[float] = 0.0
     """How far the tensors of `derived` in a checkpoint may be from ours."""
 
