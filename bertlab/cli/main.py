@@ -24,6 +24,7 @@ from bertlab.cli.fill_mask import fill_mask
 from bertlab.cli.finetune import finetune
 from bertlab.cli.help import Command, Group
 from bertlab.cli.judge import judge
+from bertlab.cli.ladder import ladder
 from bertlab.cli.merge import merge
 from bertlab.cli.options import command
 from bertlab.cli.plan import plan
@@ -56,7 +57,7 @@ app = typer.Typer(
 )
 PANELS: dict[str, tuple[Callable[..., Any], ...]] = {
     "Run": (ablate, plan, audit, bench, pretrain, finetune, score, submit),
-    "See": (report, judge, runs, studies, show, tasks, scales, fill_mask, predict),
+    "See": (report, judge, ladder, runs, studies, show, tasks, scales, fill_mask, predict),
     "Share": (export, merge, fetch),
 }
 """The commands under their headings."""

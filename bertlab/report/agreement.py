@@ -17,7 +17,7 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Float, Int64
-from bertlab.report.comparisons import Comparison
+from bertlab.report.pairs import ENDPOINTS, METRIC, PAIR, ROUNDING, SECTION, measured_pairs
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import LEVEL, VERDICT_MIN_SEEDS
 from bertlab.report.statistics.variance import Interval
@@ -28,9 +28,6 @@ from bertlab.wording import flops
 if TYPE_CHECKING:
     import pandas
 
-METRIC = "metric"
-ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "likelihood"}
-"""The endpoints whose signs are compared, with their names on a page."""
 MATCHED = f"{METRIC} with {LIKELIHOOD}"
 """The paper's metric on the pairs that have a likelihood too."""
 LEARNED = f"{METRIC} above floors"
@@ -38,11 +35,7 @@ LEARNED = f"{METRIC} above floors"
 MOST_HALVED = 12
 """Seeds of a pair that are halved in all ways, 924 for twelve."""
 RESAMPLES = 1000
-_ROUNDING = 1e-9
-"""A mean this close to zero is zero: means of equal predictions differ by some 1e-13."""
 
-SECTION = ["study", "scale", "setting", "key"]
-PAIR = ["measurement", "variant", "other"]
 COLUMNS = [*SECTION, "place", *PAIR, "endpoint", "milestone", "flops", "in_points", "learned", "published"]
 COLUMNS += ["by_seed", "runs"]
 """The facts of a comparison: two variants on one measurement and endpoint.
@@ -64,7 +57,7 @@ def compared(lines: Iterable[Mapping[str, Any] | tuple[Any, ...]]) -> pandas.Dat
 
     table = pandas.DataFrame([*lines], columns=COLUMNS).astype({"published": float})
     measured = table["by_seed"].map(lambda by_seed: fmean(by_seed.values())).astype(float)
-    tied = measured.abs() < _ROUNDING
+    tied = measured.abs() < ROUNDING
     return table.assign(
         seeds=table["by_seed"].map(lambda by_seed: tuple(sorted(by_seed))),
         measured=measured,
@@ -127,7 +120,7 @@ def _halved(by_seed: Mapping[int, float], published: float) -> tuple[float, floa
     ways = itertools.combinations(range(len(differences)), len(differences) // 2)
     chosen = np.array([np.isin(np.arange(len(differences)), half) for half in ways])
     sums = chosen @ differences, ~chosen @ differences
-    one, other = (np.sign(total) * (np.abs(total) > _ROUNDING) for total in sums)
+    one, other = (np.sign(total) * (np.abs(total) > ROUNDING) for total in sums)
     return float((one * other > 0).mean()), float((one * published > 0).mean())
 
 
@@ -237,29 +230,15 @@ def agreement(studies: Sequence[StudyResults]) -> Agreement:
 
 
 def _comparisons(study: StudyResults) -> Iterator[tuple[Any, ...]]:
-    """`COLUMNS` of each pair, the later variant of the study minus the earlier one; the baseline is the first.
-
-    Measurements that repeat another one are left out: the paper's values may differ, ours are the same.
-    """
-    whole = next((run.flops for run in study.of(study.baseline) if run.flops is not None), None)
-    for name in study.distinct:
-        milestones, originals = study.milestones(name), study.originals(name)
-        in_points, learned = study.column(name)[0].in_points, study.above_floors(name) is not False
-        for other, variant in itertools.combinations([study.baseline, *study.others], 2):
-            published = study.published_difference(variant, name, other)
-            if not published or originals[variant] == originals[other]:
-                continue
-            for endpoint, milestone in itertools.product(ENDPOINTS, milestones):
-                metric = LIKELIHOOD if endpoint == LIKELIHOOD else ""
-                effect = study.effect(Comparison((variant, other), name, metric, (milestone, milestone)))
-                if effect is None:
-                    continue
-                cells = [study.by_seed(side, name, milestone) for side in (variant, other)]
-                runs = frozenset(cell.run_id for side in cells for seed in effect.by_seed for cell in side[seed])
-                flops = None if whole is None else whole * milestone / 100
-                theirs = float(-published if metric and study.less_is_more(name) else published)
-                pair = study.heading, name, variant, other, endpoint, milestone, flops
-                yield (*study.columns.values(), *pair, in_points, learned, theirs, effect.by_seed, runs)
+    """`COLUMNS` of each pair with published values that differ."""
+    in_points = {name: study.column(name)[0].in_points for name in study.distinct}
+    learned = {name: study.above_floors(name) is not False for name in study.distinct}
+    for pair in measured_pairs(study, study.published_difference):
+        name, published = pair.measurement, study.published_difference(pair.variant, pair.measurement, pair.other)
+        turned = pair.endpoint == LIKELIHOOD and study.less_is_more(name)
+        theirs = float(-(published or 0) if turned else published or 0)
+        facts = study.heading, *pair[:6], in_points[name], learned[name], theirs, pair.effect.by_seed, pair.runs
+        yield (*study.columns.values(), *facts)
 
 
 def interval(comparisons: pandas.DataFrame, resamples: int = RESAMPLES) -> Interval | None:
@@ -303,7 +282,7 @@ def _agreeing(differences: Float, signs: Float, resamples: Int64, key: int) -> F
     seeds = differences.shape[1]
     draws = keyed.integers(seeds, key, resamples[:, None], np.arange(seeds)[None])  # (B, S)
     weights = (draws[:, :, None] == np.arange(seeds)).sum(1).astype(np.float64)  # (B, S)
-    agreeing: Float = ((weights @ differences.T) * signs > _ROUNDING).sum(1)
+    agreeing: Float = ((weights @ differences.T) * signs > ROUNDING).sum(1)
     return agreeing
 
 

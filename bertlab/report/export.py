@@ -16,7 +16,7 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
 from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
-from bertlab.store import archive, lookup, predictions
+from bertlab.store import archive, forecasts, lookup, predictions
 from bertlab.store.addenda import floor_key
 from bertlab.store.config import write_configs
 from bertlab.store.run import ANSWERS, CHANGES, Run
@@ -125,7 +125,9 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
         folder(directory, "failures")
         shown = to_json(dataclasses.replace(failure, log=""))  # which may name paths
         write_sealed(directory, f"failures/{failure.id}.json", shown)
-    store.addenda().of(floors, {record.study for record in chosen.values()}).write(directory)
+    names = {record.study for record in chosen.values()}
+    store.addenda().of(floors, names).write(directory)
+    forecasts.copy([store.root], directory, names)
     studies = gather_all(Store(directory, lenient=True))
     tables = {"values": tidy.values, "summary": tidy.summary, "claims": tidy.claims}
     for name, lines in tables.items():

@@ -73,7 +73,7 @@ def write(
         names = ()
     store = Store(runs, lenient=True) if isinstance(runs, Path) else runs
     everything = gather_all(store, None if data is None else Machine(data=data))
-    chosen = _chosen(everything, names, store)
+    chosen = finished(everything, names, store)
     written = {study.name for study in chosen}
     changes = None if since is None else _changes(since, chosen, written if names else None)
     agreed = agreement(everything)
@@ -94,8 +94,11 @@ def write(
     return Report(sorted(pages, key=lambda path: path.stem != "index"), tables, chosen, of_chosen, changes)
 
 
-def _chosen(everything: Sequence[StudyResults], names: Collection[str], store: Store) -> list[StudyResults]:
-    """The studies with these names, or all. Raises `BadInput` for an unknown name, and where nothing is finished."""
+def finished(everything: Sequence[StudyResults], names: Collection[str], store: Store) -> list[StudyResults]:
+    """The studies of a store with these names, or all.
+
+    Raises `BadInput` for an unknown name, and where nothing is finished.
+    """
     present = dict.fromkeys(study.name for study in everything)
     for name in names:
         if everything and name not in present:

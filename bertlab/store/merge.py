@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.errors import BadInput, writing
-from bertlab.store import addenda, union
+from bertlab.store import addenda, forecasts, union
 from bertlab.store.addenda import Addenda
 from bertlab.store.files import real
 from bertlab.store.predictions import PREDICTIONS, equal
@@ -176,6 +176,7 @@ def merge(
                 target.fail(failure)
         records = union.save_records(target, joined.records().values())
         joined.addenda().write(into)
+        forecasts.copy((store.root for store in others), into)
     return len(new), len(joined.runs()) - len(new), records, joined.notes()
 
 

@@ -18,7 +18,7 @@ from bertlab.store.schema import FileName
 from bertlab.store.writes import copy
 
 T = TypeVar("T")
-OTHERS = ("studies", "failures", "answers", "logs")
+OTHERS = ("studies", "failures", "forecasts", "answers", "logs")
 """Folders of a store that have no runs."""
 ANSWERS = "answers.npz"
 """Right answers, of runs from exported results."""

@@ -9,6 +9,7 @@ runs/studies/<name>.toml        the command that requested them, for `--config`;
 runs/addenda.json               what is added to finished results later: floors, and remarks on verdicts
 runs/studies/<name>/            the study file of a user, with the modules beside it that it imports
 runs/failures/<id>.json         why a run ended without a result
+runs/forecasts/<study>--<scale>.json   which signs were forecast before a larger scale was run
 runs/answers/<sha256>.npz       of exported results: right answers that several runs share; each manifest lists its own
 runs/logs/<study>/<kind>/<id>--<label>/   what `--logger` wrote; no command reads it
 runs/runs.tar.xz                of exported results: finished runs, right answers and records, in folders as above

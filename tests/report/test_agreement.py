@@ -17,7 +17,6 @@ from bertlab.report import page
 from bertlab.report.agreement import (
     LEARNED,
     MATCHED,
-    METRIC,
     Agreement,
     Halves,
     Share,
@@ -28,6 +27,7 @@ from bertlab.report.agreement import (
 )
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import notes
+from bertlab.report.pairs import METRIC
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Interval
 from bertlab.report.study_results import StudyResults

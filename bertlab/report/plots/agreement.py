@@ -7,7 +7,8 @@ import operator
 import re
 from typing import TYPE_CHECKING, Any
 
-from bertlab.report.agreement import ENDPOINTS, METRIC, SECTION, Agreement
+from bertlab.report.agreement import Agreement
+from bertlab.report.pairs import ENDPOINTS, METRIC, SECTION
 from bertlab.report.plots.figure import COLOURS, INK, LEVEL, PALE, SPAN, WIDTH, Key, applied, blank, label, legend, svg
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.wording import pluralise
