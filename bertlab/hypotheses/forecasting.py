@@ -52,7 +52,8 @@ def standardised(table: pandas.DataFrame) -> pandas.DataFrame:
     parts = [pandas.Series(_signal(group), group.index) for _, group in lines.groupby(EFFECTS)]
     signal = pandas.concat([pandas.Series(dtype=float), *parts]).reindex(lines.index)
     total = signal + lines["noise"]
-    return lines.assign(reliability=signal / total, z=lines["effect"] / total**0.5)[total > 0]
+    lines = lines.assign(reliability=signal / total, z=lines["effect"] / total**0.5)
+    return lines[total > 0]
 
 
 def _signal(lines: pandas.DataFrame) -> float:
