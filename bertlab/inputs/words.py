@@ -63,6 +63,14 @@ class WordsRead:
         return {f"chck_{words // MILLION}M": max(1, step) for words, step in zip(reached, steps, strict=True)}
 
 
+def words_read(recipe: Recipe, corpus: TokenisedCorpus) -> int | None:
+    """The words that all steps of a recipe read, rounded; None on a corpus of an earlier version, which counts none."""
+    if "words" not in corpus.facts["train"]:
+        return None
+    read = WordsRead.of(recipe, corpus)
+    return round(read.passes * read.words)
+
+
 def revisions(recipe: Recipe, corpus: TokenisedCorpus) -> dict[str, int]:
     """`WordsRead.revisions` of a recipe; none if its text is not limited to a number of words."""
     return WordsRead.of(recipe, corpus).revisions if recipe.corpus.words else {}

@@ -91,8 +91,9 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
         return []
     results = [run.result for run in runs]
     steps, tokens = _span(result.steps for result in results), _span(result.tokens for result in results)
-    real = _span(result.real_tokens for result in results)
-    padding = "" if real == "unknown" else f", without padding {real}"
+    real, words = (_span(getattr(result, name) for result in results) for name in ("real_tokens", "words"))
+    contents = "" if real == "unknown" else f", without padding {real}"
+    contents += "" if words == "unknown" else f"; {words} words"
     models = {run.variant: run.model for run in runs}  # the last one of each
     multiples = []
     for variant, model in models.items():
@@ -105,7 +106,7 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
     balances = [result.pair_balance for result in results if result.pair_balance is not None]
     return [
         ("Model", _model(runs)),
-        ("Pre-training", f"{steps} steps, {tokens} tokens a run{padding}"),
+        ("Pre-training", f"{steps} steps, {tokens} tokens a run{contents}"),
         ("Sizes relative to the baseline", "; ".join(multiples)),
         ("True next segments", f"{100 * fmean(balances):.1f} % of the pairs" if balances else ""),
     ]

@@ -111,6 +111,8 @@ class Result(Evaluated):
     """Whether it has an LM head."""
     tokens: Figure | None = None
     real_tokens: Figure | None = None
+    words: Figure | None = None
+    """Words that a pre-training reads, those of a text again in each pass; None if they were not counted."""
     corpus: Texts = ()
     documents_by_source: Mapping[str, tuple[Count, ...]] = field(default_factory=dict)
     text: Annotated[Mapping[str, Any], fits(TextFacts)] = field(default_factory=dict)

@@ -18,7 +18,7 @@ from torch import Tensor
 
 from bertlab.errors import BadInput, RunFailed
 from bertlab.inputs.batches import Batches
-from bertlab.inputs.words import revisions
+from bertlab.inputs.words import revisions, words_read
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.streams import TensorBatch
@@ -293,6 +293,7 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
         "steps": recipe.schedule.steps,
         "tokens": tokens(recipe),
         "real_tokens": batches.tokens(recipe.schedule.steps),
+        "words": words_read(recipe, corpus),
         "parameters": sum(value.numel() for value in module.model.parameters()),
         "vocabulary": corpus.tokenizer.size,
         "heldout": module.heldout,

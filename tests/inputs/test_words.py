@@ -84,3 +84,13 @@ def test_the_end_of_ten_passes_over_ten_million_words_is_a_hundred_million() -> 
     assert revisions["chck_100M"] == 5000
     assert "chck_100M" not in WordsRead(9_800_000, [(5000, 0.002)]).revisions
     assert (words.MILESTONES[-2:], len(words.MILESTONES)) == ((900 * MILLION, 1000 * MILLION), 28)
+
+
+def test_the_words_that_a_training_reads_are_its_passes_over_them(corpus: Any) -> None:
+    given = recipe(100, dupe_factor=1)
+    epoch = Batches(given, corpus).sequences_in(0)
+    assert words.words_read(given, corpus) == pytest.approx(corpus.facts["train"]["words"] * 100 * 16 / epoch, abs=1)
+    assert words.words_read(recipe(0), corpus) == 0
+    train = {name: fact for name, fact in corpus.facts["train"].items() if name != "words"}
+    earlier = dataclasses.replace(corpus, facts=corpus.facts | {"train": train})
+    assert words.words_read(given, earlier) is None

@@ -85,6 +85,7 @@ class Builder:
         perplexity: float = 81.5,
         batch: int = 2048,
         over_vocabulary: list[str] | None = None,
+        words: int | None = None,
         **files: Any,
     ) -> str:
         """A pre-training of the record and, unless it is pending, its run."""
@@ -116,6 +117,7 @@ class Builder:
                 "status": "done",
                 "steps": steps,
                 "tokens": steps * batch,
+                "words": words,
                 "parameters": parameters,
                 "vocabulary": 4096,
                 "heldout": heldout,

@@ -19,15 +19,16 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-_AXES = {"step": "steps", "tokens": "tokens", "flops": "FLOPs"}
+_AXES = {"step": "steps", "tokens": "tokens", "words": "words", "flops": "FLOPs"}
 _DASHES: tuple[Any, ...] = ("solid", (0, (5, 1.5)), (0, (1.2, 1.2)), (0, (6, 1.5, 1.2, 1.5)), (0, (3, 1, 1, 1, 1, 1)))
 POINTS = 20
 """Points of a fine-tuning curve, about."""
 APART = 1.02
-"""The ratio of FLOPs a step from which on curves over FLOPs are others than those over steps."""
+"""The ratio of FLOPs a step, or of words a token, from which on curves over FLOPs or words are others."""
 MARKED = 8
 """Points of a line up to which they have markers."""
 _LEVEL: dict[str, Any] = {"color": INK, "linewidth": 1, "linestyle": LEVEL}
+_NO_MORE = (None,) * (len(_AXES) - 1)
 _COLUMNS = ("panel", "unit", "variant", "seed", "value", *_AXES)
 Lines = Sequence[tuple[Any, ...]]
 """Points of curves, `_COLUMNS` each."""
@@ -45,7 +46,7 @@ def losses(study: StudyResults) -> Picture | None:
     levels: dict[str, list[float]] = {}
     for name, title in study.heldout_metrics.items():
         points = tuple(
-            (run.variant, run.seed, point.losses[name], point.step, point.tokens, _flops(run, point.step))
+            (run.variant, run.seed, point.losses[name], *_along(run, point.step))
             for run in runs
             for point in run.curve
             # leaves out a loss on inputs unlike those of training where the variant has a better one
@@ -80,10 +81,10 @@ def finetuning(study: StudyResults) -> Picture | None:
         size = max(1, len(curve) // POINTS)
         for end in range(size, len(curve) + 1, size):
             loss = float(np.mean([loss for _, loss in curve[end - size : end]]))
-            lines.append((name, "training loss", cell.variant, seed, loss, curve[end - 1][0], None, None))
+            lines.append((name, "training loss", cell.variant, seed, loss, curve[end - 1][0], *_NO_MORE))
         for point in cell.result.curve:
             if point.heldout_loss is not None:
-                beside = (cell.variant, seed, point.heldout_loss, point.step, None, None)
+                beside = (cell.variant, seed, point.heldout_loss, point.step, *_NO_MORE)
                 heldout.append((f"{name}, held-out examples", "loss", *beside))
     lines += heldout
     alt = f"Training loss{' and held-out loss' if heldout else ''} of {{}} during fine-tuning."
@@ -107,8 +108,8 @@ def convergence(study: StudyResults) -> Picture | None:
         if cell.measurement in curved:
             name, unit = label(study.head(cell.measurement), WIDTH / 2), axis_name(study, cell.measurement)
             run = runs[cell.variant, cell.pretrain_seed]
-            step = run.steps * cell.milestone / 100
-            lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, step, None, _flops(run, step)))
+            along = _along(run, run.steps * cell.milestone / 100)
+            lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, *along))
     alt = f"{pluralise(len(curved), 'measurement')} of {{}} during pre-training."
     return _picture(study, "convergence", "Convergence", alt, lines) if lines else None
 
@@ -118,9 +119,10 @@ def _fewest(seeds: int) -> float:
     return max(min(2, seeds), seeds / 2)
 
 
-def _flops(run: Pretraining, step: float) -> float | None:
-    """The operations up to a step, of which all have as many."""
-    return None if run.flops is None or not run.steps else run.flops * step / run.steps
+def _along(run: Pretraining, step: float) -> tuple[float | None, ...]:
+    """Where a step is on each of `_AXES`: all steps have as many tokens, words and operations."""
+    totals = run.result.tokens, run.result.words, run.flops
+    return step, *(None if total is None or not run.steps else total * step / run.steps for total in totals)
 
 
 def _picture(
@@ -161,9 +163,16 @@ def _axes(points: pandas.DataFrame) -> dict[str, str]:
     names = {column: name for column, name in _AXES.items() if points[column].notna().any()}
     # over tokens, curves of the same batch size would be those over steps
     batches = {round(tokens) for tokens in (points["tokens"] / points["step"]).dropna()}
+    words = (points["words"] / points["tokens"]).dropna()
     if len(batches) == 1:
         del names["tokens"]
-        names["step"] += f" of {batches.pop():,} tokens"
+        names["step"] += f" of {(batch := batches.pop()):,} tokens"
+    if "words" in names and words.max() < APART * words.min():
+        del names["words"]
+        if "tokens" in names:
+            names["tokens"] += f" ({words.mean():.2f} words each)"
+        else:
+            names["step"] += f" ({batch * words.mean():,.0f} words)"
     operations = (points["flops"] / points["step"]).dropna()
     if "flops" in names and operations.max() < APART * operations.min():
         del names["flops"]

@@ -20,9 +20,31 @@ def test_milestones_are_drawn_over_the_steps(builder: Any, figures: Figures) -> 
     (axes,) = figures(study)["convergence"].axes
     assert [list(line.get_ydata()) for line in axes.lines] == [[40.0, 50.0], [38.0, 51.0]]
     assert [list(line.get_xdata()) for line in axes.lines] == [[500, 1000]] * 2
-    assert axes.get_xlabel() == "steps"
+    assert axes.get_xlabel() == "steps of 2,048 tokens"
     assert axes.get_ylabel() == "accuracy (points)"
     assert study.points("80/10/10", "MNLI") == {0: [50.0]}, "a table shows the end"
+
+
+def test_words_are_an_axis_of_their_own_only_where_tokens_have_more_or_fewer(builder: Any, figures: Figures) -> None:
+    """Over words, variants with another format or tokenizer do not lie as over tokens."""
+
+    def axes(*runs: tuple[str, int, int]) -> list[tuple[str, list[float]]]:
+        for variant, batch, words in runs:
+            run_id = builder.pretrain(variant, batch=batch, words=words)
+            for milestone in (50, 100):
+                builder.cell(variant, "MNLI", 40.0, pretrain_id=run_id, milestone=milestone)
+        drawn = figures()["convergence"].axes
+        return [(axis.get_xlabel(), [float(line.get_xdata()[0]) for line in axis.lines]) for axis in drawn]
+
+    alike = ("80/10/10", 2048, 1_500_000), ("100/0/0", 2048, 1_510_000)
+    assert axes(*alike) == [("steps of 2,048 tokens (1,505 words)", [500.0, 500.0])]
+    larger = ("0/0/100", 4096, 3_000_000)
+    (steps, _), (tokens, at) = axes(larger)
+    assert (steps, tokens) == ("steps", "tokens (0.73 words each)")
+    assert at == [1_024_000.0, 1_024_000.0, 2_048_000.0]
+    names, places = zip(*axes(("other words", 2048, 1_200_000)), strict=True)
+    assert names == ("steps", "tokens", "words")
+    assert places[2] == [750_000.0, 755_000.0, 1_500_000.0, 600_000.0]
 
 
 def test_seeds_make_a_band(builder: Any, figures: Figures) -> None:
