@@ -52,15 +52,14 @@ def standardised(table: pandas.DataFrame) -> pandas.DataFrame:
     parts = [pandas.Series(_signal(group), group.index) for _, group in lines.groupby(EFFECTS)]
     signal = pandas.concat([pandas.Series(dtype=float), *parts]).reindex(lines.index)
     total = signal + lines["noise"]
-    lines = lines.assign(reliability=signal / total, z=lines["effect"] / total**0.5)
-    return lines[total > 0]
+    return lines.assign(reliability=signal / total, z=lines["effect"] / total**0.5)
 
 
 def _signal(lines: pandas.DataFrame) -> float:
     """The variance tau^2 of effects with the largest likelihood, 0 to six digits of the largest effect's square."""
     squares, noise = lines["effect"].to_numpy() ** 2, lines["noise"].to_numpy()
     candidates = squares.max() * np.geomspace(1e-6, 1, 121)
-    total = np.maximum(candidates[:, None] + noise, np.finfo(float).tiny)
+    total = candidates[:, None] + noise  # a variance that is known is not zero
     fits = (np.log(total) + squares / total) @ lines["weight"].to_numpy()
     return float(candidates[fits.argmin()])
 
