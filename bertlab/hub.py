@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from datasets import IterableDataset
 
 Kind = Literal["dataset", "model"]
+MAIN = "main"
+"""The usual branch of a repository."""
 Answer = TypeVar("Answer")
 Files = Mapping[str, str]
 """The hash of each file by its path: `sha256:...` of the bytes of a large file, else `git:...`, the id of its blob."""
@@ -175,8 +177,9 @@ def _answer(kind: Kind, form: type[Answer], reference: Reference, cache: Path, w
     return load(form, data)
 
 
-def push(folder: Path, name: str, kind: Kind, *, public: bool) -> str:
-    """Uploads the files of a folder as one commit to `owner/name`, a new repository where there is none.
+def push(folder: Path, name: str, kind: Kind, *, public: bool, revision: str = MAIN) -> str:
+    """Uploads the files of a folder as one commit to `owner/name`, a new repository where there is none, there to the
+    branch `revision`.
 
     A new repository is private unless `public`; an old one stays as it is, and keeps its other files. Returns its
     address. Raises `BadInput` for a name of another form, and if the Hub cannot be written.
@@ -191,7 +194,10 @@ def push(folder: Path, name: str, kind: Kind, *, public: bool) -> str:
     try:
         address = api.create_repo(name, repo_type=kind, private=not public, exist_ok=True)
         additions = [CommitOperationAdd(path.relative_to(folder).as_posix(), path) for path in files]
-        api.create_commit(name, additions, commit_message="Export of bertlab", repo_type=kind)
+        if revision != MAIN:
+            api.create_branch(name, branch=revision, repo_type=kind, exist_ok=True)
+        message = "Export of bertlab"
+        api.create_commit(name, additions, commit_message=message, repo_type=kind, revision=revision)
     except Exception as error:  # as in `dataset`
         first = first_line(error)[:200]
         refused = getattr(getattr(error, "response", None), "status_code", 0) in (401, 403)

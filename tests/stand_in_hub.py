@@ -80,6 +80,9 @@ class Hub:
         if path == "validate-yaml":
             return 200, {"errors": [], "warnings": []}
         repository, action, revision = path.rsplit("/", 2)
+        if action == "branch":
+            self.references.setdefault((repository, revision), self.references[repository, "main"])
+            return 200, {}
         if action == "preupload":
             asked = json.loads(body)["files"]
             modes = [{"path": each["path"], "uploadMode": "regular", "shouldIgnore": False} for each in asked]

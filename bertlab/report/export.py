@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertlab.errors import BadInput, unknown
+from bertlab.hub import MAIN
 from bertlab.lab import user_code
 from bertlab.machine import Machine
 from bertlab.names import ALL, filename
@@ -23,6 +24,7 @@ from bertlab.store.run import ANSWERS, CHANGES, Run
 from bertlab.store.runs import Store
 from bertlab.store.schema import to_json
 from bertlab.store.writes import folder, sealed, write, write_sealed
+from bertlab.wording import join_words
 
 if TYPE_CHECKING:
     import pandas
@@ -56,6 +58,29 @@ def checkpoint(
     write(directory, "README.md", cards.model(run, recipe, store, architecture.title, licence))
     repeated = "" if written == recipe.model.declared else ", with what its layers share repeated in each layer,"
     return f"the {architecture.title} checkpoint of {run.label}{repeated}"
+
+
+def revisions(store: Store, name: str, directory: Path, study: str = "", licence: str = "") -> str:
+    """Writes the pre-trained model that `name` names as BabyLM's evaluation reads it: into folders of `directory`, the
+    last weights into `main` (see `checkpoint`), those after each number of words into `chck_1M` and so on; says what.
+
+    Raises `BadInput` as `checkpoint` does, and for a run without such weights.
+    """
+    run = lookup.find(store, name, lambda run: run.holds_model, otherwise=NO_MODEL)
+    if not (steps := run.result().revisions):
+        raise BadInput(
+            f"--milestones writes the weights after 1M, 2M and more words, and run {run.id} has none: pre-train with "
+            "--words, for a million words or more"
+        )
+    what = checkpoint(store, run.id, directory / MAIN, study, licence)
+    from bertlab.model.interop import huggingface
+    from bertlab.training.finetuning import open_pretrained, weights_after
+
+    recipe, opened = load(Recipe, run.definition()["recipe"]), open_pretrained(run.path)
+    for revision, step in steps.items():
+        opened.model.load(run.file(weights_after(recipe, step)))
+        huggingface.write(directory / revision, opened.model, recipe.model, opened.tokenizer)
+    return f"{what} after {join_words([text.removeprefix('chck_') for text in steps])} words"
 
 
 def _task_model(store: Store, run: Run, directory: Path, study: str, licence: str, *, adapter: bool) -> str:

@@ -194,8 +194,12 @@ def saved_weights(directory: Path, science: recipe.Recipe, milestone: int) -> Pa
 
 def weights_file(science: recipe.Recipe, milestone: int) -> str:
     """Where the directory of a pre-training has its weights after `milestone` per cent of the steps."""
-    step = science.schedule.milestone(milestone)
-    return "model.safetensors" if milestone == 100 else f"milestones/step-{step:08d}.safetensors"
+    return weights_after(science, science.schedule.milestone(milestone))
+
+
+def weights_after(science: recipe.Recipe, step: int) -> str:
+    """Where the directory of a pre-training has its weights after a step."""
+    return "model.safetensors" if step == science.schedule.steps else f"milestones/step-{step:08d}.safetensors"
 
 
 def _without(weights: Path) -> BadInput:

@@ -6,8 +6,10 @@ import json
 from typing import Any
 
 import pytest
+import torch
 
 from bertlab.inputs import words
+from bertlab.store.run import Run
 from bertlab.store.runs import Store
 
 STUDY = """
@@ -24,41 +26,95 @@ study = Study(
 """
 
 
-@pytest.fixture
-def options(tmp_path: Any, text_file: Any, monkeypatch: Any) -> Any:
+@pytest.fixture(scope="module")
+def options(text_file: Any, tmp_path_factory: Any) -> Any:
     """Of commands on a text of a few thousand words, in which a million are a thousand."""
-    monkeypatch.setattr(words, "MILESTONES", tuple(1000 * number for number in (*range(1, 10), *range(10, 100, 10))))
-    monkeypatch.setattr(words, "MILLION", 1000)
-    where = ("--corpus", text_file, "--runs", tmp_path / "runs", "--threads", "1", "--precision", "fp32")
-    return ("--scale", "smoke", "--set", "schedule.batch_size=16", *where)
+    runs = tmp_path_factory.mktemp("words") / "runs"
+    where = ("--corpus", text_file, "--runs", runs, "--threads", "1", "--precision", "fp32")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(words, "MILESTONES", tuple(1000 * number for number in (*range(1, 10), *range(10, 100, 10))))
+        patch.setattr(words, "MILLION", 1000)
+        yield ("--scale", "smoke", "--set", "schedule.batch_size=16", *where)
+
+
+@pytest.fixture
+def store(options: Any) -> Store:
+    return Store(options[options.index("--runs") + 1])
+
+
+@pytest.fixture
+def small(call: Any, options: Any, store: Store) -> Run:
+    """A pre-training on a thousand words, eight times."""
+    assert call("pretrain", *options, "--words", "1k", "--set", "schedule.steps=40", "--name", "small") == 0
+    (run,) = (run for run in store.runs() if run.label == "small")
+    return run
 
 
 def test_more_than_ten_passes_are_refused_in_a_line_before_anything_is_trained(
-    call: Any, options: Any, tmp_path: Any, capsys: Any
+    call: Any, options: Any, store: Store, capsys: Any
 ) -> None:
-    few = (*options, "--words", "1k")
-    assert call("pretrain", *few, "--set", "schedule.steps=400") == 2
+    assert call("pretrain", *options, "--words", "1k", "--set", "schedule.steps=400") == 2
     *_, line = capsys.readouterr().err.splitlines()
     assert line.startswith("bertlab: pretrain-pretrain: its 400 steps read the 9")
-    most = int(line.partition("10 passes at most, which are ")[2].partition(" steps")[0])
-    assert not [run for run in Store(tmp_path / "runs").runs() if run.kind == "pretrain"]
-    assert call("pretrain", *few, "--set", f"schedule.steps={most}") == 0
-    (run,) = [run for run in Store(tmp_path / "runs").runs() if run.kind == "pretrain"]
-    revisions = run.result().revisions
-    assert [*revisions] == [f"chck_{number}M" for number in range(1, 10)]
-    saved = {int(path.stem.removeprefix("step-")) for path in (run.path / "milestones").iterdir()}
-    assert {*revisions.values()} <= saved | {most}
+    assert "10 passes at most, which are 4" in line
+    assert {run.kind for run in store.runs() if run.label != "small"} == {"corpus"}
 
 
-def test_the_number_of_words_is_part_of_the_setting(call: Any, options: Any, tmp_path: Any, capsys: Any) -> None:
+def test_a_training_saves_its_weights_by_words(small: Run) -> None:
+    revisions = small.result().revisions
+    assert [*revisions] == [f"chck_{number}M" for number in range(1, 9)]
+    saved = {int(path.stem.removeprefix("step-")) for path in (small.path / "milestones").iterdir()}
+    assert {*revisions.values()} <= saved
+
+
+def test_its_weights_by_words_are_exported_as_revisions(
+    call: Any, small: Run, store: Store, hub: Any, monkeypatch: Any, tmp_path: Any
+) -> None:
+    """Folders that transformers reads, and branches of a repository."""
+    from safetensors.torch import load_file
+    from transformers import AutoModelForMaskedLM, AutoTokenizer
+
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    command = ("export", "small", tmp_path / "out", "--milestones", "--push", "me/small", "--runs", store.root)
+    assert call(*command) == 0
+    revisions = small.result().revisions
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {"main", *revisions}
+    for name, step in revisions.items():
+        weights = small.path / "milestones" / f"step-{step:08d}.safetensors"
+        table = load_file(weights)["encoder.embeddings.tokens.weight"]
+        for place in ({}, {"revision": name, "cache_dir": tmp_path / "cache"}):
+            model = AutoModelForMaskedLM.from_pretrained("me/small" if place else tmp_path / "out" / name, **place)
+            assert torch.equal(model.get_input_embeddings().weight, table)
+    assert AutoTokenizer.from_pretrained(tmp_path / "out" / "chck_1M")("the king")["input_ids"]
+    last, main = (load_file(tmp_path / "out" / name / "model.safetensors") for name in ("chck_8M", "main"))
+    assert last.keys() == main.keys()
+    assert not all(torch.equal(last[name], main[name]) for name in main)
+
+
+def test_a_run_that_saved_no_weights_by_words_has_no_revisions(
+    call: Any, options: Any, store: Store, tmp_path: Any, capsys: Any
+) -> None:
+    assert call("pretrain", *options, "--set", "schedule.steps=2", "--name", "plain") == 0
+    capsys.readouterr()
+    assert call("export", "plain", tmp_path / "out", "--milestones", "--runs", store.root) == 2
+    assert "has none: pre-train with --words, for a million words or more" in capsys.readouterr().err
+    for other in ("--results", "--adapter"):
+        assert call("export", "plain", tmp_path / "out", "--milestones", other, "--runs", store.root) == 2
+        assert "write different things: give one of them" in capsys.readouterr().err
+    assert not [*tmp_path.iterdir()]
+
+
+def test_the_number_of_words_is_part_of_the_setting(
+    call: Any, options: Any, store: Store, tmp_path: Any, capsys: Any
+) -> None:
     study = tmp_path / "rates.py"
     study.write_text(STUDY)
     command = ("ablate", study, *options, "--set", "schedule.steps=2", "--words", "3K")
     assert call(*command) == 0
     assert "words to train on" in capsys.readouterr().out
-    (record,) = Store(tmp_path / "runs").records(needed=["rates"]).values()
+    (record,) = store.records(needed=["rates"]).values()
     assert "--words 3K" in record.command
-    assert call("report", "--runs", tmp_path / "runs", "--out", tmp_path / "out", "--format", "md") == 0
+    assert call("report", "--runs", store.root, "--out", tmp_path / "out", "--format", "md") == 0
     assert "words 3K" in (tmp_path / "out" / "rates.md").read_text()
     for number, done in (("3000", 2), ("4K", 0)):
         capsys.readouterr()
