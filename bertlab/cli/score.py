@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.complete import MODEL
-from bertlab.cli.console import print_json
-from bertlab.cli.options import JSON, RETRY, DeviceOptions, StoreOptions, argument, by_name, flag
+from bertlab.cli.console import print_json, say
+from bertlab.cli.options import JSON, RETRY, DeviceOptions, StoreOptions, argument, by_name, flag, option
 from bertlab.cli.table import print_table
 from bertlab.errors import BadInput
+from bertlab.wording import pluralise
 
 if TYPE_CHECKING:
     from bertlab.arrays import Array, Float, Integer
-    from bertlab.lab.jobs import Pretrained
+    from bertlab.lab.jobs import Job, Pretrained
     from bertlab.lab.plan import Request
+    from bertlab.machine import Machine
+    from bertlab.store.runs import Store
     from bertlab.tasks.kinds.base import TaskKind
+    from bertlab.tasks.task import TaskData
 
 NORMAL_95 = 1.96
 """Standard errors of half of a 95 % interval."""
@@ -33,6 +38,9 @@ def score(
     model: str = argument(..., MODEL, "The model to score."),
     task: str = argument(..., "TASK", "A task of minimal pairs, such as zorro (see `bertlab tasks`)."),
     paradigms: bool = flag("Print a line for each paradigm too, not for each phenomenon alone."),
+    predictions: Path | None = option(
+        None, "FILE", "Write the preferred sentence of each pair, as the predictions.json of BabyLM's evaluation."
+    ),
     retry: bool = RETRY,
     json: bool = JSON,
 ) -> int:
@@ -44,37 +52,55 @@ def score(
 
     Example: bertlab score masking/80/10/10/0 zorro
     """
-    from bertlab.cli.jobs import run_jobs
-    from bertlab.lab import plan as planning
     from bertlab.lab.jobs.evaluation import read_task
     from bertlab.lab.jobs.find import find_pretrained
-    from bertlab.store import predictions
     from bertlab.store.config import write_run_config
+    from bertlab.store.files import kind as kind_of
     from bertlab.store.lookup import ids_of_studies
+    from bertlab.store.predictions import read
     from bertlab.store.runs import Store
-    from bertlab.tasks import catalog, kinds
 
-    kind = kinds.find(catalog.find(task).kind)
-    if kind.trained:
-        raise BadInput(f"task '{task}' is {kind.name}, which models are trained on: use `bertlab finetune`")
+    kind = _kind(task)
+    if predictions is not None and kind_of(predictions, "--predictions") == "folder":
+        raise BadInput(f"--predictions '{predictions}' is a folder: name a file")
     machine, store = devices.machine(folders), Store(folders.runs)
     pretrained = find_pretrained(model, store, machine)
-    plan = planning.make(_request(pretrained, task), machine)
-    complete = run_jobs(plan.jobs, store, machine, retry=retry)
-    job = plan.cells[0].job
-    run = store.get(job.id)
+    job, complete = _scored(_request(pretrained, task), store, machine, retry)
+    run, located = store.get(job.id), job.tasks[0]
     if run is None:
         return 1
     if run.id not in ids_of_studies(store):
         write_run_config(run.path, "score", {"model": model, "task": task} | by_name(folders))
-    located = job.tasks[0]
-    parts = [*_parts(kind, predictions.read(run), read_task(located).labels)]
+    data, arrays = read_task(located), read(run)
+    if predictions is not None:
+        _write_predictions(predictions, data, arrays)
+    parts = [*_parts(kind, arrays, data.labels)]
     if json:
         print_json({"id": run.id, "path": str(run.path), "task": located.task.name, "parts": parts})
     else:
         lines = [part for part in parts if paradigms or "/" not in part["name"]]
         _print(lines, f"{pretrained.label} on {located.task.name}")
     return 0 if complete else 1
+
+
+def _kind(task: str) -> TaskKind:
+    """The kind of a task. Raises `BadInput` for one on which models are trained."""
+    from bertlab.tasks import catalog, kinds
+
+    kind = kinds.find(catalog.find(task).kind)
+    if kind.trained:
+        raise BadInput(f"task '{task}' is {kind.name}, which models are trained on: use `bertlab finetune`")
+    return kind
+
+
+def _scored(request: Request, store: Store, machine: Machine, retry: bool) -> tuple[Job, bool]:
+    """Runs a request of scores; the job, and whether all is finished."""
+    from bertlab.cli.jobs import run_jobs
+    from bertlab.lab import plan as planning
+
+    plan = planning.make(request, machine)
+    complete = run_jobs(plan.jobs, store, machine, retry=retry)
+    return plan.cells[0].job, complete
 
 
 def _request(pretrained: Pretrained, task: str) -> Request:
@@ -88,6 +114,21 @@ def _request(pretrained: Pretrained, task: str) -> Request:
     scale = scales.find("paper").set([f"tasks.{task}.length={length}"])
     study = Study.of_one(pretrained.label, "scores", Measurement(task, task=task))
     return Request(studies=(study,), scale=scale, pretrained=pretrained)
+
+
+def _write_predictions(path: Path, data: TaskData, arrays: Mapping[str, Array]) -> None:
+    """Writes the preferred sentences of all pairs, and says how many are ties."""
+    from json import dumps
+
+    from bertlab.report import babylm
+    from bertlab.store.writes import folder, write
+
+    paradigms = [data.labels[number].rpartition("/")[2] for number in arrays["label"].tolist()]
+    predicted = babylm.predictions(data.evaluation.text, paradigms, arrays["margin"])
+    write(folder(path.parent), path.name, dumps(predicted) + "\n")
+    ties = int((arrays["margin"] == 0).sum())
+    about = ", for which it has the right and the wrong sentence in turn" if ties else ""
+    say(f"wrote the sentences that it prefers to {path}; {pluralise(ties, 'pair')} of {len(paradigms):,} tied{about}")
 
 
 def _parts(kind: TaskKind, arrays: Mapping[str, Array], labels: Sequence[str]) -> Iterator[dict[str, Any]]:

@@ -99,6 +99,40 @@ def test_the_interval_is_of_other_pairs_of_the_same_paradigms(
     assert part["right_share"]["high"] - part["right_share"]["value"] == pytest.approx(1.96 * error, rel=1e-4)
 
 
+def test_predictions_are_the_sentences_that_babylms_evaluation_chooses(
+    scored: Any, call: Any, capsys: Any, folders: Any, tmp_path: Any
+) -> None:
+    """By the sums of the log-probabilities of tokens masked one by one, computed here as it does; but for a tie."""
+    from transformers import BertForMaskedLM
+
+    file = tmp_path / "zero_shot" / "predictions.json"
+    capsys.readouterr()
+    assert call(*scored, "--predictions", file) == 0
+    assert "1 pair of 5 tied, for which it has the right and the wrong sentence in turn" in capsys.readouterr().out
+    written = json.loads(file.read_text())
+    model, ids = BertForMaskedLM.from_pretrained(folders / "bert").eval(), [*SPECIALS, *WORDS]
+
+    def likelihood(sentence: str) -> float:
+        text = sentence.lower().replace("barking", "bark ##ing").replace("barks", "bark ##s").replace("cats", "cat ##s")
+        tokens = torch.tensor([ids.index(word) for word in ["[CLS]", *text.split(), "[SEP]"]])
+        copies = tokens.repeat(len(tokens) - 2, 1)
+        copies[range(len(copies)), range(1, len(tokens) - 1)] = ids.index("[MASK]")
+        with torch.no_grad():
+            values = model(copies).logits.log_softmax(-1)
+        return float(values[range(len(copies)), range(1, len(tokens) - 1), tokens[1:-1]].sum())
+
+    rows = [row.split("|") for row in ROWS]
+    for paradigm, part in written.items():
+        pairs = [(good, bad) for good, bad, name in rows if name == paradigm]
+        assert [one["id"] for one in part["predictions"]] == [f"{paradigm}_{number}" for number in range(len(pairs))]
+        for one, pair in zip(part["predictions"], pairs, strict=True):
+            scores = [likelihood(sentence) for sentence in pair]
+            assert one["pred"] in (pair if pair[0] == pair[1].lower() else [pair[int(np.argmax(scores))]])
+    assert sum(len(part["predictions"]) for part in written.values()) == len(ROWS)
+    assert call(*scored, "--predictions", tmp_path) == 2
+    assert f"--predictions '{tmp_path}' is a folder: name a file" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
