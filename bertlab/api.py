@@ -269,6 +269,6 @@ _SPELLED: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("set_", "only", "corpus", "substitute", "intermediate_task", "measure"), _texts),
     **dict.fromkeys(("seeds", "claim_seeds"), _seeds),
     **dict.fromkeys(("data", "runs", "vocab"), Path),
-    "from_": str,
+    **dict.fromkeys(("from_", "words"), str),
 }
 """How an argument of `ablate` becomes the value of an option."""

@@ -199,6 +199,7 @@ def test_options_mean_what_they_mean_on_the_command_line(again, capsys):
     assert to_run() == to_run(seeds=1) == to_run(seeds=[0]) == to_run(claim_seeds="1") == (1, 0)
     assert to_run(seeds=3) == to_run(seeds=(2, 0, 1)) == (1, 2)
     assert to_run(seeds=[3]) == to_run(settings={"schedule.steps": 30}) == (0, 1)
+    assert to_run(words=5000) == to_run(words="5K") == (0, 1)
     for wrong in ({"sed": 1}, {"seeds": 0}, {"settings": {"schedule.step": 1}}, {"budget": "long"}, {"gpu": 1}):
         with pytest.raises(BadInput):
             again(dry_run=True, **wrong)
