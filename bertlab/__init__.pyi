@@ -26,6 +26,7 @@ from .diagnostics import LossSurface as LossSurface
 from .hypotheses.judgement import Judgement as Judgement
 from .hypotheses.judgement import judge as judge
 from .hypotheses.judgement import register as register
+from .inputs.formats import Chunks as Chunks
 from .inputs.formats import DocSentences as DocSentences
 from .inputs.formats import FullSentences as FullSentences
 from .inputs.formats import SegmentPairs as SegmentPairs
@@ -42,6 +43,7 @@ from .lab.study import table as table
 from .objectives import BidirectionalLM as BidirectionalLM
 from .objectives import CausalLM as CausalLM
 from .objectives import Corruption as Corruption
+from .objectives import Deshuffling as Deshuffling
 from .objectives import Entities as Entities
 from .objectives import GeometricSpans as GeometricSpans
 from .objectives import Loss as Loss
@@ -49,11 +51,15 @@ from .objectives import MaskedLM as MaskedLM
 from .objectives import NextSentence as NextSentence
 from .objectives import NGrams as NGrams
 from .objectives import NounPhrases as NounPhrases
+from .objectives import PrefixLM as PrefixLM
+from .objectives import RandomSpans as RandomSpans
 from .objectives import ReplacedTokens as ReplacedTokens
 from .objectives import SampledLM as SampledLM
 from .objectives import Selection as Selection
 from .objectives import SentenceOrder as SentenceOrder
+from .objectives import SequenceToSequence as SequenceToSequence
 from .objectives import SpanBoundary as SpanBoundary
+from .objectives import SpanCorruption as SpanCorruption
 from .objectives import TokenGenerator as TokenGenerator
 from .objectives import Tokens as Tokens
 from .objectives import WholeWords as WholeWords

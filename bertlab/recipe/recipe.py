@@ -148,6 +148,8 @@ class Format(Arm, ABC, home="bertlab.inputs.formats", path="inputs.format"):
     """Whether batches lose the columns that all their sequences leave empty; not if some sequence is always full."""
     crosses: ClassVar[bool] = False
     """Whether a segment may go on in the next document, behind a [SEP]."""
+    joins: ClassVar[bool] = False
+    """Whether a segment goes on in the next document without a [SEP]."""
     cut_in_front: ClassVar[bool] = False
     """Whether a segment may lose tokens at its front."""
     coverage: ClassVar[Literal["each once", "none twice", "any"]] = "each once"
@@ -155,7 +157,7 @@ class Format(Arm, ABC, home="bertlab.inputs.formats", path="inputs.format"):
     token_matched_to: ClassVar["Format | None"] = None
     """The format whose batches have as many tokens (RoBERTa); None if a batch is a number of sequences."""
     _returns: ClassVar[Mapping[str, Any]] = {
-        **dict.fromkeys(("pairs", "exchanges", "drawn", "trimmed", "crosses", "cut_in_front"), bool),
+        **dict.fromkeys(("pairs", "exchanges", "drawn", "trimmed", "crosses", "joins", "cut_in_front"), bool),
         "coverage": Literal["each once", "none twice", "any"],
         "audit": list,
         "lay_out": "bertlab.inputs.formats.base.Layout",
@@ -179,7 +181,8 @@ class Inputs(Checked, group="inputs"):
     """How documents become sequences."""
 
     format: Format = field(default_factory=partial(by_default, Format, "segment-pair"))
-    """How they are cut, or its kind: `segment-pair` (BERT's), `sentence-pair`, `full-sentences`, `doc-sentences`."""
+    """How they are cut, or its kind: `segment-pair` (BERT's), `sentence-pair`, `full-sentences`, `doc-sentences`,
+    or `chunks` (T5's)."""
     length: Length = 128
     """Tokens per sequence, special tokens included."""
     short_seq_prob: Annotated[float, SHARE] = 0.1

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from pathlib import Path
 from types import SimpleNamespace
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 from hypothesis import given
@@ -78,13 +78,25 @@ def base(path: str) -> Recipe:
     if path.startswith("schedule.curve."):
         curve = next(curve for curve in arms(Curve).values() if path.rpartition(".")[2] in hints(curve))
         return Recipe(schedule=Schedule(curve=curve()))
+    spans = (selection.GeometricSpans(), selection.RandomSpans())
+    chosen = next((chosen for chosen in spans if hasattr(chosen, path.rpartition(".")[2])), selection.Tokens())
     if path.startswith("masked_lm.selection."):
-        return Recipe(objective=(MaskedLM(selection=selection.GeometricSpans()),))
+        return Recipe(objective=(MaskedLM(selection=chosen),))
+    if path.startswith("span_corruption.selection."):
+        return of_t5(path, selection=chosen)
+    if path.startswith(("span_corruption.", "prefix_lm.", "deshuffling.")):
+        return of_t5(path, **{"shown": "mask"} if path.endswith(".random") else {})
     if path.startswith(("generator.", "replaced_tokens.", "sampled_lm.")):
-        chosen = selection.GeometricSpans() if path.startswith("generator.selection.") else selection.Tokens()
         reader = SampledLM() if path.startswith("sampled_lm.") else ReplacedTokens()
         return Recipe(objective=(TokenGenerator(selection=chosen, width=1.0), reader), inputs=SINGLE)
     return Recipe(objective=(MaskedLM(), SpanBoundary())) if path.startswith("span_boundary.") else Recipe()
+
+
+def of_t5(path: str, **fields: Any) -> Recipe:
+    """A recipe of T5 with the loss that has the field; only a decoder predicts its inputs too."""
+    loss = arms(Loss)[path.partition(".")[0]](**fields)
+    model = recipe.T5(structure="decoder" if path.endswith(".over_inputs") else "encoder-decoder")
+    return Recipe(objective=(loss,), model=model, tokenizer=WordPiece(sentinels=100))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -112,7 +124,7 @@ def changed(path: str) -> Recipe:
         return Recipe(objective=(MaskedLM(),))
     if path == "inputs.format":
         return set_fields(Recipe(), {path: "sentence-pair"})
-    if path in ("masked_lm.selection", "generator.selection"):
+    if path in ("masked_lm.selection", "generator.selection", "span_corruption.selection"):
         return set_fields(base(path), {path: "whole_words"})
     if path == "schedule.curve":
         return set_fields(Recipe(), {path: "cosine"})
@@ -186,7 +198,7 @@ def test_a_format_without_fields_is_its_name():
     assert load(Recipe, to_canonical(made)) == made
     for wrong, message in (
         ("full-sentence", "did you mean 'full-sentences'"),
-        ("x", "choose from doc-sentences, full"),
+        ("x", "choose from chunks, doc-sentences, full"),
     ):
         with pytest.raises(BadInput, match=rf"inputs\.format '{wrong}': {message}"):
             recipe.Inputs(format=wrong)

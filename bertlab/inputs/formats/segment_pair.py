@@ -46,7 +46,7 @@ class SegmentPairs(PairFormat):
         starts, room = batch.sequence_ids, sample.length - 3
         behind = ends[np.minimum(np.searchsorted(ends, starts, side="right"), len(ends) - 1)]
         free = ~random & (behind - starts >= 2 * room)
-        short = int((batch.lengths[free] < sample.length).sum())
+        short = int((sample.text.lengths[free] < sample.length).sum())
         # The shorter length is drawn from 2 up to the whole room, which is not short.
         rate = recipe.inputs.short_seq_prob * (1 - 1 / (room - 1))
         return [*super().audit(sample), *checks, share("pairs cut short", short, int(free.sum()), rate, "sequences")]

@@ -9,5 +9,6 @@ from bertlab.objectives.selection.entities import Entities as Entities
 from bertlab.objectives.selection.geometric_spans import GeometricSpans as GeometricSpans
 from bertlab.objectives.selection.ngrams import NGrams as NGrams
 from bertlab.objectives.selection.noun_phrases import NounPhrases as NounPhrases
+from bertlab.objectives.selection.random_spans import RandomSpans as RandomSpans
 from bertlab.objectives.selection.tokens import Tokens as Tokens
 from bertlab.objectives.selection.whole_words import WholeWords as WholeWords

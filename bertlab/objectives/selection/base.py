@@ -3,7 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Annotated, Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from bertlab.arrays import Bool, Int32, Int64, UInt64
 from bertlab.inputs.checks import Check, always
 from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Batch, Sequences
-from bertlab.recipe.ranges import Arm
+from bertlab.recipe.ranges import Arm, Range
 from bertlab.text.tokenizers import TrainedTokenizer
 from bertlab.text.tokens import Part
 
@@ -42,6 +42,7 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         **dict.fromkeys(("annotated", "fewer"), bool),
         **dict.fromkeys(("audit", "audit_again"), list),
         "apart": "numpy.ndarray",
+        "most_runs": Annotated[int, Range(0, 10**6)],
         "chooser": "collections.abc.Callable",
     }
 
@@ -54,6 +55,10 @@ class Selection(Arm, ABC, home="bertlab.objectives.selection"):
         """The mean words of a run of chosen words in sequences of so many ordinary tokens, of which few cut the spans;
         None for a selection without spans, or with spans that depend on the text."""
         return None
+
+    def most_runs(self, chosen: int, ordinary: int) -> int:
+        """The most runs that so many chosen ones of `ordinary` tokens can be in."""
+        return min(chosen, ordinary - chosen + 1)
 
     def targets(self, batch: Batch, text: Part) -> Mapping[str, Any]:
         """What it prefers in the sequences of a batch of `text`, as `Loss.targets` returns it; empty if it prefers
