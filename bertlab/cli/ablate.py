@@ -143,6 +143,11 @@ def _request(command: Command) -> Request:
     for fixing, value in fixed.items() if options.in_rounds else ():
         if value is not None:
             raise BadInput(f"{fixing} fixes the seeds, and --budget and --until-decided choose them: leave one out")
+    if options.in_rounds and options.curves:
+        raise BadInput(
+            "--curves has no effect with --budget and --until-decided, which measure what claims compare: leave it "
+            "out, and give it afterwards, without them"
+        )
     request = dataclasses.replace(options.study_request(command.machine), name=options.name, keep=options.keep)
     request = equal_time.timed(request, command.store, command.machine, trials=not options.dry_run, tell=say)
     if request.pretrained is not None and (devices.compile != "auto" or devices.micro_batch):

@@ -135,6 +135,10 @@ def _check_used(shared: SharedInputs, machine: Machine) -> None:
         raise BadInput("--set corpus.annotator has no effect: no variant reads linguistic spans, leave it out")
     if request.keep and not any(job.keep for job in jobs):
         raise BadInput("--keep has no effect: no measurement trains, so there is nothing to keep; leave it out")
+    if request.curves and all(one.trains for study in request.studies for one in request.measurements(study)):
+        raise BadInput(
+            "--curves has no effect: every measurement trains; add one that does not, such as --measure perplexity"
+        )
     if request.held_back:  # a trial of settings measures only the baseline
         return
     tasks = {id(task): task for job in jobs for task in job.tasks}.values()

@@ -280,6 +280,7 @@ def test_seeds_added_otherwise_are_no_look(call, command, ended, tmp_path, capsy
         (["--budget", "3runs"], "takes 8 runs at least"),
         (["--budget", "40runs", "--seeds", "3"], "--seeds fixes the seeds"),
         (["--until-decided", "--claim-seeds", "3"], "--claim-seeds fixes the seeds"),
+        (["--until-decided", "--curves"], "--curves has no effect with --budget and --until-decided"),
         (["--until-decided", "--only", "fast", "--only", "unused"], "none that can be decided"),
     ],
 )

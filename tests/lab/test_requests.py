@@ -46,6 +46,7 @@ def test_only_leaves_out_studies_that_lack_its_variants(machine):
         ({"substitutes": {"conl2003": "bc5cdr"}}, "did you mean 'conll2003'"),
         ({"substitutes": {"conll2003": "mnli"}}, "is classification"),
         ({"seeds": ()}, "--seeds names 0"),
+        ({"curves": True}, "--curves has no effect: every measurement trains; add one that does not"),
         ({"finetune_seeds": -1}, "--finetune-seeds is -1"),
         *(
             (
