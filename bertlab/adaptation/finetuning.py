@@ -35,6 +35,9 @@ class FineTuning(Adaptation):
     answerability: bool = False
     """Spans only: a jointly trained binary classifier decides whether a question has an answer (RoBERTa section 3.3),
     instead of a threshold on the score of the best span."""
+    beam_search: bool = False
+    """Answers that are texts only: the best of four beams, with a length penalty of 0.6 (Raffel et al. 2020, section
+    3.7), instead of the most probable token of each step."""
     head_dropout: Annotated[float, DROPOUT] = 0.0
     """Probability of dropout above the encoder; 0 for that of `dropout`. ALBERT has 0.1 under the classifier of tasks
     whose encoder has none (appendix A.4)."""

@@ -7,6 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from bertlab.model.cache import Cache, KeyValues
 from bertlab.model.kernels.attention import attention
 from bertlab.model.kernels.dropout import Dropout
 from bertlab.model.positions import Rotation, rotate, rotation_at
@@ -44,33 +45,50 @@ class Attention(nn.Module):
     def forward(
         self,
         read: Tensor,
-        x: Tensor,
+        x: Tensor | KeyValues,
         bias: Tensor | None = None,
         rotation: Rotation | None = None,
         positions: Tensor | None = None,
         *,
         causal: bool = False,
+        cache: Cache | None = None,
     ) -> Tensor:
         """Attention from `read` to `x` (B, T, D), in the shape of `read`.
 
         `read` is `x` itself, its vectors at `positions` (B, K), or another sequence (cross-attention, which has neither
         rotary positions nor a causal mask). `bias` (B or 1, H or 1, T or 1, T) is added to the scores of all tokens of
         `x`; with `causal`, each token also sees only itself and those before it.
+
+        In decoding, `x` may be what `project` gives of B sequences, and `read` (B k, 1, D) a token of k sequences for
+        each of these; a `cache` has the tokens before `x`, and bias has their columns.
         """
+        if isinstance(x, KeyValues):
+            rows = read.reshape(len(x.keys), -1, read.shape[-1])
+            (query,) = split_heads(self.qkv_proj.part(rows, 0, 1), 1, self.heads)
+            return self._mixed(query, x, bias).view(read.shape)
         if read is x:
             query, key, value = split_heads(self.qkv_proj(x), 3, self.heads)
         else:
             (query,) = split_heads(self.qkv_proj.part(read, 0, 1), 1, self.heads)
-            key, value = split_heads(self.qkv_proj.part(x, 1, 2), 2, self.heads)
-        if self.factor is not None:
-            query = query * self.factor
+            key, value = self.project(x)
         if rotation is not None:
             of_query = rotation if positions is None else rotation_at(positions, rotation)
             query, key = rotate(query, of_query), rotate(key, rotation)
         if positions is not None:
             bias, causal = bias_at(positions, bias, causal, x), False
+        source = KeyValues(key, value)
+        return self._mixed(query, source if cache is None else cache.extended(source), bias, causal)
+
+    def project(self, x: Tensor) -> KeyValues:
+        """The keys and values of `x` (B, T, D)."""
+        return KeyValues(*split_heads(self.qkv_proj.part(x, 1, 2), 2, self.heads))
+
+    def _mixed(self, query: Tensor, source: KeyValues, bias: Tensor | None, causal: bool = False) -> Tensor:
+        """The output (B, K, D) for a query (B, H, K, d)."""
+        if self.factor is not None:
+            query = query * self.factor
         dropout = self.dropout.p if self.training else 0.0
-        mixed = attention(query, key, value, bias, causal=causal, dropout=dropout, draw=self.dropout.draw)
+        mixed = attention(query, *source, bias, causal=causal, dropout=dropout, draw=self.dropout.draw)
         out: Tensor = self.output_dropout(self.out_proj(mixed.transpose(1, 2).flatten(2)))
         return out
 

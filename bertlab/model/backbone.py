@@ -6,12 +6,13 @@ Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden, V 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from typing import Self, cast
+from typing import ClassVar, Self, cast
 
 import torch
 from torch import Tensor, nn
 
 from bertlab.errors import BadInput
+from bertlab.model.cache import DecodingState
 from bertlab.model.layers import Norm
 from bertlab.model.streams import Lengths, TensorBatch
 from bertlab.recipe.objective import INPUTS, Decoded
@@ -22,6 +23,9 @@ ReadAt = Tensor | Decoded | None
 
 class Backbone(nn.Module, ABC):
     """What turns tokens into vectors. With `causal`, each token sees only itself and those before it."""
+
+    decodes: ClassVar[bool] = False
+    """Whether it has a decoder: `read` takes a `Decoded`, and `begin` and `step` decode token after token."""
 
     def __init__(self, hidden_size: int, num_layers: int, max_length: int, causal: bool) -> None:
         """The backbone reads sequences of at most `max_length` tokens."""
@@ -91,7 +95,7 @@ class Backbone(nn.Module, ABC):
         Raises `BadInput` for what a decoder reads.
         """
         if any(isinstance(at, Decoded) for at in read_at.values()):
-            raise BadInput(f"{type(self).__name__} has no decoder, which a loss of the objective reads: leave it out")
+            raise self._without_decoder()
         of_inputs = cast(Mapping[str, Tensor | None], read_at)
         positions = [at for at in of_inputs.values() if at is not None]
         first = len(positions) < len(of_inputs)
@@ -103,6 +107,19 @@ class Backbone(nn.Module, ABC):
             begin, end = end, end + (0 if at is None else at.shape[1])
             vectors[name] = x[:, 0] if at is None else x[:, begin:end]
         return vectors
+
+    def begin(self, batch: TensorBatch, steps: int) -> DecodingState:
+        """Reads the stream `INPUTS` of B sequences, for which at most this many tokens are decoded. Raises `BadInput`
+        without a decoder."""
+        raise self._without_decoder()
+
+    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
+        """The vectors (N, D) that predict the token behind the `tokens` (N,), in the first step behind the token that
+        begins; the state goes on."""
+        raise self._without_decoder()
+
+    def _without_decoder(self) -> BadInput:
+        return BadInput(f"{type(self).__name__} has no decoder, which a loss of the objective reads: leave it out")
 
 
 class BackboneWrapper(Backbone, ABC):

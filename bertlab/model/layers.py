@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.model.attention import Attention, gather
+from bertlab.model.cache import Cache, KeyValues
 from bertlab.model.kernels.dropout import Dropout
 from bertlab.model.positions import Rotation
 from bertlab.model.power_norm import PowerNorm
@@ -136,16 +137,18 @@ class Block(nn.Module):
         rotation: Rotation | None,
         positions: Tensor | None = None,
         real: Tensor | None = None,
-        memory: Tensor | None = None,
+        memory: Tensor | KeyValues | None = None,
         memory_bias: Tensor | None = None,
         *,
         causal: bool = False,
+        cache: Cache | None = None,
     ) -> Tensor:
         """(B, T, D) -> (B, T, D), or (B, K, D) only at the `positions` (B, K).
 
         `bias` (B or 1, H or 1, T or 1, T) is added to the scores of attention; with `causal`, each token also sees
         only itself and those before it. `real` (B, T) are the tokens that are no padding, for the normalisation; None
-        if all are. Cross-attention reads `memory` (B, S, D), with `memory_bias` (B or 1, H or 1, T or 1, S).
+        if all are. Cross-attention reads `memory` (B, S, D), with `memory_bias` (B or 1, H or 1, T or 1, S). A `cache`
+        has the tokens before `x`.
         """
 
         def before(norm: Norm | None, x: Tensor) -> Tensor:
@@ -160,7 +163,7 @@ class Block(nn.Module):
             x = read
         elif positions is not None:
             x = gather(x, positions)
-        attended = self.attention(read, source, bias, rotation, positions, causal=causal)
+        attended = self.attention(read, source, bias, rotation, positions, causal=causal, cache=cache)
         x = behind(self.attention_norm, x + self.attention_output(attended))
         if self.cross_attention is not None and memory is not None:
             x = behind(self.cross_norm, x + self.cross_attention(before(self.cross_norm, x), memory, memory_bias))

@@ -17,8 +17,9 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.attention import Attention, StackedLinear, gather, padding_bias
+from bertlab.model.attention import Attention, StackedLinear, gather, padding_bias, real_tokens
 from bertlab.model.backbone import ReadAt
+from bertlab.model.cache import Cache, DecodingState
 from bertlab.model.encoder import AttentionInputs, TransformerEncoder
 from bertlab.model.kernels.dropout import Dropout
 from bertlab.model.layers import APPROXIMATE, Block, Embeddings, LayerNorm
@@ -212,6 +213,8 @@ def _levels(layers: nn.ModuleList, below: nn.Module, *above: nn.Module) -> list[
 class EncoderDecoder(T5Encoder):
     """An encoder, and a decoder that reads its vectors. What reads positions of the inputs reads the encoder."""
 
+    decodes = True
+
     def __init__(self, model: recipe.T5, vocabulary: int, max_length: int, causal: bool) -> None:
         super().__init__(model, vocabulary, max_length, causal)
         self.decoder_layers = nn.ModuleList(_block(model, cross=True) for _ in range(model.decoder_depth))
@@ -239,14 +242,35 @@ class EncoderDecoder(T5Encoder):
         decoded = {name: at for name, at in read_at.items() if isinstance(at, Decoded)}
         if not decoded:
             return super().read(embedded, lengths, read_at)
-        memory = self.encode(embedded[INPUTS], lengths[INPUTS])
+        memory, bias = self._memory(embedded[INPUTS], lengths[INPUTS])
         others = {name: cast(Tensor | None, at) for name, at in read_at.items() if name not in decoded}
         vectors = {name: memory[:, 0] if at is None else gather(memory, at) for name, at in others.items()}
-        # Padding sees itself where a row has nothing else, and stays finite.
-        real = None if lengths[INPUTS] is None else cast(Tensor, lengths[INPUTS]).clamp(min=1)
-        bias = padding_bias(real, memory.shape[1], memory.dtype)
         streams = {at: self.decode(embedded[at.stream], memory, bias) for at in dict.fromkeys(decoded.values())}
         return vectors | {name: streams[at] for name, at in decoded.items()}
+
+    def _memory(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """What the decoder reads: the encoder's vectors (B, T, D), and the bias of their padding."""
+        memory = self.encode(x, lengths)
+        # Padding sees itself where a row has nothing else, and stays finite.
+        real = None if lengths is None else lengths.clamp(min=1)
+        return memory, padding_bias(real, memory.shape[1], memory.dtype)
+
+    def begin(self, batch: TensorBatch, steps: int) -> DecodingState:
+        """Reads the inputs: see `Backbone.begin`."""
+        memory, bias = self._memory(self.embed(batch)[INPUTS], batch.lengths[INPUTS])
+        memories = [cast(Attention, layer.cross_attention).project(memory) for layer in self.decoder_layers]
+        caches = [Cache(steps) for _ in self.decoder_layers]
+        return DecodingState(caches, self.decoder_bias(steps), memories, bias)
+
+    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
+        """Decodes a token: see `Backbone.step`."""
+        x, now = self.embeddings(tokens[:, None]), state.done
+        state.done += 1
+        bias = state.distances[:, :, now : now + 1, : now + 1]
+        for layer, cache, memory in zip(self.decoder_layers, state.caches, state.memories, strict=True):
+            x = layer(x, bias, None, None, None, memory, state.memory_bias, cache=cache)
+        out: Tensor = self.decoder_norm(x)[:, 0]
+        return out
 
     def decode(self, x: Tensor, memory: Tensor, memory_bias: Tensor | None) -> Tensor:
         """The decoder's vectors (B, U, D) for the embeddings `x` (B, U, D) and the encoder's vectors `memory`."""
@@ -261,6 +285,8 @@ class JoinedDecoder(T5Encoder):
 
     The last input predicts the first output, so that the token that begins what is decoded has no place in it.
     """
+
+    decodes = True
 
     def __init__(self, model: recipe.T5, vocabulary: int, max_length: int, causal: bool) -> None:
         self.from_left = model.structure == "decoder"
@@ -278,9 +304,38 @@ class JoinedDecoder(T5Encoder):
         decoded = {name: at for name, at in read_at.items() if isinstance(at, Decoded)}
         others = {name: at for name, at in read_at.items() if name not in decoded}
         vectors = super().read(embedded, lengths, others) if others else {}
-        x, sizes = embedded[INPUTS], lengths[INPUTS]
-        sizes = x.new_full((len(x),), x.shape[1], dtype=torch.long) if sizes is None else sizes
+        x = embedded[INPUTS]
+        sizes = _sizes(x, lengths[INPUTS])
         return vectors | {name: self._decoded(x, sizes, embedded[at.stream], at) for name, at in decoded.items()}
+
+    def begin(self, batch: TensorBatch, steps: int) -> DecodingState:
+        """Reads the inputs: see `Backbone.begin`."""
+        x = self.embed(batch)[INPUTS]
+        sizes = _sizes(x, batch.lengths[INPUTS])
+        tokens, distances = x.shape[1], self.relative_bias(x.shape[1] + steps)
+        caches = [Cache(tokens + steps) for _ in self.layers]
+        bias = distances[:, :, :tokens, :tokens] + seen_before(tokens, self._prefix(sizes), x)
+        for layer, cache in zip(self.layers, caches, strict=True):
+            x = layer(x, bias, None, cache=cache)
+        first = self.final_norm(gather(x, sizes[:, None] - 1))[:, 0]
+        padding = x.new_zeros(len(x), 1, 1, tokens)
+        padding = padding.masked_fill(~real_tokens(sizes, tokens)[:, None, None], -torch.inf)
+        return DecodingState(caches, distances, inputs={"sizes": sizes, "first": first, "padding": padding})
+
+    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
+        """Decodes a token: see `Backbone.step`."""
+        now, sizes = state.done - 1, state.inputs["sizes"]
+        state.done += 1
+        if now < 0:
+            return state.inputs["first"]
+        padding = state.inputs["padding"]
+        inputs = state.distances[0][:, sizes + now, : padding.shape[-1]].transpose(0, 1)[:, :, None] + padding
+        outputs = state.distances[:, :, now : now + 1, : now + 1].expand(len(tokens), -1, -1, -1)
+        x, bias = self.embeddings(tokens[:, None]), torch.cat([inputs, outputs], -1)
+        for layer, cache in zip(self.layers, state.caches, strict=True):
+            x = layer(x, bias, None, cache=cache)
+        out: Tensor = self.final_norm(x)[:, 0]
+        return out
 
     def _decoded(self, x: Tensor, sizes: Tensor, outputs: Tensor, at: Decoded) -> Tensor:
         """The vectors (B, U, D) that predict the outputs, or with those of the inputs before (B, T + U - 1, D)."""
@@ -291,7 +346,15 @@ class JoinedDecoder(T5Encoder):
         behind = (position - sizes[:, None] + x.shape[1]).clamp(max=tokens - 1)
         joined = gather(torch.cat((x, outputs[:, 1:]), 1), torch.where(position < sizes[:, None], position, behind))
         positions = None if at.with_inputs else sizes[:, None] - 1 + column
-        prefix = torch.zeros_like(sizes[:1]) if self.from_left else sizes
-        bias = self.relative_bias(tokens) + seen_before(tokens, prefix, joined)
+        bias = self.relative_bias(tokens) + seen_before(tokens, self._prefix(sizes), joined)
         out: Tensor = self.final_norm(_through(self.layers, joined, bias, positions))
         return out
+
+    def _prefix(self, sizes: Tensor) -> Tensor:
+        """How many tokens at the beginning all tokens see, (B or 1,), of inputs of these sizes (B,)."""
+        return torch.zeros_like(sizes[:1]) if self.from_left else sizes
+
+
+def _sizes(x: Tensor, lengths: Tensor | None) -> Tensor:
+    """(B,) the tokens of sequences `x` (B, T, D) that are no padding."""
+    return x.new_full((len(x),), x.shape[1], dtype=torch.long) if lengths is None else lengths

@@ -5,7 +5,7 @@ of the validation and test examples do not occur in training examples.
 """
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bertlab.errors import unknown
@@ -58,6 +58,11 @@ TASKS = {
     ),
 }
 
+_GLUE = ("acceptability", "sentiment", "paraphrase", "similarity", "inference", "question-inference")
+IN_WORDS = (*_GLUE, "questions", "completion")
+"""Tasks that have a second form, `acceptability-text`, whose answers are texts."""
+TASKS |= {f"{name}-text": replace(TASKS[name], extends=name) for name in IN_WORDS}
+
 
 def version(task: str) -> str:
     """The version of the examples of a task, as `1/sentiment@4`: the versions of the documents and of the task."""
@@ -84,7 +89,7 @@ def rows(task: str, split: Split, most: int | None = None) -> list[dict[str, Any
     sentiment and acceptability (sentence, label); entities (tokens, ner_tags: BIO of PER, LOC, ORG, MISC); questions
     and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label); parts-of-speech (tokens,
     upos: tags of Universal Dependencies); coreference-resolution (sentences, clusters of first and last words);
-    minimal-pairs (good, bad, phenomenon, paradigm; no training examples).
+    minimal-pairs (good, bad, phenomenon, paradigm; no training examples). Those of `IN_WORDS` have a second name.
     """
     count = size(task, split)
     make, labels, drawn = TASKS[task].make, TASKS[task].labels, TASKS[task].extends or task

@@ -13,7 +13,8 @@ _TABLES = tomllib.loads(Path(__file__).with_name("catalog.toml").read_text(encod
 
 def _task(name: str, fields: Mapping[str, Any]) -> Task:
     like = _TABLES["published"][fields["like"]] if "like" in fields else {}
-    fields = {"name": name, "dataset": name} | like | {key: field for key, field in fields.items() if key != "like"}
+    other_fields = {key: field for key, field in fields.items() if key != "like"}
+    fields = {"name": name, "dataset": fields.get("like", name)} | like | other_fields
     values: dict[str, Any] = {
         name: tuple(value) if isinstance(value, list) else value for name, value in fields.items()
     }

@@ -117,7 +117,7 @@ class Table:
         """Collects the `required` columns of rows, and those `optional` ones that the first row has. Raises `BadInput`
         if there are no rows, or with the nearest name if a row lacks a column."""
         columns: dict[str, list[Any]] = {}
-        for number, row in enumerate(rows, start=1):
+        for number, row in enumerate(map(_with_members, rows), start=1):
             columns = columns or {name: [] for name in (*required, *(name for name in optional if name in row))}
             for name, values in columns.items():
                 if name not in row:
@@ -147,6 +147,13 @@ class Table:
             columns.append(marks.apply(part, values, self.columns, self.where))
         rows = zip(*columns, strict=True)
         return ["".join(chain(*zip(parts[::2], (*row, ""), strict=True))) for row in rows]
+
+
+def _with_members(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A row with the members of its records beside them, `translation.en`."""
+    records = {name: value for name, value in row.items() if isinstance(value, dict)}
+    members = {f"{name}.{key}": value for name, record in records.items() for key, value in record.items()}
+    return {**row, **members} if members else row
 
 
 def _joined(values: Sequence[Any]) -> list[Any]:

@@ -146,14 +146,15 @@ class Finetuned:
             read = settings.inputs(self.pretrained.model, part, self.machine, silent)
             if on_cpu:
                 read = dataclasses.replace(read, batch_tokens=max(1, read.batch_tokens // BATCHES))
-            batches = [self._logits(batch) for batch in in_order(read)]
+            batches = [self._scores(batch) for batch in in_order(read)]
         scores = in_order_of_targets(part, read, batches)
         return self.kind.outputs(self.description.labels, raw, part, scores, self.description.threshold)
 
-    def _logits(self, batch: TaskBatch) -> Tensor:
+    def _scores(self, batch: TaskBatch) -> Tensor:
         stop_if_asked()
         batch = {name: value.to(self.machine.device) for name, value in batch.items()}
-        return self.adaptation.logits(self.model, self.kind, batch).float().cpu()
+        logits = self.adaptation.logits(self.model, self.kind, batch)
+        return self.kind.scores(self.model, batch, logits).float().cpu()
 
     def _readable(
         self, lines: Iterable[Line], unit: str, skip: Callable[[BadInput], object] | None

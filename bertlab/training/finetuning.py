@@ -119,9 +119,9 @@ class FinetuningModule(DiagnosedModule):
         self.log("validation/loss", self.kind.loss(self(batch), batch["targets"]), batch_size=len(batch["targets"]))
 
     def predict_step(self, batch: TaskBatch, batch_idx: int) -> Tensor:
-        """The logits of a batch, in fp32 or better, on the CPU."""
-        logits: Tensor = self(batch)
-        return logits.to(torch.promote_types(logits.dtype, torch.float32)).cpu()
+        """The scores of a batch, as `TaskKind.scores`, in fp32 or better, on the CPU."""
+        scores = self.kind.scores(self.model, batch, self(batch))
+        return scores.to(torch.promote_types(scores.dtype, torch.float32)).cpu()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -417,11 +417,11 @@ def encode(
 def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     """The first 1,000 examples, one text of each another example's: a floor that a model reaches on the other.
 
-    It is the second of two texts, the question about a context, the context of several endings. None for one text, and
-    for kinds without this floor.
+    It is the second of two texts, the question about a context, the context of several endings, the only text whose
+    answer is written. None for other single texts, and for kinds without this floor.
     """
     column = kinds.find(data.kind).exchanged_column
-    if len(rows.text) < 2 or len(rows) < 2 or column is None:
+    if column is None or column >= len(rows.text) or len(rows) < 2:
         return None
     rows = rows.take(np.arange(min(1_000, len(rows))))
     order = keyed.permutation(keyed.key("exchanged"), len(rows))

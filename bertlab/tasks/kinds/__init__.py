@@ -11,6 +11,10 @@ from bertlab.tasks.kinds.multiple_choice import MultipleChoice as MultipleChoice
 from bertlab.tasks.kinds.regression import Regression as Regression
 from bertlab.tasks.kinds.span import Span as Span
 from bertlab.tasks.kinds.tagging import Tagging as Tagging
+from bertlab.tasks.kinds.text_to_answer import TextToAnswer as TextToAnswer
+from bertlab.tasks.kinds.text_to_label import TextToLabel as TextToLabel
+from bertlab.tasks.kinds.text_to_number import TextToNumber as TextToNumber
+from bertlab.tasks.kinds.text_to_text import TextToText as TextToText
 
 
 def find(name: str, what: str = "kind of task") -> TaskKind:

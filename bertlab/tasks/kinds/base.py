@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from bertlab.model.backbone import Backbone
     from bertlab.model.heads import Pooler
+    from bertlab.recipe import Recipe
     from bertlab.text.tokenizers.base import TrainedTokenizer
     from bertlab.text.tokens import TokenisedCorpus
 
@@ -53,7 +54,7 @@ _RETURNS: Mapping[str, Any] = {
     "text": tuple,
     "encode": "bertlab.tasks.examples.Examples",
     "head": "torch.nn.Module",
-    **dict.fromkeys(("logits", "loss"), "torch.Tensor"),
+    **dict.fromkeys(("logits", "loss", "scores"), "torch.Tensor"),
     "predict": "bertlab.tasks.kinds.base.Predicted",
     **dict.fromkeys(("blank", "outputs"), list),
     "context_rows": Annotated[int, Range(0, 1_000_000)],
@@ -149,6 +150,9 @@ class TaskKind(Scoring):
         first label. Raises `BadInput` for rows that a model of the task, whose `labels` are named, cannot answer."""
         return [0] * len(text[0])
 
+    def check(self, recipe: Recipe) -> None:
+        """Raises `BadInput` for models of a recipe that cannot answer it."""
+
     def context_rows(self, length: int, options: Options) -> int:
         """The most rows before and after one in its split that `encode` reads with it, in sequences of at most `length`
         tokens: by default none."""
@@ -198,11 +202,15 @@ class TaskKind(Scoring):
 
         return cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED)
 
+    def scores(self, model: Any, batch: TaskBatch, logits: Tensor) -> Tensor:
+        """What predictions are read from at the targets of a batch, (B, K, C): by default its logits."""
+        return logits
+
     def predict(
         self, data: TaskData, raw: RawExamples, examples: Examples, scores: Float, threshold: float | None = None
     ) -> Predicted:
-        """Predictions from the logits (W, C) of `examples`: by default the most probable label. Kinds with a threshold
-        choose the best one for these examples if `threshold` is None."""
+        """Predictions from the `scores` (W, C) of `examples`: by default the most probable label. Kinds with a
+        threshold choose the best one for these examples if `threshold` is None."""
         from scipy.special import log_softmax
 
         prediction, targets = scores.argmax(-1), examples.targets
@@ -215,7 +223,7 @@ class TaskKind(Scoring):
     def outputs(
         self, labels: Sequence[str], raw: RawExamples, examples: Examples, scores: Float, threshold: float | None
     ) -> list[dict[str, Any]]:
-        """What `bertlab predict` says of each of `raw` as JSON, from the logits (W, C) of `examples`: by default the
+        """What `bertlab predict` says of each of `raw` as JSON, from the scores (W, C) of `examples`: by default the
         most probable label, and the probability of each. Kinds with a threshold answer above it."""
         from scipy.special import softmax
 
@@ -246,14 +254,6 @@ class TaskKind(Scoring):
         classes = None if np.issubdtype(labels.dtype, np.floating) else np.unique(labels)
         model = lexical.fit(len(train), classes, encoded)
         return lambda raw: {"prediction": model.predict(lexical.features(raw.text)), "label": np.array(raw.labels)}
-
-    def floor(self, arrays: Arrays, raw: RawExamples, labels: Sequence[str]) -> dict[str, float]:
-        """The metrics of what `majority` or `lexical` predicts for `raw`."""
-        return self.values({**arrays, **self.example_arrays(raw)}, labels)
-
-    def example_arrays(self, raw: RawExamples) -> Arrays:
-        """What metrics read of the examples beside predictions: `question`, where the task names questions."""
-        return {} if raw.questions is None else {"question": raw.questions}
 
     def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
         """The metrics of `lexical` on the evaluation split and, if the task has one, on the test split: fitted to as

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,7 +20,7 @@ class Classification(TaskKind):
     """A label for a text or a pair of texts."""
 
     name = "classification"
-    metrics = ("accuracy", "matthews", "f1", "macro_f1", "exact")
+    metrics: ClassVar[tuple[str, ...]] = ("accuracy", "matthews", "f1", "macro_f1", "exact")
     of_questions = ("exact",)
     labelled = True
 
@@ -32,7 +33,7 @@ class Classification(TaskKind):
             raise BadInput(f"{where} has the label {shown(names[0])} alone: a task needs at least two")
         return names
 
-    def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[int]:
+    def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[Any]:
         """Labels are names, or whole numbers that count them."""
         read = answers.reader(task, table, names)
         return answers.places(table.columns[task.label], read, names, table.where(task.label), task.counted_from or 0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -30,7 +30,7 @@ class Regression(TaskKind):
     """A value for a text or a pair of texts."""
 
     name = "regression"
-    metrics = ("pearson", "spearman")
+    metrics: ClassVar[tuple[str, ...]] = ("pearson", "spearman")
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[float]:
         """Finite numbers, which tables have as text. `BadInput` names the row of another value."""

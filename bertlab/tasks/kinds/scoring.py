@@ -9,7 +9,7 @@ import numpy as np
 from bertlab.arrays import Array
 from bertlab.errors import BadInput
 from bertlab.tasks.metrics import Grouped, Mean, Metric
-from bertlab.tasks.task import Task
+from bertlab.tasks.task import RawExamples, Task
 
 LIKELIHOOD = "likelihood"
 """The second metric of every kind whose answers have a probability: the mean one of the right answer, in points.
@@ -113,6 +113,14 @@ class Scoring(ABC):
     def values(self, arrays: Arrays, labels: Sequence[str]) -> dict[str, float]:
         """All metrics of a task with these labels."""
         return {name: self.metric(name, arrays, labels).value for name in self._scored(arrays, labels)}
+
+    def floor(self, arrays: Arrays, raw: RawExamples, labels: Sequence[str]) -> dict[str, float]:
+        """The metrics of what `majority` or `lexical` predicts for `raw`."""
+        return self.values({**arrays, **self.example_arrays(raw)}, labels)
+
+    def example_arrays(self, raw: RawExamples) -> Arrays:
+        """What metrics read of the examples beside predictions: `question`, where the task names questions."""
+        return {} if raw.questions is None else {"question": raw.questions}
 
     def _scored(self, arrays: Arrays, labels: Sequence[str]) -> list[str]:
         """The metrics that predictions have."""

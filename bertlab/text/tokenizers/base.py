@@ -119,6 +119,17 @@ class TrainedTokenizer:
         """The ids of each text, without special tokens."""
         return [np.frombuffer(packed, dtype=self.dtype).tolist() for packed in self.pack(texts)]
 
+    def decode(self, sequences: Sequence[Sequence[int]]) -> list[str]:
+        """The texts of sequences of ids, without unknown characters and sentinels."""
+        return self._texts([[number for number in ids if number != self.unk] for ids in sequences])
+
+    def spelled(self, texts: Sequence[str]) -> list[str]:
+        """The texts as `decode` spells their ids, but with a mark for unknown characters."""
+        return self._texts(self.encode(texts))
+
+    def _texts(self, sequences: Sequence[Sequence[int]]) -> list[str]:
+        return [text.strip() for text in self.backend.decode_batch(sequences, skip_special_tokens=False)]
+
     def encode_around(self, parts: Sequence[str]) -> list[list[int]]:
         """The ids of the parts of a text between masked words, one part more than these."""
         return self.encode(parts)

@@ -1,0 +1,102 @@
+"""Fine-tuning on tasks whose answers are texts, which a decoder writes."""
+
+import json
+
+import numpy as np
+import pytest
+
+from bertlab.adaptation import FineTuning, LoRA
+from bertlab.errors import BadInput
+from bertlab.machine import Machine
+from bertlab.model.heads import PretrainingModel
+from bertlab.progress import silent
+from bertlab.recipe import T5, Inputs, Recipe
+from bertlab.recipe.identity import to_canonical
+from bertlab.tasks import kinds
+from bertlab.tasks.task import RawExamples, TaskData
+from bertlab.tasks.text_metrics import bleu_statistics
+from bertlab.text.tokenizers import WordPiece
+from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
+from bertlab.training.finetuned import Description, Finetuned
+from bertlab.training.finetuning import finetune, open_pretrained, prepare
+
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]
+RECIPE = Recipe(
+    tokenizer=WordPiece(vocabulary=64),
+    inputs=Inputs(length=16),
+    model=T5(layers=1, hidden=32, heads=2, max_positions=16, dropout=0.0),
+)
+SETTING = {"batch_size": 16, "max_steps": 100, "epochs": 20, "peak_lr": 1e-2, "length": 8, "dropout": 0.0}
+
+
+@pytest.fixture(scope="module")
+def t5(tmp_path_factory):
+    """The directory of a pre-training of no steps."""
+    directory = tmp_path_factory.mktemp("pretrained")
+    TrainedWordPiece(PIECES).save(directory / "vocab.txt")
+    PretrainingModel(RECIPE.model, len(PIECES), 16, 0).save(directory / "model.safetensors")
+    record = {"kind": "pretrain", "id": "0" * 16, "science": {"recipe": to_canonical(RECIPE)}}
+    (directory / "recipe.json").write_text(json.dumps(record), encoding="utf-8")
+    return directory
+
+
+def task(kind, answer, labels=()):
+    """A letter between two that mean nothing, and what `answer` makes of it."""
+
+    def rows(count, seed):
+        letters = np.random.default_rng(seed).choice(list("abcd"), count).tolist()
+        return RawExamples(text=([f"e {letter} f" for letter in letters],), labels=[*map(answer, letters)])
+
+    return TaskData(
+        name=kind, dataset="toy", kind=kind, labels=labels, train=rows(320, 0), evaluation=rows(60, 1),
+        content=f"sha256:{kind}",
+    )  # fmt: skip
+
+
+WRITTEN = task("text-to-text", lambda letter: f"{letter} g {letter}{letter}")
+NAMED = task("text-to-label", lambda letter: "abab" if letter in "ab" else "cd", ("abab", "cd"))
+
+
+@pytest.mark.parametrize(("data", "metric"), [(WRITTEN, "exact"), (NAMED, "accuracy")], ids=["text", "label"])
+def test_a_decoder_learns_to_write_the_answer_and_does_not_know_that_of_another_text(t5, machine, data, metric):
+    outcome = finetune(t5, data, FineTuning(**SETTING), seed=0, finetune_seed=0, machine=machine, progress=silent)
+    assert outcome.metrics[metric] > 95
+    assert outcome.metrics["unfinished"] == 0
+    assert outcome.curve[-1]["loss"] < 0.1 < outcome.curve[0]["loss"]
+    assert outcome.exchanged[metric] < 80
+    assert not outcome.collapsed
+
+
+@pytest.mark.parametrize("options", [{}, {"beam_search": True}], ids=["greedy", "beams"])
+def test_answers_to_rows_are_the_texts_that_were_measured(t5, machine, options):
+    setting = FineTuning(**SETTING | {"max_steps": 20}, **options)
+    outcome = finetune(t5, WRITTEN, setting, seed=0, finetune_seed=0, machine=machine, progress=silent, keep=True)
+    opened, model = prepare(open_pretrained(t5), setting, kinds.find("text-to-text"), (), 0, 0)
+    model.load_state_dict(outcome.changes, strict=False)
+    described = Description(
+        pretrained="a" * 16, weights="c" * 64, tokenizer="b" * 64, task="t", kind="text-to-text", text=("{one}",),
+        label="two", settings={},
+    )  # fmt: skip
+    finetuned = Finetuned(
+        description=described, pretrained=opened, model=model.eval(), adaptation=setting,
+        kind=kinds.find("text-to-text"), machine=Machine(),
+    )  # fmt: skip
+    answers = finetuned([{"one": text} for text in WRITTEN.evaluation.text[0]])
+    texts = [one["text"] for one in answers]
+    statistics = bleu_statistics(texts, WRITTEN.evaluation.labels)
+    assert statistics.tolist() == outcome.predictions["bleu"].tolist()
+    assert len({*texts}) > 1
+
+
+def test_low_rank_changes_are_trained_in_both_stacks(t5, machine):
+    outcome = finetune(
+        t5, WRITTEN, LoRA(**SETTING | {"max_steps": 5}, rank=2), seed=0, finetune_seed=0, machine=machine,
+        progress=silent, keep=True,
+    )  # fmt: skip
+    assert any("encoder.layers" in name for name in outcome.changes)
+    assert any("decoder_layers" in name for name in outcome.changes)
+
+
+def test_a_model_without_a_decoder_is_refused(pretrained, machine):
+    with pytest.raises(BadInput, match="BertEncoder has no decoder"):
+        finetune(pretrained, NAMED, FineTuning(**SETTING), seed=0, finetune_seed=0, machine=machine, progress=silent)
