@@ -50,7 +50,7 @@ def model(run: Run, recipe: Recipe, store: Store, architecture: str, licence: st
     `architecture` is the title of its architecture, such as `BERT`; `licence` is the Hub's identifier, empty for none.
     """
     result = run.result()
-    numbers = ("steps", "tokens", "real_tokens", "parameters", "vocabulary", "unigram_entropy")
+    numbers = ("steps", "tokens", "real_tokens", "words", "parameters", "vocabulary", "unigram_entropy")
     figures: dict[str, Any] = {name: getattr(result, name) for name in numbers}
     figures |= {f"held out: {name}": value for name, value in result.heldout.items()}
     figures |= {name: getattr(result, name) or None for name in ("checkpoint", "commit", "content", "corpus")}

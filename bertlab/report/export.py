@@ -68,9 +68,10 @@ def revisions(store: Store, name: str, directory: Path, study: str = "", licence
     """
     run = lookup.find(store, name, lambda run: run.holds_model, otherwise=NO_MODEL)
     if not (steps := run.result().revisions):
+        read = f", which read {words:,} words," if (words := run.result().words) else ""
         raise BadInput(
-            f"--milestones writes the weights after 1M, 2M and more words, and run {run.id} has none: pre-train with "
-            "--words, for a million words or more"
+            f"--milestones writes the weights after 1M, 2M and more words, and run {run.id}{read} has none: pre-train "
+            "with --words, for a million words or more"
         )
     what = checkpoint(store, run.id, directory / MAIN, study, licence)
     from bertlab.model.interop import huggingface

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from typing import Any
 
 import pytest
@@ -86,6 +87,7 @@ def test_its_weights_by_words_are_exported_as_revisions(
             model = AutoModelForMaskedLM.from_pretrained("me/small" if place else tmp_path / "out" / name, **place)
             assert torch.equal(model.get_input_embeddings().weight, table)
     assert AutoTokenizer.from_pretrained(tmp_path / "out" / "chck_1M")("the king")["input_ids"]
+    assert re.search(r"\| words +\| +8,\d{3} +\|", (tmp_path / "out" / "main" / "README.md").read_text())
     last, main = (load_file(tmp_path / "out" / name / "model.safetensors") for name in ("chck_8M", "main"))
     assert last.keys() == main.keys()
     assert not all(torch.equal(last[name], main[name]) for name in main)
@@ -97,7 +99,7 @@ def test_a_run_that_saved_no_weights_by_words_has_no_revisions(
     assert call("pretrain", *options, "--set", "schedule.steps=2", "--name", "plain") == 0
     capsys.readouterr()
     assert call("export", "plain", tmp_path / "out", "--milestones", "--runs", store.root) == 2
-    assert "has none: pre-train with --words, for a million words or more" in capsys.readouterr().err
+    assert "words, has none: pre-train with --words, for a million words or more" in capsys.readouterr().err
     for other in ("--results", "--adapter"):
         assert call("export", "plain", tmp_path / "out", "--milestones", other, "--runs", store.root) == 2
         assert "write different things: give one of them" in capsys.readouterr().err

@@ -20,6 +20,20 @@ def test_variants_that_are_the_same_runs_are_refused(machine):
         plan.make(request(studies=(own(Variant("a"), Variant("b")),)), machine)
 
 
+def test_a_budget_of_words_costs_no_more_than_the_whole_text(machine):
+    """The rest of a text is read, and not tokenised."""
+    costs = {}
+    for words in (0, 1000, 10**9):
+        (corpus, *_) = plan.make(
+            request(studies=(own(Variant("a")),), scale=scales.find("smoke").reading(words)), machine
+        ).jobs
+        costs[words] = corpus.work().text.bytes, corpus.storage()
+    assert costs[0] == costs[10**9]
+    assert costs[1000][0] == 6000 < costs[0][0]
+    assert costs[1000][1].kept < costs[0][1].kept
+    assert costs[1000][1].working == costs[0][1].working
+
+
 def test_a_model_needs_as_many_positions_as_its_longest_sequence(machine):
     study, scale = own(Variant("a")), scales.find("smoke")
     longest = scale.recipe.inputs.longest

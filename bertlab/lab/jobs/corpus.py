@@ -19,6 +19,8 @@ from bertlab.text.sources import Located
 
 KEPT_BYTES = 2 / 3
 """Typical size of a tokenised corpus per byte of its text."""
+WORD_BYTES = 6
+"""Typical size of a word of a text, with the space before it."""
 
 
 @dataclass(frozen=True)
@@ -70,12 +72,17 @@ class CorpusPreparation(Job, kinds=("corpus",)):
 
     def work(self) -> Work:
         """The text."""
-        return Work(text=Text(_bytes(self.located), self.tokenizer, self.vocabulary, self.corpus.annotator))
+        return Work(text=Text(self._used_bytes, self.tokenizer, self.vocabulary, self.corpus.annotator))
 
     def storage(self) -> Storage:
         """The tokens, and a copy of the text while it is tokenised."""
-        size = _bytes(self.located)
-        return Storage(kept=KEPT_BYTES * size, working=size)
+        return Storage(kept=KEPT_BYTES * self._used_bytes, working=_bytes(self.located))
+
+    @property
+    def _used_bytes(self) -> int:
+        """Bytes of the text that is tokenised, about."""
+        size, words = _bytes(self.located), self.corpus.words
+        return min(size, WORD_BYTES * words) if words else size
 
 
 def _bytes(located: Sequence[Located]) -> int:
