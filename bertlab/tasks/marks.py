@@ -11,6 +11,8 @@ from typing import Any
 from bertlab.errors import BadInput
 from bertlab.names import shown
 
+COMMAS = ", "
+"""Behind the name of a column of lists in braces, `{names, }`: their texts stand between commas, not spaces."""
 _SPAN = re.compile(r"([^\[\]]+)\[([^\[\]:@]+)([:@])([^\[\]:@]+)\]")
 _WORD = re.compile(r"\S+")
 SLACK = 3
@@ -20,7 +22,7 @@ SLACK = 3
 def columns(field: str) -> tuple[str, ...]:
     """The columns that a field in braces reads: the text, and those of the span to mark in it, if any."""
     match = _SPAN.fullmatch(field)
-    return (match[1], match[2], match[4]) if match else (field,)
+    return (match[1], match[2], match[4]) if match else (field.removesuffix(COMMAS),)
 
 
 def marked(text: str, begin: int, end: int) -> str:

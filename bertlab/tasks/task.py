@@ -50,9 +50,9 @@ class Task(Checked, group="task "):
     (or one column of lists of endings, which one of questions may precede) for multiple choice; one column of tokens
     for tagging; context, pronoun, its position in characters and two names for coreference; one column of sentences,
     each a list of words, for coreference resolution. A text may also join columns, named in braces: `{premise} What was
-    the {question}?`; lists of texts, such as the turns of a dialogue, are joined with spaces. Braces can mark a span of
-    a text, `[ it ]`: `{sentence[start:end]}` with columns of its characters, `{text[index@words]}` of the number of its
-    first word and of its words."""
+    the {question}?`; lists of texts, such as the turns of a dialogue, are joined with spaces, in `{names, }` with
+    commas. Braces can mark a span of a text, `[ it ]`: `{sentence[start:end]}` with columns of its characters,
+    `{text[index@words]}` of the number of its first word and of its words."""
     label: str = "label"
     """The target column: a label for classification, a number for regression, the index, the text or the name of the
     right ending for multiple choice, a label per token for tagging; for spans SQuAD's `answers`, `{"text": [...],
@@ -143,7 +143,8 @@ class Table:
         columns = []
         for part in parts[1::2]:
             name = marks.columns(part)[0]
-            values = checked_texts(_joined(self.columns[name]), self.where(name))
+            between = marks.COMMAS if part.endswith(marks.COMMAS) else " "
+            values = checked_texts(_joined(self.columns[name], between), self.where(name))
             columns.append(marks.apply(part, values, self.columns, self.where))
         rows = zip(*columns, strict=True)
         return ["".join(chain(*zip(parts[::2], (*row, ""), strict=True))) for row in rows]
@@ -156,10 +157,10 @@ def _with_members(row: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**row, **members} if members else row
 
 
-def _joined(values: Sequence[Any]) -> list[Any]:
+def _joined(values: Sequence[Any], between: str) -> list[Any]:
     """Lists of texts as texts; other values as they are, for a check to name."""
     lists = (isinstance(value, list) and all(isinstance(part, str) for part in value) for value in values)
-    return [" ".join(value) if joins else value for value, joins in zip(values, lists, strict=True)]
+    return [between.join(value) if joins else value for value, joins in zip(values, lists, strict=True)]
 
 
 def checked_texts(values: Sequence[Any], where: str) -> list[str]:

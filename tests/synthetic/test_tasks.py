@@ -33,6 +33,11 @@ GOLDEN = {
     "1/parts-of-speech@4": "5d69e37e43b8db06",
     "1/coreference-resolution@1": "cbf5836e54682351",
     "1/minimal-pairs@1": "104a6277b3a1de73",
+    "1/translation-coast@1": "4ba27ffbf3652826",
+    "1/translation-valley@1": "80723265abbfc228",
+    "1/translation-hills@1": "181e46d72176dd21",
+    "1/summaries@1": "324d612736c356f0",
+    "1/cloze@1": "b5307aa7b0d3749a",
 }
 COLUMNS = {
     "inference": {"premise", "hypothesis", "label"},
@@ -49,10 +54,19 @@ COLUMNS = {
     "parts-of-speech": {"tokens", "upos"},
     "coreference-resolution": {"sentences", "clusters"},
     "minimal-pairs": {"good", "bad", "phenomenon", "paradigm"},
+    "translation-coast": {"source", "target"},
+    "translation-valley": {"source", "target"},
+    "translation-hills": {"source", "target"},
+    "summaries": {"document", "summary"},
+    "cloze": {"passage", "query", "entities", "answers"},
 }
 ORIGINAL = [
     task for task in microworld.TASKS if task.removesuffix("-text") not in microworld.IN_WORDS or task in COLUMNS
 ]
+FEW = {"minimal-pairs", "translation-coast", "translation-valley", "translation-hills", "summaries", "cloze"}
+"""Tasks with fewer evaluation examples than others."""
+NAMES = {"parts-of-speech": 30} | dict.fromkeys(("translation-coast", "translation-valley", "translation-hills"), -1)
+"""The names that fewer examples have, or none."""
 CLASSIFIED = {name: task for name, task in catalog.WORLD.items() if task.kind == "classification"}
 
 
@@ -80,12 +94,12 @@ def test_columns_and_repetition(rows, task):
     for split in splits:
         examples = rows(task, split)
         assert all(set(row) == COLUMNS[task] for row in examples)
-        assert split == "train" or len(examples) >= (1_200 if task == "minimal-pairs" else 4_000)
+        assert split == "train" or len(examples) >= (1_200 if task in FEW else 4_000)
         inputs = [{name: row[name] for name in row.keys() - {"id", "title", "label"}} for row in examples]
         seen.append({json.dumps(row, sort_keys=True) for row in inputs})
         assert len(seen[-1]) > 0.95 * len(examples)
         used.append(names.intersection(re.findall(r"[a-z-]+", json.dumps(examples).lower())))
-    assert all(len(part) > (100 if task != "parts-of-speech" else 30) for part in used)
+    assert all(len(part) > NAMES.get(task, 100) for part in used)
     for one, two in itertools.combinations(range(len(splits)), 2):
         assert used[one].isdisjoint(used[two])
         assert splits[one] != "train" or seen[one].isdisjoint(seen[two])
@@ -105,7 +119,8 @@ CEILINGS = {
     "inference": 70, "inference-large": 70,
     "question-inference": 68, "paraphrase": 60, "sentiment": 64, "acceptability": 62, "similarity": 25,
     "completion": 58, "questions": 50, "questions-unanswerable": 52, "entities": 70, "parts-of-speech": 75,
-    "coreference-resolution": 40,
+    "coreference-resolution": 40, "translation-coast": 45, "translation-valley": 20, "translation-hills": 20,
+    "summaries": 15,
 }  # fmt: skip
 """Points that no floor may reach: well below what a small pre-trained encoder does."""
 

@@ -156,6 +156,21 @@ def test_a_text_may_join_columns(tmp_path, write, name, row, texts, label):
     assert found.train.labels == [label]
 
 
+def test_the_names_of_record_stand_between_commas_and_each_of_its_answers_is_right(tmp_path, write):
+    row = {
+        "passage": "Ann met Bo.",
+        "query": "@placeholder was met.",
+        "entities": ["Ann", "Bo"],
+        "answers": ["Bo", "B"],
+    }
+    for split in ("train", "validation"):
+        write(tmp_path / "record" / f"{split}.jsonl", [row])
+    task = catalog.find("record-text")
+    found = data.load(task, machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
+    assert found.train.text == (["record query: @placeholder was met. entities: Ann, Bo passage: Ann met Bo."],)
+    assert found.train.labels == [("Bo", "B")]
+
+
 PAIR = {"premise": "a b", "hypothesis": "c", "label": 2}
 PASSAGE = {"question": "is it", "passage": "It is.", "label": 1}
 SUPERGLUE = [each for each in JOINED if each[0] not in ("dream", "winogrande")] + [

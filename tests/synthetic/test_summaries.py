@@ -1,0 +1,63 @@
+"""A reader who knows the words of the world writes the summaries, and no sentence of a story is one."""
+
+import re
+
+import pytest
+
+from bertlab.synthetic.language import WORDS, sentence
+from bertlab.synthetic.world import lexicon
+
+VERBS = {verb.past: side for verbs in lexicon().deeds + lexicon().treatments
+         for side in verbs.sides for verb in side}  # fmt: skip
+INTRODUCED = (
+    r"(?P<name>\w+) was an? \S+ (?P<kind>\w+)",
+    r"Once there was an? \S+ (?P<kind>\w+) called (?P<name>\w+)",
+    r"People in [\w ]+ said that (?P<name>\w+) was an? \S+ (?P<kind>\w+)",
+)
+
+
+def read(document):
+    """The kinds of people by their names, and the events: who did what to whom or to what."""
+    one, two, *events = document.removesuffix(".").split(". ")
+    matches = [next(filter(None, (re.fullmatch(form, clause) for form in INTRODUCED))) for clause in (one, two)]
+    kind_of = {match["name"]: match["kind"] for match in matches}
+    name_of = {f"the {kind}": name for name, kind in kind_of.items()}
+    done = []
+    for clause in events:
+        what = re.sub(rf" ({'|'.join(WORDS['season'])})$", "", clause)
+        who, verb, whom = re.fullmatch(r"(The \w+|\w+) (\w+) (.+)", what).groups()
+        done.append((name_of.get(who.lower(), who), verb, name_of.get(whom, whom)))
+    return kind_of, done
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_the_summary_follows_from_the_story_and_the_lexicon(rows, split):
+    for row in rows("summaries", split):
+        kind_of, done = read(row["document"])
+        agents = [who for who, *_ in done]
+        hero = max(kind_of, key=agents.count)
+        (category,) = (c.name for c in lexicon().categories["person"] if kind_of[hero] in c.kinds)
+        assert category not in row["document"].lower().split()
+        _, verb, whom = next(event for event in reversed(done) if event[0] == hero)
+        assert row["summary"] == sentence(f"{hero}, a {category}, {VERBS[verb][0].past} {whom}")
+
+
+def test_the_person_the_last_event_and_the_verb_have_to_be_found(rows):
+    """The person is as often introduced last, and is often not who acts last; most verbs have another word."""
+    introduced = last = plain = 0
+    examples = rows("summaries", "validation")
+    for row in examples:
+        kind_of, done = read(row["document"])
+        hero = row["summary"].split(",")[0]
+        introduced += next(iter(kind_of)) == hero
+        last += done[-1][0] == hero
+        plain += row["summary"].split()[3] in row["document"].split()
+    assert introduced / len(examples) == pytest.approx(0.5, abs=0.05)
+    assert last / len(examples) == pytest.approx(2 / 3, abs=0.05)
+    assert plain / len(examples) < 0.5
+
+
+def test_evaluated_stories_have_kinds_of_people_that_no_training_story_has(rows):
+    kinds = {split: {kind for row in rows("summaries", split) for kind in read(row["document"])[0].values()}
+             for split in ("train", "test")}  # fmt: skip
+    assert len(kinds["test"] - kinds["train"]) > len(kinds["train"])
