@@ -233,6 +233,8 @@ class Schedule(Checked, group="schedule"):
     """Learning rate at the end of the warm-up."""
     warmup: Annotated[float, SHARE] = 0.01
     """Share of the steps in which the rate rises linearly."""
+    warmup_steps: Annotated[int, Range(0, 100_000_000)] = 0
+    """Updates in which it rises, whatever the number of steps, in place of their share; 0 for the share."""
     curve: Curve = field(default_factory=LinearDecay)
     """How the rate goes on after that; in BERT it falls linearly to 0."""
     over_steps: Mapping[str, Curve] = field(default_factory=dict)
@@ -247,9 +249,14 @@ class Schedule(Checked, group="schedule"):
         """Updates after `percent` per cent of the steps, rounded."""
         return round(self.steps * percent / 100)
 
+    @property
+    def warm(self) -> int:
+        """Updates of the warm-up."""
+        return self.warmup_steps or round(self.warmup * self.steps)
+
     def learning_rate(self, step: int) -> float:
         """Learning rate of update number `step` (from 0): linear warm-up to `peak_lr`, then the curve."""
-        warm = round(self.warmup * self.steps)
+        warm = self.warm
         if step < warm:
             return self.peak_lr * (step + 1) / warm
         return self.peak_lr * self.curve.share(step, warm, self.steps)

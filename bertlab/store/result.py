@@ -222,9 +222,39 @@ class Timing:
     seconds: Duration
 
 
+@dataclass(frozen=True, kw_only=True)
+class Trunk:
+    """A trunk: first steps that several pre-trainings share."""
+
+    id: Id
+    """The id of its run."""
+    first: Count = 0
+    """The steps of the trunk from which it went on."""
+    steps: Count
+    """The number of updates at its end."""
+    seconds: Duration
+
+
+@dataclass(frozen=True)
+class Trunks:
+    """The file trunks.json: the trunks from which a run went on, each after the one from which it did so itself."""
+
+    trunks: tuple[Trunk, ...] = ()
+
+    @property
+    def steps(self) -> int:
+        """The number of updates that the run did not train itself."""
+        return max((trunk.steps for trunk in self.trunks), default=0)
+
+
 MetricsLine = Annotated[dict[str, Number | None], lambda line: fits(Count)(line.get("step"))]
 """A line of metrics.jsonl."""
-FILES: dict[str, Any] = {"recipe.json": RunFile, "result.json": Result, "environment.json": Environment}
+FILES: dict[str, Any] = {
+    "recipe.json": RunFile,
+    "result.json": Result,
+    "environment.json": Environment,
+    "trunks.json": Trunks,
+}
 """The forms of the files that describe a run, but for its manifest."""
 
 

@@ -13,7 +13,7 @@ from typing import Any, TypeVar
 from bertlab.errors import BadInput, Unusable, unusable
 from bertlab.store.files import content, digest, read_json, read_lines
 from bertlab.store.files import kind as kind_of
-from bertlab.store.result import FILES, Environment, FileFacts, MetricsLine, Result, RunFile, Timing
+from bertlab.store.result import FILES, Environment, FileFacts, MetricsLine, Result, RunFile, Timing, Trunks
 from bertlab.store.schema import FileName
 from bertlab.store.writes import copy
 
@@ -24,6 +24,8 @@ ANSWERS = "answers.npz"
 """Right answers, of runs from exported results."""
 LARGE = (".safetensors", ".bin", ".npy")
 """Weights and arrays, which are hashed before they are used; all other files whenever a command reads the run."""
+TRUNKS = "trunks.json"
+"""The trunks from which a pre-training went on, if it did."""
 CHANGES = "task.safetensors"
 """The tensors of a fine-tuned model that differ from its pre-trained one, of a run that keeps it."""
 State = tuple[tuple[str, int, int, int], ...]
@@ -111,6 +113,10 @@ class Run:
         path = self.path / name
         shared = name == ANSWERS and not self.has(name)
         return self.path.parents[1] / "answers" / f"{self.manifest()[name].sha256}.npz" if shared else path
+
+    def trunks(self) -> Trunks:
+        """The trunks from which it went on."""
+        return self.read(TRUNKS, Trunks) if TRUNKS in self.manifest() else Trunks()
 
     def metrics(self) -> list[dict[str, float | None]]:
         """Curves: the figures at each logged step, with its number as `step`, without times."""

@@ -22,17 +22,18 @@ SHARE_OF_CHECKPOINTS = 0.05
 
 
 class ProgressCallback(Callback):
-    """Reports every step with the module's latest `progress_metrics`."""
+    """Reports every step after the first ones, which a trunk has trained, with the module's `progress_metrics`."""
 
-    def __init__(self, progress: Progress, total: int, stage: str) -> None:
-        self.progress, self.total, self.stage = progress, total, stage
+    def __init__(self, progress: Progress, total: int, stage: str, first: int = 0) -> None:
+        self.progress, self.total, self.stage, self.first = progress, total, stage, first
 
     def on_train_batch_end(
         self, trainer: Trainer, pl_module: LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         """A step is done with the last of its micro-batches."""
         if getattr(batch, "last", True):
-            self.progress(trainer.global_step, self.total, self.stage, **getattr(pl_module, "progress_metrics", {}))
+            done, total = trainer.global_step - self.first, self.total - self.first
+            self.progress(done, total, self.stage, **getattr(pl_module, "progress_metrics", {}))
 
 
 class StopOnSignal(Callback):

@@ -87,7 +87,7 @@ class FinetuningModule(DiagnosedModule):
         """Logs at every hundredth of the steps."""
         super().on_train_batch_end(outputs, batch, batch_idx)
         self.examples += len(batch["targets"])
-        if self.at_curve_point:
+        if self.at_curve_point(self.global_step):
             step = self.global_step
             self.settle()
             loss = math.fsum(self._losses) / len(self._losses)

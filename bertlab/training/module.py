@@ -128,11 +128,10 @@ class TrainingModule(LightningModule):
         new = torch.stack([loss.detach().double() for loss in losses])
         self.step_losses = new if self.step_losses is None else self.step_losses + new
 
-    @property
-    def at_curve_point(self) -> bool:
-        """Whether the updates done so far end a stretch of the curve: a hundredth of all, or the last one."""
+    def at_curve_point(self, step: int) -> bool:
+        """Whether update number `step`, from 1, ends a stretch of the curve: a hundredth of all, or the last one."""
         steps = self.schedule.steps
-        return self.global_step % max(1, steps // CURVE_POINTS) == 0 or self.global_step == steps
+        return step % max(1, steps // CURVE_POINTS) == 0 or step == steps
 
     def log_at(self, step: int, metrics: Mapping[str, float]) -> None:
         """Logs in float64, with the number of updates done as the step; Lightning's defaults are fp32 and one less.
@@ -143,7 +142,12 @@ class TrainingModule(LightningModule):
         training = self.trainer.state.fn == TrainerFn.FITTING
         values = {name: torch.tensor(value, dtype=torch.float64) for name, value in metrics.items()}
         self.log_dict(values, logger=False if training else None)
-        for logger in self.trainer.loggers if training and not self.trainer.sanity_checking else ():
+        if training and not self.trainer.sanity_checking:
+            self.to_loggers(step, metrics)
+
+    def to_loggers(self, step: int, metrics: Mapping[str, float]) -> None:
+        """Gives the metrics of a step to the loggers."""
+        for logger in self.trainer.loggers:
             logger.log_metrics(dict(metrics), step)
             logger.save()
 

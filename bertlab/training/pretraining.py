@@ -8,7 +8,8 @@ its sequences, and gradients and losses are summed over them.
 import dataclasses
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from bertlab.recipe import Recipe
 from bertlab.recipe.cost import tokens
 from bertlab.recipe.identity import identity, load, to_canonical
 from bertlab.store.files import read_lines
+from bertlab.store.run import TRUNKS
 from bertlab.store.writes import append_line, write
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints
@@ -37,6 +39,7 @@ from bertlab.training.loggers import CurveLogger, JsonLinesLogger, ThroughputMet
 from bertlab.training.module import TrainingModule, require_finite, require_scalar
 from bertlab.training.process_group import SINGLE, ProcessGroup
 from bertlab.training.trainer import quiet, trainer
+from bertlab.training.trunks import History, Trunk, TrunkDirectory, TrunkEnds, steps_before
 from bertlab.wording import join_words
 
 SECONDS_BETWEEN_SPEEDS = 5.0
@@ -65,6 +68,11 @@ class PretrainingModule(TrainingModule):
         self.throughput, self.tokens = ThroughputMeter(), 0
         self.recent = ThroughputMeter()  # for the progress, at shorter intervals
         self._totals: list[dict[str, float]] = []
+        self.history: History | None = None
+        """What a trunk keeps for the curves of the runs that go on from it."""
+        self.milestones: Collection[int] | None = None
+        """The milestones of a run that goes on from a trunk; None for one that does not."""
+        self._past = History()
 
     @property
     def group(self) -> ProcessGroup:
@@ -93,6 +101,7 @@ class PretrainingModule(TrainingModule):
         super().on_train_start()
         for norm in self.running_norms:
             norm.loss_scale = float(self.trainer.world_size)
+        self._repeat_curve()
 
     def total(self, values: Tensor) -> Tensor:
         """The sum of `values` over the processes."""
@@ -123,18 +132,31 @@ class PretrainingModule(TrainingModule):
             self.recent(self.tokens)
         elif time.monotonic() - self.recent.since >= SECONDS_BETWEEN_SPEEDS:
             self.progress_metrics["tokens_per_second"] = self.recent(self.tokens)
-        if self.at_curve_point:
-            step = self.global_step
+        if self.at_curve_point(self.global_step):
             self.settle()
-            *losses, count = self.sums.tolist()
-            self.sums.zero_()
-            line = {"loss": sum(losses) / count}
-            for loss, total in zip(self.recipe.objective, losses, strict=True):
-                line[f"{loss.kind}_loss"] = total / count / (loss.share or 1.0)
-            line["learning_rate"] = self.schedule.learning_rate(step - 1)
-            line |= self.recipe.numbers(step - 1)
             speed = {"throughput/tokens_per_second": self.throughput(self.tokens)}
-            self.log_at(step, {f"train/{name}": value for name, value in line.items()} | speed)
+            self.log_at(self.global_step, self._curve_point(self.global_step) | speed)
+
+    def _curve_point(self, step: int) -> dict[str, float]:
+        """The means of the losses since the last point, which begin anew, with the numbers of update number `step`."""
+        *losses, count = self.sums.tolist()
+        self.sums.zero_()
+        line = {"loss": sum(losses) / count}
+        for loss, total in zip(self.recipe.objective, losses, strict=True):
+            line[f"{loss.kind}_loss"] = total / count / (loss.share or 1.0)
+        line["learning_rate"] = self.schedule.learning_rate(step - 1)
+        line |= self.recipe.numbers(step - 1)
+        return {f"train/{name}": value for name, value in line.items()}
+
+    def _repeat_curve(self) -> None:
+        """Logs the steps of the trunk from which it goes on as it would have logged them."""
+        past, self._past = self._past, History()
+        for step, losses in enumerate(past.losses, start=1):
+            self.sums += torch.tensor([*losses, 1.0], dtype=torch.float64)
+            if self.at_curve_point(step):
+                self.to_loggers(step, self._curve_point(step))
+            if step in past.heldout and step in (self.milestones or ()):
+                self.to_loggers(step, _heldout(past.heldout[step]))
 
     def settle(self) -> None:
         """Adds the losses of the latest steps to the sums. All processes call it after the same step.
@@ -149,15 +171,31 @@ class PretrainingModule(TrainingModule):
             require_finite(step, sum(losses), norm)
             self.sums += torch.tensor([*losses, 1.0], dtype=torch.float64)
             self.progress_metrics["loss"] = sum(losses)
+            if self.history is not None:
+                self.history.losses.append(losses)
 
     def on_save_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Adds the sums of the losses since the last logged line."""
+        """Adds the sums of the losses since the last logged line, and the history of a trunk."""
         self.settle()
         checkpoint["sums"] = self.sums.tolist()
+        if self.history is not None:
+            checkpoint["history"] = self.history.to_state()
 
     def on_load_checkpoint(self, checkpoint: dict[str, Any]) -> None:
-        """Restores these sums."""
+        """Restores these sums and the history. From the state of a trunk it goes on at the rate of its own schedule."""
         self.sums = torch.tensor(checkpoint["sums"], dtype=torch.float64)
+        if self.history is not None and "history" in checkpoint:
+            self.history = History.of_state(checkpoint["history"])
+        if self.milestones is not None:
+            self.sums.zero_()
+            self._past = History.of_state(checkpoint["history"])
+            rate = self.schedule.learning_rate(checkpoint["global_step"])
+            for optimizer, scheduler in zip(
+                checkpoint["optimizer_states"], checkpoint["lr_schedulers"], strict=True
+            ):
+                scheduler["_last_lr"] = [base * rate for base in scheduler["base_lrs"]]
+                for group, group_rate in zip(optimizer["param_groups"], scheduler["_last_lr"], strict=True):
+                    group["lr"] = group_rate
 
     def on_validation_start(self) -> None:
         """Nothing is kept of a training that diverged."""
@@ -178,7 +216,9 @@ class PretrainingModule(TrainingModule):
         for evaluation, totals in zip(self._data.evaluations, self._totals, strict=True):
             summed = self.group.total(*totals.values())
             self.heldout |= evaluation.metrics(dict(zip(totals, summed, strict=True)))
-        self.log_at(self.global_step, {f"heldout/{name}": value for name, value in self.heldout.items()})
+        self.log_at(self.global_step, _heldout(self.heldout))
+        if self.history is not None:
+            self.history.heldout[self.global_step] = self.heldout
         for meter in (self.throughput, self.recent):
             meter.since += time.monotonic() - self._began  # the validation is not counted
 
@@ -188,6 +228,11 @@ class PretrainingModule(TrainingModule):
         if not isinstance(data, PretrainingDataModule):
             raise BadInput("a PretrainingModule reads a PretrainingDataModule: call trainer.fit(module, data) with one")
         return data
+
+
+def _heldout(figures: Mapping[str, float]) -> dict[str, float]:
+    """Held-out figures by the names with which they are logged."""
+    return {f"heldout/{name}": value for name, value in figures.items()}
 
 
 def pretrain(
@@ -200,8 +245,10 @@ def pretrain(
     group: ProcessGroup = SINGLE,
     strategy: Strategy | None = None,
     loggers: Sequence[CurveLogger] = (),
+    trunk: Trunk | None = None,
 ) -> dict[str, Any]:
-    """Trains a recipe in the directory `work`, from its newest checkpoint if it has one, and returns the result.
+    """Trains a recipe in the directory `work`, from its newest checkpoint if it has one, else from the end of a `trunk`
+    if there is one, and returns the result, which is the same.
 
     Leaves `model.safetensors`, the tokenizer's file, `metrics.jsonl` (nats; no clock), `timing.jsonl` (seconds) and
     `milestones/`. Raises `RunFailed` when a loss or gradient is not finite, `Interrupted` after saving when a signal
@@ -212,13 +259,13 @@ def pretrain(
     steps = (recipe := recipe.declared).schedule.steps
     data, module = _modules(recipe, corpus, machine)
     trained = identity("pretrain", recipe=recipe, corpus=corpus.facts["fingerprint"])
-    checkpoint = _resumed(work, trained, group)
     named = revisions(recipe, corpus)
     directory = RunDirectory(work, [*map(recipe.schedule.milestone, milestones), *named.values()], steps, group)
+    checkpoint = _begun(module, directory, trained, trunk)
     lightning = trainer(
         machine,
         steps,
-        [ProgressCallback(progress, steps, "pre-training"), directory],
+        [ProgressCallback(progress, steps, "pre-training", steps_before(work)), directory],
         [SafetensorsIO(work, trained)],
         strategy=strategy,
         loggers=[JsonLinesLogger(work), *loggers] if group.first else [],
@@ -227,7 +274,7 @@ def pretrain(
     )
     with quiet():
         if steps:
-            lightning.fit(module, data, ckpt_path=None if checkpoint is None else checkpoint.path)
+            lightning.fit(module, data, ckpt_path=checkpoint)
         began = time.monotonic()
         lightning.loggers = []  # what follows is the result, no point of the curve
         lightning.validate(module, data, verbose=False)
@@ -253,6 +300,44 @@ def evaluate(recipe: Recipe, corpus: TokenisedCorpus, weights: Path, machine: Ma
     return module.heldout
 
 
+def train_trunk(
+    recipe: Recipe,
+    corpus: TokenisedCorpus,
+    work: Path,
+    machine: Machine,
+    milestones: Sequence[int],
+    steps: int,
+    progress: Progress,
+    group: ProcessGroup = SINGLE,
+    strategy: Strategy | None = None,
+    trunk: Trunk | None = None,
+) -> dict[str, Any]:
+    """Trains the first `steps` steps of a recipe in the directory `work`, as `pretrain` does, and returns the result.
+
+    Leaves the state from which every recipe with these first steps goes on, the weights of `milestones`, which are
+    numbers of updates, and `timing.jsonl`. Raises as `pretrain` does.
+    """
+    torch.set_num_threads(machine.num_threads)
+    recipe = recipe.declared
+    data, module = _modules(recipe, corpus, machine)
+    module.history = History()
+    trained = identity("trunk", recipe=recipe, steps=steps, corpus=corpus.facts["fingerprint"])
+    directory = TrunkDirectory(work, milestones, steps, group)
+    checkpoint = _begun(module, directory, trained, trunk)
+    lightning = trainer(
+        machine,
+        recipe.schedule.steps,
+        [ProgressCallback(progress, steps, "trunk", steps_before(work)), directory],
+        [SafetensorsIO(work, trained)],
+        strategy=strategy,
+        accumulate_grad_batches=data.micro_batches(group.world_size),
+        validate=True,
+    )
+    with quiet(), suppress(TrunkEnds):
+        lightning.fit(module, data, ckpt_path=checkpoint)
+    return {"status": "done", "steps": steps}
+
+
 def _modules(
     recipe: Recipe, corpus: TokenisedCorpus, machine: Machine
 ) -> tuple[PretrainingDataModule, PretrainingModule]:
@@ -263,6 +348,18 @@ def _modules(
     if compiles:
         module.model.compile_losses(**machine.compile_options(recipe))
     return data, module
+
+
+def _begun(module: PretrainingModule, directory: RunDirectory, trained: str, trunk: Trunk | None) -> Path | None:
+    """The checkpoint from which a training goes on: its own newest one, else the state of a trunk; None if neither is
+    there."""
+    own = _resumed(directory.work, trained, directory.group)
+    if own is not None or trunk is None:
+        return own and own.path
+    module.milestones = directory.milestones
+    if directory.group.first:
+        trunk.begin(directory.work, directory.milestones)
+    return trunk.state.path
 
 
 def _resumed(work: Path, trained: str, group: ProcessGroup) -> SavedState | None:
@@ -307,6 +404,8 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
 
 def _cut_back(work: Path, step: int) -> None:
     """Drops what was logged after the checkpoint that the run goes on from."""
+    if not step:
+        (work / TRUNKS).unlink(missing_ok=True)
     for name in ("metrics.jsonl", "timing.jsonl"):
         path = work / name
         if path.exists():

@@ -21,5 +21,9 @@ class InverseSquareRoot(Curve):
 
     def share(self, step: int, warm: int, steps: int) -> float:
         """sqrt(k / max(n, k))."""
-        peak = max(1, warm, round(self.flat * steps))
+        peak = self.peak_until(warm, steps)
         return math.sqrt(peak / max(step + 1, peak))
+
+    def peak_until(self, warm: int, steps: int) -> int:
+        """k."""
+        return max(1, warm, round(self.flat * steps))

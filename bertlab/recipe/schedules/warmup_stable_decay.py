@@ -20,8 +20,11 @@ class WarmupStableDecay(Curve):
 
     def share(self, step: int, warm: int, steps: int) -> float:
         """The whole peak before the cooldown, then its shape."""
-        cooldown = min(max(1, round(self.cooldown * steps)), max(1, steps - warm))
-        left = steps - step
+        left, cooldown = steps - step, steps - self.peak_until(warm, steps)
         if left > cooldown:
             return 1.0
         return max(0.0, left / cooldown if self.shape == "linear" else 1 - math.sqrt(1 - left / cooldown))
+
+    def peak_until(self, warm: int, steps: int) -> int:
+        """The updates before the cooldown."""
+        return steps - min(max(1, round(self.cooldown * steps)), max(1, steps - warm))
