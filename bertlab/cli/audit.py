@@ -84,7 +84,7 @@ def _same_batches(plan: Plan, store: Store) -> list[tuple[Recipe, TokenisedCorpu
     opened: dict[str, TokenisedCorpus] = {}
     batches: dict[Any, tuple[Recipe, TokenisedCorpus, list[str]]] = {}
     for cell in plan.cells:
-        recipe, (corpus_id,) = cell.pretraining.read_recipe(), [need.id for need in cell.pretraining.needs]
+        recipe, corpus_id = cell.pretraining.read_recipe(), cell.pretraining.needs[0].id
         if corpus_id not in opened:
             opened[corpus_id] = open_corpus(store.wait_for(corpus_id).path, recipe.tokenizer)
         name = cell.variant if len(plan.request.studies) == 1 else f"{cell.study.name}: {cell.variant}"

@@ -66,6 +66,9 @@ def print_plan(plan: Plan, store: Store, machine: Machine, what: str = "", cost:
     asked, distinct = plan.pretrainings
     if asked > distinct:
         say(f"The variants ask for {asked} pre-trainings, {distinct} of them distinct: the others are shared")
+    alone, trained = plan.steps
+    if alone > trained:
+        say(f"Pre-trainings that begin alike share these steps: {trained:,} steps in place of {alone:,}")
     fewest = len(plan.request.seeds)
     if plan.request.claim_seeds and (most := len({cell.pretraining.seed for cell in plan.cells})) > fewest:
         say(f"{most} seeds of the values that claims compare, {pluralise(fewest, 'seed')} of all others")

@@ -49,6 +49,7 @@ def plan(
     if json:
         asked, distinct = planned.pretrainings
         shared = {"pretrainings_asked": asked, "pretrainings_distinct": distinct}
+        shared |= dict(zip(("steps_alone", "steps_trained"), planned.steps, strict=True))
         print_json(cost.to_json() | {"times_from": times, **shared, "text": texts.corpus_facts(planned.jobs, store)})
         return
     print_plan(planned, store, machine, cost=cost)

@@ -68,7 +68,7 @@ def _timed(study: Study, only: tuple[str, ...] = ()) -> list[str]:
 
 def _jobs(plan: Plan, study: Study, names: Sequence[str]) -> dict[str, Pretrained]:
     """The pre-trainings of these variants; one that this text cannot train has none."""
-    jobs = {cell.variant: cell.pretraining for cell in plan.cells_of[study.name]}
+    jobs = {cell.variant: cell.pretraining.alone for cell in plan.cells_of[study.name]}
     return {name: jobs[name] for name in dict.fromkeys(names) if name in jobs}
 
 

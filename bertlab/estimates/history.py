@@ -66,9 +66,9 @@ class RuntimeHistory:
 
 
 def _parts(run: Run) -> tuple[float, float]:
-    """The seconds of each step of a pre-training, and of all else in a run."""
-    trained = sum(line.seconds for line in run.timing() if line.stage == "train")
-    steps = max(1, run.result().steps or 0) if trained else 1
+    """The seconds of each step of a pre-training after its trunk, and of all else in a run."""
+    trained = run.training()
+    steps = max(1, (run.result().steps or 0) - run.trunks().steps) if trained else 1
     return trained / steps, run.seconds() - trained
 
 

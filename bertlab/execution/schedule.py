@@ -2,7 +2,7 @@
 
 import time
 from collections import Counter, defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Protocol
 
 from bertlab.errors import BadInput, warn
@@ -46,6 +46,7 @@ def execute(
     this process, with a worker's settings. Raises `BadInput` and `Interrupted`, which end all jobs.
     """
     schedule = Scheduler(jobs, store, observer)
+    schedule.remove_passed(jobs)  # of a command that was killed
     machine.check()
     alone = machine.is_single_process
     schedule.carry_out(Engine(store, machine if alone else machine.cpu_only()), lambda job: job.preparation)
@@ -62,7 +63,8 @@ def execute(
         else:
             from bertlab.execution.processes import processes as workers  # type: ignore[assignment]
         with workers(store, machine, jobs) as engine:
-            longest_first = sorted(schedule.todo.values(), key=per_group(_flops), reverse=True)
+            flops = per_group(_flops)
+            longest_first = sorted(schedule.todo.values(), key=lambda job: (job.passing, flops(job)), reverse=True)
             schedule.todo = {job.id: job for job in longest_first}
             schedule.carry_out(engine)
     return schedule.lost
@@ -76,7 +78,7 @@ class Scheduler:
         self.done = {run.id for run in store.runs()}
         self.todo = {job.id: job for job in to_run(jobs, self.done)}
         self.unneeded = {job.id: job for job in jobs if job.id not in self.todo and job.id not in self.done}
-        """Corpora whose pre-trainings are finished, by id."""
+        """Corpora and trunks whose pre-trainings are finished, by id."""
         self.planned = {job.id for job in jobs}
         self.needing: dict[str, list[str]] = defaultdict(list)
         """The jobs that need a job, by id."""
@@ -145,22 +147,49 @@ class Scheduler:
             run = self.store.wait_for(job.id)
             self.done.add(job.id)
             self.observer.end(job, run, how.seconds)
+            self.remove_passed(job.needs)
         elif how.status in ("locked", "stopped"):  # by another command; by a signal, which the loop checks next
             self.begun[job.id] -= 1
             self._wait(job)
         elif not how.final and self.begun[job.id] < TRIES and not self._lacks(job):
             for need in job.needs:  # again too if their runs are gone: damaged ones are set aside before use
-                if self.store.get(need.id) is None and need.id in self.done:
-                    self.done.remove(need.id)
-                    corpora = [self.unneeded.pop(needed.id) for needed in need.needs if needed.id in self.unneeded]
-                    self.todo = {due.id: due for due in (*corpora, need)} | self.todo
+                if need.id in self.done:
+                    self._repeat_if_gone(need)
             self._wait(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=True)
         else:
             why = {"status": how.status, "reason": how.reason, "log": how.log}
-            self.store.fail(Failure(id=job.id, kind=job.kind, label=label(job.label), science=job.definition(), **why))
+            self._fail(job, why)
             self._give_up(job)
             self.observer.failed(job, one_line(how.status, how.reason), again=False)
+
+    def remove_passed(self, jobs: Iterable[Job]) -> None:
+        """Removes the runs of passing jobs from which no job goes on any more, of this command or of another one."""
+        for job in jobs:
+            needing = self.needing[job.id] if job.passing and job.id in self.done else []
+            passed = needing and all(run_id in self.done or run_id in self.unneeded for run_id in needing)
+            run = self.store.get(job.id) if passed else None
+            if run is not None:
+                with self.store.locks.exclusive():
+                    if job.id not in self.store.locks.reserved_ids(by_others=True):
+                        self.store.remove([run])
+
+    def _repeat_if_gone(self, job: Job) -> None:
+        """Runs a job again before all others if its run is gone, after those that it needs."""
+        if self.store.get(job.id) is None:
+            self.done.discard(job.id)
+            self.unneeded.pop(job.id, None)
+            self.todo = {job.id: job} | self.todo
+            for need in job.needs:
+                if need.id in self.done or need.id in self.unneeded:
+                    self._repeat_if_gone(need)
+
+    def _fail(self, job: Job, why: Mapping[str, str]) -> None:
+        """Records a failure; that of a passing job is the failure of those that go on from it."""
+        self.store.fail(Failure(id=job.id, kind=job.kind, label=label(job.label), science=job.definition(), **why))
+        for run_id in self.needing[job.id] if job.passing else ():
+            if run_id in self.todo:
+                self._fail(self.todo[run_id], why)
 
     def _lacks(self, job: Job) -> bool:
         """Whether a run that a job needs is gone and not of this plan, such as the model of `--from`."""

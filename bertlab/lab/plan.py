@@ -51,6 +51,14 @@ class Plan:
         asked = {(cell.study.name, cell.variant, cell.pretraining.id) for cell in cells}
         return len(asked), len({run_id for *_, run_id in asked})
 
+    @property
+    def steps(self) -> tuple[int, int]:
+        """The updates of all pre-trainings, and how many of them are trained, as trunks are trained once."""
+        trained = {cell.pretraining.id: cell.pretraining for cell in self.cells}
+        trunks = [job for job in self.jobs if job.passing]
+        alone = sum(job.first + job.steps for job in trained.values())
+        return alone, sum(job.steps for job in (*trained.values(), *trunks))
+
     @cached_property
     def cells_of(self) -> Mapping[str, list[Cell]]:
         """The cells of each study by its name, in their order."""
@@ -99,7 +107,9 @@ def make(request: Request, machine: Machine) -> Plan:
         raise BadInput(f"--from: the pre-training is finished, so --set cannot change it: set only {groups}")
     shared = SharedInputs(request, machine)
     _check_tasks(request)
-    cells = [cell for study in request.studies for cell in StudyPlanner(shared, study).cells()]
+    planners = [StudyPlanner(shared, study) for study in request.studies]
+    shared.share(recipe for planner in planners for _, recipe in planner.recipes)
+    cells = [cell for planner in planners for cell in planner.cells()]
     _check_used(shared, machine)
     return Plan(
         request=request,

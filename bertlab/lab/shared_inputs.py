@@ -1,15 +1,18 @@
 """What the studies of a request share: texts, tasks, code, and jobs."""
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar, cast
 
 from bertlab.errors import BadInput
-from bertlab.lab.jobs import CorpusPreparation, Job
+from bertlab.lab.jobs import CorpusPreparation, Job, TrunkTraining
 from bertlab.lab.request import Request
 from bertlab.lab.scales import Scale
 from bertlab.machine import Machine
 from bertlab.recipe import Corpus, Recipe, Tokenizer
+from bertlab.recipe.identity import canonical
+from bertlab.recipe.prefix import Prefix, shared_prefixes
 from bertlab.store.files import digest, kind
 from bertlab.tasks.locate import Tasks
 from bertlab.text import sources
@@ -41,6 +44,8 @@ class SharedInputs:
             raise BadInput(f"study file '{files[0].argument}' defines code, which may change any run: run it alone")
         self.code = files[0].code if files else None
         self._jobs: dict[tuple[object, ...], list[Job]] = {}
+        self._machine, self._prefixes = machine, dict[str, Prefix]()
+        self._trunks: dict[str, TrunkTraining] = {}
         vocabulary = request.vocabulary
         if vocabulary is not None and kind(vocabulary, "--vocab") != "file":
             raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
@@ -62,6 +67,36 @@ class SharedInputs:
             recipe.tokenizer.load(self.request.vocabulary)
             self._loaded.add(recipe.tokenizer)
         return CorpusPreparation(recipe.corpus, recipe.tokenizer, self.located, self.request.vocabulary, self.code)
+
+    def share(self, recipes: Iterable[Recipe]) -> None:
+        """Finds the first steps that pre-trainings share; those that the machine compiles in other ways share none."""
+        alike = defaultdict[str, list[Recipe]](list)
+        for recipe in recipes if self.request.pretrained is None and self.code is None else ():
+            compiled = self._machine.compiles(recipe)
+            alike[str(compiled and self._machine.compile_options(recipe))].append(recipe)
+        for group in alike.values():
+            self._prefixes |= shared_prefixes(group)
+
+    def trunk(self, recipe: Recipe, study: str) -> TrunkTraining | None:
+        """The job of the first steps that a recipe shares with others, at the first seed; None if it shares none."""
+        prefix = self._prefixes.get(canonical(recipe.with_seed(0)))
+        return self._trunk(prefix, study) if prefix else None
+
+    def _trunk(self, prefix: Prefix, study: str) -> TrunkTraining:
+        if prefix.id not in self._trunks:
+            schedules = [recipe.schedule for recipe in prefix.recipes]
+            ends = {schedule.milestone(percent) for schedule in schedules for percent in self.request.scale.milestones}
+            self._trunks[prefix.id] = TrunkTraining(
+                prefix.id,
+                prefix.recipes[0].with_seed(self.request.seeds[0]),
+                self.corpus_job(prefix.recipes[0]),
+                prefix.steps,
+                tuple(sorted(step for step in ends if 0 < step <= prefix.steps)),
+                self._trunk(prefix.before, study) if prefix.before else None,
+                f"{study}-first-{prefix.steps}-steps",
+                study,
+            )
+        return self._trunks[prefix.id]
 
     def over(self, first: J, others: Callable[[], Iterable[J]]) -> Sequence[J]:
         """A job at all seeds: at the first and at the others; studies with the same one share it."""

@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Iterator
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 from bertlab.adaptation import Adaptation
@@ -49,9 +49,8 @@ class StudyPlanner:
 
     def cells(self) -> Iterator[Cell]:
         """The values of the study. Raises `BadInput` for a study that cannot run."""
-        self.study.check_set(self.request.scale.assigned)
+        recipes = self.recipes
         with at(f"study '{self.study.name}'"):
-            recipes = self.recipes()
             values = len(recipes) * len(self.measurements) * len(self.request.seeds) * self.finetune_seeds
             if values > MOST:
                 raise BadInput(f"--seeds and --finetune-seeds give it {values:,} values, over {MOST:,}: use less")
@@ -60,8 +59,14 @@ class StudyPlanner:
             for variant, recipe in recipes:
                 yield from self.of_variant(variant, recipe)
 
+    @cached_property
     def recipes(self) -> list[tuple[Variant, Recipe]]:
         """The chosen variants. Raises `BadInput` for options that do not go with them."""
+        self.study.check_set(self.request.scale.assigned)
+        with at(f"study '{self.study.name}'"):
+            return self._recipes()
+
+    def _recipes(self) -> list[tuple[Variant, Recipe]]:
         request, study = self.request, self.study
         chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
         recipes = self.annotated([(variant, self.recipe(variant)) for variant in chosen])
@@ -174,6 +179,7 @@ class StudyPlanner:
             request.scale.milestones,
             study=study.name,
             code=self.shared.code,
+            trunk=self.shared.trunk(recipe, study.name),
         )
 
     def jobs(self, pretraining: Pretrained, variant: Variant, measurement: Measurement) -> Iterator[Job]:

@@ -6,7 +6,7 @@ attention and unused logits do not count, so that shares of a machine's peak sta
 
 import dataclasses
 import itertools
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from bertlab.recipe import BackboneConfig, Loss, Recipe
 
@@ -27,9 +27,21 @@ def phases(recipe: Recipe) -> list[tuple[int, int]]:
     return [(length, sum(steps for _, steps in stages)) for length, stages in of_length]
 
 
-def tokens(recipe: Recipe) -> int:
-    """Tokens of training if every sequence has the full length; `inputs.batches.Batches.tokens` counts a corpus's."""
-    return sum(steps * stage.schedule.batch_size * stage.inputs.length for stage, steps in recipe.stages)
+def tokens(recipe: Recipe, first: int = 0, until: int | None = None) -> int:
+    """Tokens of training if every sequence has the full length; `inputs.batches.Batches.tokens` counts a corpus's.
+
+    Of all updates, or of those from number `first` to the one before `until`.
+    """
+    return sum(read for _, read in _read(recipe, first, until))
+
+
+def _read(recipe: Recipe, first: int, until: int | None) -> Iterator[tuple[Recipe, int]]:
+    """The stages, each with the tokens of its updates from number `first` to the one before `until`."""
+    begin, until = 0, recipe.schedule.steps if until is None else until
+    for stage, steps in recipe.stages:
+        trained = max(0, min(begin + steps, until) - max(begin, first))
+        yield stage, trained * stage.schedule.batch_size * stage.inputs.length
+        begin += steps
 
 
 def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> float:
@@ -43,9 +55,9 @@ def flops_per_token(recipe: Recipe, *, length: int = 0, vocabulary: int = 0) -> 
     return 3.0 * (encoder + heads / length)
 
 
-def flops(recipe: Recipe, *, vocabulary: int = 0) -> float:
-    """Operations of the whole pre-training."""
-    read = ((stage, steps * stage.schedule.batch_size * stage.inputs.length) for stage, steps in recipe.stages)
+def flops(recipe: Recipe, first: int = 0, until: int | None = None, *, vocabulary: int = 0) -> float:
+    """Operations of the whole pre-training, or of its updates from number `first` to the one before `until`."""
+    read = _read(recipe, first, until)
     return sum(number * flops_per_token(stage, vocabulary=vocabulary) for stage, number in read)
 
 

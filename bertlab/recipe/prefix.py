@@ -23,7 +23,7 @@ class Prefixes:
     def __init__(self, recipe: Recipe) -> None:
         schedule = recipe.schedule
         self.recipe, self.steps = recipe, schedule.steps
-        self._peak = [schedule.peak_lr, schedule.warm]
+        self._peak = schedule.peak_lr, schedule.warm
         self._curve = [to_canonical(schedule.curve, whole=True), schedule.steps]
         self._peak_until = max(0, min(schedule.curve.peak_until(schedule.warm, schedule.steps), schedule.steps))
         self._whole = _without_rate(recipe)
@@ -43,7 +43,8 @@ class Prefixes:
         """The id of its first `step` steps, equal for recipes whose first steps are the same."""
         begins = [0, *self._ends]
         stages = [
-            (stage, min(steps, step - begin)) for (stage, steps), begin in zip(self._stages, begins, strict=False)
+            (stage, min(steps, step - begin))
+            for (stage, steps), begin in zip(self._stages, begins, strict=False)
             if begin < step
         ]
         rate = self._peak if step <= self._peak_until else [*self._peak, *self._curve]
@@ -83,7 +84,7 @@ def shared_prefixes(recipes: Iterable[Recipe]) -> dict[str, Prefix]:
 def _share(members: Sequence[Prefixes], before: Prefix | None, prefixes: dict[str, Prefix]) -> None:
     """Adds the prefixes of recipes that agree at first, those that most of them share before longer ones."""
     begin, until = before.steps if before else 0, 0
-    groups = [members]
+    groups: list[list[Prefixes]] = []
     for step in sorted(set().union(*(member.turns for member in members))):
         groups = _alike([member for member in members if step < member.steps], step)
         if groups and len(groups[0]) == len(members):

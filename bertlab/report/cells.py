@@ -1,14 +1,14 @@
 """The values and the pre-trainings that a study plans, finished or not."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from bertlab.adaptation import Adaptation
 from bertlab.lab.claim import GUESS
 from bertlab.recipe import BackboneConfig, Recipe, Tokenizer, cost
 from bertlab.report.units import is_diagnostic, is_loss, is_share
 from bertlab.store.record import Value
-from bertlab.store.result import Defined, Environment, Result, Rows
+from bertlab.store.result import Defined, Environment, Result, Rows, Trunks
 
 NUMERICS = ("device", "precision", "instructions", "threads", "compiled", "torch")
 """Facts of an environment that can change the last bits of a number."""
@@ -136,7 +136,7 @@ class Point:
 
 @dataclass(frozen=True, kw_only=True)
 class Pretraining(Planned):
-    """A pre-training of a study: a variant and a seed."""
+    """A pre-training of a study: a variant and a seed. Its time is that of all its steps, with those of its trunks."""
 
     seed: int
     id: str
@@ -150,6 +150,8 @@ class Pretraining(Planned):
     defined: Defined
     """What is known of its recipe, whether or not a study file defines parts of it."""
     curve: tuple[Point, ...]
+    trunks: Trunks = field(default_factory=Trunks)
+    """The first steps that it shares with other pre-trainings, which were trained once."""
 
     @property
     def host(self) -> dict[str, str]:

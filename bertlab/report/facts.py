@@ -8,7 +8,7 @@ from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.study_results import StudyResults
 from bertlab.tasks.kinds import KINDS
 from bertlab.text import facts as text_facts
-from bertlab.wording import duration, lowest_to_highest, pluralise
+from bertlab.wording import duration, join_words, lowest_to_highest, pluralise
 
 PAPERS = {
     "Clark et al. 2020": "https://arxiv.org/abs/2003.10555",
@@ -107,9 +107,26 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
     return [
         ("Model", _model(runs)),
         ("Pre-training", f"{steps} steps, {tokens} tokens a run{contents}"),
+        ("Shared steps", _shared(runs)),
         ("Sizes relative to the baseline", "; ".join(multiples)),
         ("True next segments", f"{100 * fmean(balances):.1f} % of the pairs" if balances else ""),
     ]
+
+
+def _shared(runs: Sequence[Pretraining]) -> str:
+    """The first steps that pre-trainings share, and how many steps were trained; empty if they share none."""
+    variants: dict[int, dict[str, None]] = {}
+    for run in runs:
+        for trunk in run.trunks.trunks:
+            variants.setdefault(trunk.steps, {})[run.variant] = None
+    if not variants:
+        return ""
+    distinct = {run.id: run for run in runs}.values()
+    trunks = {trunk.id: trunk.steps - trunk.first for run in distinct for trunk in run.trunks.trunks}
+    trained = sum(run.steps - run.trunks.steps for run in distinct) + sum(trunks.values())
+    parts = [f"the first {steps:,} of {join_words([*names])}" for steps, names in sorted(variants.items())]
+    alone = sum(run.steps for run in distinct)
+    return f"{'; '.join(parts)}, trained once a seed: {trained:,} steps in place of {alone:,}"
 
 
 def _task(study: StudyResults, cells: Sequence[Cell]) -> str:
@@ -174,10 +191,12 @@ def dates(study: StudyResults) -> str:
 def _seconds(study: StudyResults) -> dict[str, float]:
     """The recorded time of the pre-trainings and of the measurements."""
     # by id: duplicates are one run
-    trained = {run.id: run.seconds for run in study.pretrainings if run.trained}
+    runs = {run.id: run for run in study.pretrainings if run.trained}.values()
+    trained = {run.id: run.seconds - run.trunks.seconds for run in runs}
+    shared = {trunk.id: trunk.seconds for run in runs for trunk in run.trunks.trunks}
     measured = {cell.run_id: cell.seconds for cell in study.cells if cell.seconds}
-    runs = {"pre-training": trained, "measurement": measured}
-    return {pluralise(len(seconds), name): sum(seconds.values()) for name, seconds in runs.items()}
+    kinds = {"pre-training": trained, "measurement": measured} | ({"shared beginning": shared} if shared else {})
+    return {pluralise(len(seconds), name): sum(seconds.values()) for name, seconds in kinds.items()}
 
 
 def spent(study: StudyResults) -> float:

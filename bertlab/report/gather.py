@@ -26,7 +26,7 @@ from bertlab.report.units import is_loss, is_share
 from bertlab.store import commands, union
 from bertlab.store.addenda import floor_key
 from bertlab.store.record import Record, Row, Value
-from bertlab.store.result import Defined, Environment, Evaluated, Metrics, Result, Rows, Tested
+from bertlab.store.result import Defined, Environment, Evaluated, Metrics, Result, Rows, Tested, Trunks
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
 
@@ -110,6 +110,7 @@ class _Reader:
         status, reason = (result.status, "") if run else self.missing(row.pretrain_id, row.corpus_id)
         written = run.definition().get("recipe", {}) if run else {}
         recipe = _load(Recipe, written) if run else None
+        trunks = run.trunks() if run else Trunks()
         return Pretraining(
             variant=row.variant,
             seed=row.pretrain_seed,
@@ -123,7 +124,8 @@ class _Reader:
             tokenizer=_part(written, "tokenizer") if run else None,
             defined=_defined(recipe) if recipe else result.defined,
             curve=_curve(run, result) if run else (),
-            seconds=run.seconds() if run else 0.0,
+            seconds=run.seconds() + trunks.seconds if run else 0.0,
+            trunks=trunks,
             environment=replace(environment, numerics={"compiled": "no", **environment.numerics}),
         )
 
@@ -246,12 +248,14 @@ def _curve(run: Run, result: Result) -> tuple[Point, ...]:
         return ()
     tokens_per_step = (result.tokens or 0) / result.steps
     trained = [(line.step, line.seconds) for line in run.timing() if line.stage == "train"]
+    trunks = run.trunks()
     points = {}
     for line in run.metrics():
         names = [name for name in line if name.startswith("heldout_") and is_loss(name)]
         measured = {name.removeprefix("heldout_"): number(line[name]) for name in names}
         if losses := {name: loss for name, loss in measured.items() if loss is not None}:
             step = int(line["step"] or 0)
-            seconds = math.fsum(taken for until, taken in trained if until <= step) if trained else None
+            taken = [trunks.training, *(seconds for until, seconds in trained if until <= step)]
+            seconds = math.fsum(taken) if trained and step >= trunks.steps else None
             points[step] = Point(step, step * tokens_per_step, seconds, losses)
     return tuple(points[step] for step in sorted(points))

@@ -116,6 +116,7 @@ class StoreLocks:
     def __init__(self, root: Path) -> None:
         self.root, self.scratch = root, root / ".locks"
         """`scratch` is the directory of locks and of temporary files of commands."""
+        self._asks = ""
 
     @contextmanager
     def run(self, run_id: str) -> Iterator[Lock | None]:
@@ -153,13 +154,15 @@ class StoreLocks:
         with ExitStack() as stack:
             with self.exclusive():
                 path = self._file(self.new_name("asks"))
+                self._asks = path.name
                 stack.callback(path.unlink, missing_ok=True)
                 stack.enter_context(locked(path, ids=sorted(run_ids)))
             yield
 
-    def reserved_ids(self) -> set[str]:
-        """Ids of the runs that running commands need."""
-        holders = filter(None, map(record, filter(is_locked, self.scratch.glob("asks.*"))))
+    def reserved_ids(self, *, by_others: bool = False) -> set[str]:
+        """Ids of the runs that running commands need, or those that commands other than this one need."""
+        asks = (path for path in self.scratch.glob("asks.*") if not (by_others and path.name == self._asks))
+        holders = filter(None, map(record, filter(is_locked, asks)))
         return {run_id for command in holders for run_id in command.ids}
 
     def has(self, run_id: str) -> bool:

@@ -233,6 +233,9 @@ class Trunk:
     steps: Count
     """The number of updates at its end."""
     seconds: Duration
+    training: Duration
+    """The seconds of its updates alone."""
+    numerics: Annotated[Mapping[str, Any], fits(Numerics)] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -245,6 +248,16 @@ class Trunks:
     def steps(self) -> int:
         """The number of updates that the run did not train itself."""
         return max((trunk.steps for trunk in self.trunks), default=0)
+
+    @property
+    def seconds(self) -> float:
+        """The time of all of them."""
+        return sum(trunk.seconds for trunk in self.trunks)
+
+    @property
+    def training(self) -> float:
+        """The time of the updates of all of them."""
+        return sum(trunk.training for trunk in self.trunks)
 
 
 MetricsLine = Annotated[dict[str, Number | None], lambda line: fits(Count)(line.get("step"))]

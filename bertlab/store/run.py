@@ -130,6 +130,10 @@ class Run:
         """The time of the run, over all its attempts."""
         return math.fsum(line.seconds for line in self.timing())
 
+    def training(self) -> float:
+        """The time of its updates alone, over all its attempts."""
+        return math.fsum(line.seconds for line in self.timing() if line.stage == "train")
+
     def damage(self, *, large: bool = True) -> Path | None:
         """The first file that differs from the manifest; without `large`, weights and arrays are compared by size only.
 

@@ -190,9 +190,7 @@ class PretrainingModule(TrainingModule):
             self.sums.zero_()
             self._past = History.of_state(checkpoint["history"])
             rate = self.schedule.learning_rate(checkpoint["global_step"])
-            for optimizer, scheduler in zip(
-                checkpoint["optimizer_states"], checkpoint["lr_schedulers"], strict=True
-            ):
+            for optimizer, scheduler in zip(checkpoint["optimizer_states"], checkpoint["lr_schedulers"], strict=True):
                 scheduler["_last_lr"] = [base * rate for base in scheduler["base_lrs"]]
                 for group, group_rate in zip(optimizer["param_groups"], scheduler["_last_lr"], strict=True):
                     group["lr"] = group_rate
@@ -353,9 +351,9 @@ def _modules(
 def _begun(module: PretrainingModule, directory: RunDirectory, trained: str, trunk: Trunk | None) -> Path | None:
     """The checkpoint from which a training goes on: its own newest one, else the state of a trunk; None if neither is
     there."""
-    own = _resumed(directory.work, trained, directory.group)
-    if own is not None or trunk is None:
-        return own and own.path
+    newest = _resumed(directory.work, trained, directory.group)
+    if newest is not None or trunk is None:
+        return newest.path if newest else None
     module.milestones = directory.milestones
     if directory.group.first:
         trunk.begin(directory.work, directory.milestones)

@@ -325,3 +325,81 @@ def test_a_damaged_run_that_is_not_of_the_plan_is_not_made_anew(jobs, store):
     again = Damaged(store, endings={job.id: [Ended("failed", "weights were damaged")]})
     assert carried_out([job], store, again) == [job]
     assert again.begun == [job]
+
+
+@pytest.fixture(scope="module")
+def sharing(machine):
+    """Two trunks, of a decay and of two others, and what goes on from them; nothing else is measured."""
+    request = plan.Request(
+        studies=(studies.find("lr-schedule"),),
+        scale=scales.find("smoke"),
+        only=("linear", "stable, then linear", "constant"),
+        measure=("LM perplexity",),
+    )
+    return plan.make(request, machine).jobs
+
+
+def runs_of(store, kind):
+    return {run.id for run in store.runs() if run.kind == kind}
+
+
+def test_a_trunk_is_trained_once_and_removed_when_nothing_goes_on_from_it(sharing, store):
+    corpus, first, _, second, *others = sharing
+    assert [job.kind for job in sharing] == ["corpus", "trunk", "pretrain", "trunk", "pretrain", "pretrain"]
+    assert [job.needs for job in sharing[1:]] == [
+        (corpus,), (corpus, first), (corpus, first), (corpus, second), (corpus, second),
+    ]  # fmt: skip
+    kept = []
+
+    class Looking(Engine):
+        def begin(self, job, progress):
+            kept.append(runs_of(store, "trunk"))
+            super().begin(job, progress)
+
+    assert carried_out(sharing, store, Looking(store)) == []
+    assert kept == [set(), set(), {first.id}, {first.id}, {second.id}, {second.id}]
+    assert runs_of(store, "trunk") == set()
+    again = Engine(store)
+    assert carried_out(sharing, store, again) == []
+    assert again.begun == []
+    store.remove([store.get(others[0].id)])
+    assert carried_out(sharing, store, again) == []
+    assert again.begun == [first, second, others[0]]
+
+
+def test_a_trunk_that_another_command_needs_stays(sharing, store):
+    with Store(store.root).locks.reserved([sharing[1].id]):
+        assert carried_out(sharing, store, Engine(store)) == []
+    assert runs_of(store, "trunk") == {sharing[1].id}
+    remaining = Scheduler(sharing, store, Watching())
+    with store.locks.reserved(job.id for job in sharing):
+        remaining.remove_passed(sharing)
+    assert runs_of(store, "trunk") == set()
+
+
+def test_a_trunk_that_diverges_is_the_end_of_what_begins_with_it(sharing, store):
+    _, first, *rest = sharing
+    diverged = Ended("diverged", "diverged at step 1: the loss is not finite", final=True)
+    lost = carried_out(sharing, store, Engine(store, endings={first.id: [diverged]}))
+    assert {job.id for job in lost} == {first.id, *(job.id for job in rest)}
+    assert {(failure.id, failure.reason) for failure in store.failures()} == {(job.id, diverged.reason) for job in lost}
+
+
+def test_a_trunk_that_is_gone_is_trained_again_after_the_one_before_it(sharing, store):
+    _, first, _, second, one, _ = sharing
+    carried_out(sharing[:4], store, Engine(store))
+
+    class Gone(Engine):
+        def begin(self, job, progress):
+            if job is one and one not in self.begun:
+                store.remove([store.get(trunk.id) for trunk in (first, second) if store.get(trunk.id)])
+                self.endings = {one.id: [Ended("failed", f"run {second.id} is gone")]}
+                self.running.append(job)
+                self.begun.append(job)
+            else:
+                super().begin(job, progress)
+
+    again = Gone(store)
+    assert carried_out(sharing, store, again) == []
+    assert again.begun[:3] == [one, first, second]
+    assert again.begun[-1] is one

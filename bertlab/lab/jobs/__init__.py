@@ -8,3 +8,4 @@ from bertlab.lab.jobs.corpus import CorpusPreparation as CorpusPreparation
 from bertlab.lab.jobs.evaluation import Evaluation as Evaluation
 from bertlab.lab.jobs.heldout import HeldOutEvaluation as HeldOutEvaluation
 from bertlab.lab.jobs.pretraining import Pretraining as Pretraining
+from bertlab.lab.jobs.trunk import TrunkTraining as TrunkTraining

@@ -95,6 +95,8 @@ class Job(ABC):
     preparation: bool = False
     """Whether it prepares what other jobs read: the process of the command runs it, before there are workers, and
     nobody runs it for jobs that are finished."""
+    passing: bool = False
+    """Whether others go on from its run, which is removed when they are finished; nobody runs it for jobs that are."""
     resumes: bool = False
     """Whether another attempt continues from a checkpoint in its working directory."""
     times_itself: bool = False
@@ -172,6 +174,11 @@ class Job(ABC):
     @property
     def steps(self) -> int:
         """The number of updates, each of which takes equally long."""
+        return 0
+
+    @property
+    def first(self) -> int:
+        """The number of updates that another job does for it, before its own."""
         return 0
 
     @property
@@ -296,6 +303,11 @@ class Pretrained(Job):
 
         run = next((store.get(need.id) for need in self.needs), None)
         return open_corpus(run.path, self.read_recipe().tokenizer, check=False) if run else None
+
+    @property
+    def alone(self) -> Pretrained:
+        """The same model, trained without what other jobs do for it."""
+        return self
 
     def fitted(self, adaptation: Adaptation) -> Adaptation:
         """An adaptation as it is on this model. Raises `BadInput` if it does not fit."""

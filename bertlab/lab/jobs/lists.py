@@ -36,15 +36,20 @@ def per_group(function: Callable[[Job, *Ts], T]) -> Callable[[Job, *Ts], T]:
 
 
 def to_run(jobs: Sequence[Job], done: Collection[str]) -> list[Job]:
-    """The `jobs` that are not done, by their ids, without a preparation for jobs that are all done.
+    """The `jobs` that are not done, by their ids, without a preparation or a trunk for jobs that are all done.
 
     Exported results have no corpora.
     """
-    left = [job for job in jobs if job.id not in done]
-    if len(left) == len(jobs):
-        return left
-    needed, still = ({need.id for job in some for need in job.needs} for some in (jobs, left))
-    return [job for job in left if not job.preparation or job.id in still or job.id not in needed]
+    waiting = {job.id: job for job in jobs if job.id not in done}
+    needed = {need.id for job in jobs for need in job.needs}
+    asked = [job for job in waiting.values() if not (job.preparation or job.passing) or job.id not in needed]
+    left = set[str]()
+    while asked:
+        job = asked.pop()
+        if job.id not in left:
+            left.add(job.id)
+            asked += [waiting[need.id] for need in job.needs if need.id in waiting]
+    return [job for job in jobs if job.id in left]
 
 
 def check_kept(jobs: Iterable[Job], store: Store) -> None:

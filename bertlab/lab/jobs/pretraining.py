@@ -14,7 +14,7 @@ from bertlab.adaptation import Adaptation
 from bertlab.audit.components import check_recipe
 from bertlab.errors import BadInput
 from bertlab.inputs import targets, words
-from bertlab.lab.jobs.base import Pretrained, Storage, Work, copied, without_none
+from bertlab.lab.jobs.base import Job, Pretrained, Storage, Work, copied, without_none
 from bertlab.lab.jobs.corpus import CorpusPreparation
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
@@ -31,6 +31,7 @@ from bertlab.wording import format_count
 if TYPE_CHECKING:
     from lightning.pytorch.strategies import Strategy
 
+    from bertlab.lab.jobs.trunk import TrunkTraining
     from bertlab.training.finetuning import Pretrained as LoadedModel
 
 
@@ -52,6 +53,9 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
     """The study file of the corpus."""
     finished: bool = field(default=False, compare=False)
     """Whether it stands for a run of the store, as `--from` names one."""
+    trunk: TrunkTraining | None = field(default=None, compare=False)
+    """The first steps that it shares with others, from whose end it goes on; its id and its result are the same without
+    it."""
     kind = "pretrain"
     resumes = times_itself = True
     steady = True
@@ -75,12 +79,18 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
     def with_seed(self, seed: int) -> Pretraining:
         """The same pre-training with another seed."""
-        return copied(self, recipe=self.recipe.with_seed(seed), template=self.template)
+        trunk = self.trunk and self.trunk.with_seed(seed)
+        return copied(self, recipe=self.recipe.with_seed(seed), trunk=trunk, template=self.template)
 
     @property
-    def needs(self) -> tuple[CorpusPreparation]:
-        """The corpus."""
-        return (self.corpus,)
+    def alone(self) -> Pretraining:
+        """The same pre-training, of all its steps."""
+        return dataclasses.replace(self, trunk=None)
+
+    @property
+    def needs(self) -> tuple[Job, ...]:
+        """The corpus, and the trunk from which it goes on."""
+        return (self.corpus, self.trunk) if self.trunk else (self.corpus,)
 
     @property
     def seed(self) -> int:
@@ -89,8 +99,13 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
     @property
     def steps(self) -> int:
-        """The number of updates."""
-        return self.recipe.schedule.steps
+        """The number of updates after its trunk."""
+        return self.recipe.schedule.steps - self.first
+
+    @property
+    def first(self) -> int:
+        """The number of updates of its trunk."""
+        return self.trunk.until if self.trunk else 0
 
     @property
     def label(self) -> str:
@@ -137,19 +152,21 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         from bertlab.training.pretraining import pretrain
 
         defined = _defined(self.recipe) if self.code else None  # first: a mistake in it must not cost a training
-        corpus = _corpus(self.recipe, store.get_verified(self.corpus.id))
+        corpus = opened_corpus(self.recipe, store.get_verified(self.corpus.id))
         text = _facts_of(self.recipe, corpus)
         fields = self.definition() | {"recipe": to_canonical(self.recipe, whole=True)}
         first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
-            result = pretrain(self.recipe, corpus, work, machine, self.milestones, progress, group, strategy, loggers)
+            trunk = self.trunk.trained(store) if self.trunk else None
+            parts = self.milestones, progress, group, strategy, loggers, trunk
+            result = pretrain(self.recipe, corpus, work, machine, *parts)
         return result | without_none(text=text, defined=defined)
 
     def saved(self, milestones: Sequence[int]) -> list[int]:
         """The milestones (per cent of the steps) at which it saves weights, of the given ones, and the end."""
         schedule = self.recipe.schedule
         saved = {*milestones} & {*self.milestones}
-        return sorted({100} | {percent for percent in saved if 0 < schedule.milestone(percent) < self.steps})
+        return sorted({100} | {percent for percent in saved if 0 < schedule.milestone(percent) < schedule.steps})
 
     def fitted(self, adaptation: Adaptation) -> Adaptation:
         """An adaptation as it is on this model. Raises `BadInput` if it does not apply to the model, and for sequences
@@ -185,7 +202,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
     def check_components(self, store: Store, machine: Machine) -> None:
         """Runs them on a few sequences of its text."""
-        check_recipe(self.recipe.declared, _corpus(self.recipe, store.get_verified(self.corpus.id)))
+        check_recipe(self.recipe.declared, opened_corpus(self.recipe, store.get_verified(self.corpus.id)))
 
     def opened(self, store: Store) -> LoadedModel:
         """Model and tokenizer of its run, or with new weights before it has one."""
@@ -194,23 +211,23 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
         if store.get(self.id) is not None:
             return super().opened(store)
-        tokenizer = _corpus(self.recipe, store.get_verified(self.corpus.id)).tokenizer
+        tokenizer = opened_corpus(self.recipe, store.get_verified(self.corpus.id)).tokenizer
         model = PretrainingModel.of(self.recipe, tokenizer.size)
         return LoadedModel(model=model, tokenizer=tokenizer, positions=model.encoder.max_length)
 
     def describe_text(self, store: Store) -> dict[str, Any] | None:
         """The facts of the text with the targets of its losses; None before it is prepared."""
         run = store.get(self.corpus.id) if self.steps else None
-        return _facts_of(self.recipe, _corpus(self.recipe, run)) if run else None
+        return _facts_of(self.recipe, opened_corpus(self.recipe, run)) if run else None
 
     def describe_model(self) -> str:
         """Shape and parameters of the model; batch, steps and lengths. Empty for a model that is not trained."""
         return _described(self.recipe) if self.steps else ""
 
     def work(self) -> Work:
-        """The tokens of all steps."""
-        recipe = self.recipe
-        return Work(float(cost.tokens(recipe)), cost.flops(recipe), self.steps, recipe.model.layers)
+        """The tokens of all steps after its trunk."""
+        tokens, flops = cost.tokens(self.recipe, self.first), cost.flops(self.recipe, self.first)
+        return Work(float(tokens), flops, self.steps, self.recipe.model.layers)
 
     def storage(self) -> Storage:
         """Weights at each milestone, and while it trains two checkpoints of weights and two moments."""
@@ -255,7 +272,8 @@ def _defined(recipe: Recipe) -> dict[str, Any]:
     }
 
 
-def _corpus(recipe: Recipe, run: Run) -> tokens.TokenisedCorpus:
+def opened_corpus(recipe: Recipe, run: Run) -> tokens.TokenisedCorpus:
+    """The prepared text of a recipe, in the run of its corpus."""
     return tokens.open_corpus(run.path, recipe.tokenizer, check=False)
 
 

@@ -1,0 +1,145 @@
+"""The job that trains a trunk: the first steps that several pre-trainings share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bertlab.lab.jobs.base import Job, Storage, Work, copied
+from bertlab.lab.jobs.corpus import CorpusPreparation
+from bertlab.lab.jobs.pretraining import Pretraining, opened_corpus
+from bertlab.machine import Machine
+from bertlab.progress import Progress
+from bertlab.recipe import Recipe, cost
+from bertlab.recipe.identity import canonical
+from bertlab.store import result
+from bertlab.store.runs import Store
+from bertlab.training.process_group import SINGLE, ProcessGroup
+
+if TYPE_CHECKING:
+    from lightning.pytorch.strategies import Strategy
+
+    from bertlab.training.trunks import Trunk
+
+
+@dataclass(frozen=True)
+class TrunkTraining(Job, kinds=("trunk",)):
+    """Trains the first steps that several pre-trainings share. Each of them goes on from the state at their end, which
+    is removed when all of them are finished."""
+
+    prefix: str
+    """The id of these steps, see `recipe.prefix`."""
+    recipe: Recipe = field(compare=False)
+    """The recipe of one of the pre-trainings; all of them have the same first steps."""
+    corpus: CorpusPreparation = field(compare=False)
+    until: int
+    """The number of updates at its end."""
+    milestones: tuple[int, ...]
+    """The numbers of updates after which one of the pre-trainings has weights."""
+    before: TrunkTraining | None = field(default=None, compare=False)
+    """The shorter trunk from which it goes on itself."""
+    name: str = field(default="", compare=False)
+    study: str = field(default="", compare=False)
+    kind = "trunk"
+    counted = "trunks"
+    resumes = times_itself = True
+    steady = True
+    passing = True
+    distributed = True
+    imports = Pretraining.imports
+
+    @property
+    def label(self) -> str:
+        """Study, number of updates and seed."""
+        return f"{self.name}-seed{self.seed}"
+
+    @cached_property
+    def group(self) -> tuple[str, ...]:
+        """Equal for trunks that differ in their seeds alone."""
+        return (canonical(self.definition() | {"seed": 0}),)
+
+    def with_seed(self, seed: int) -> TrunkTraining:
+        """The same trunk with another seed."""
+        before = self.before and self.before.with_seed(seed)
+        return copied(self, recipe=self.recipe.with_seed(seed), before=before, group=self.group)
+
+    @property
+    def needs(self) -> tuple[Job, ...]:
+        """The corpus, and the trunk before it."""
+        return (self.corpus, self.before) if self.before else (self.corpus,)
+
+    @property
+    def pretraining(self) -> Pretraining:
+        """One of the pre-trainings that it begins."""
+        return Pretraining(self.recipe, self.corpus, self.name, study=self.study)
+
+    @property
+    def steps(self) -> int:
+        """The number of updates after the trunk before it."""
+        return self.until - self.first
+
+    @property
+    def first(self) -> int:
+        """The number of updates of the trunk before it."""
+        return self.before.until if self.before else 0
+
+    def definition(self) -> dict[str, Any]:
+        """The data from which the id follows."""
+        parts = {"prefix": self.prefix, "steps": self.until, "milestones": list(self.milestones)}
+        return {**parts, "corpus": self.corpus.id, "seed": self.recipe.seed}
+
+    def run(
+        self,
+        work: Path,
+        store: Store,
+        machine: Machine,
+        progress: Progress,
+        group: ProcessGroup = SINGLE,
+        strategy: Strategy | None = None,
+    ) -> dict[str, Any]:
+        """Trains in `work`, from the checkpoint of an earlier attempt if there is one."""
+        from bertlab.training.pretraining import train_trunk
+
+        corpus = opened_corpus(self.recipe, store.get_verified(self.corpus.id))
+        before = self.before.trained(store) if self.before else None
+        steps = self.milestones, self.until
+        return train_trunk(self.recipe, corpus, work, machine, *steps, progress, group, strategy, before)
+
+    def trained(self, store: Store) -> Trunk:
+        """What its finished run leaves."""
+        from bertlab.training.trunks import Trunk
+
+        run = store.get_verified(self.id)
+        part = result.Trunk(
+            id=self.id,
+            first=self.first,
+            steps=self.until,
+            seconds=run.seconds(),
+            training=run.training(),
+            numerics=run.environment().numerics,
+        )
+        return Trunk(run.path, result.Trunks((*run.trunks().trunks, part)))
+
+    def work(self) -> Work:
+        """The tokens of its steps."""
+        steps = self.first, self.until
+        tokens, flops = cost.tokens(self.recipe, *steps), cost.flops(self.recipe, *steps)
+        return Work(float(tokens), flops, self.steps, self.recipe.model.layers)
+
+    def storage(self) -> Storage:
+        """Weights and two moments at its end, and weights at milestones; as much as that again while it trains."""
+        of_model = self.pretraining.storage()
+        weights = cost.weight_bytes(self.recipe)
+        return Storage(weights * (3.0 + len(self.milestones)), of_model.working, of_model.memory)
+
+    def compiles(self, machine: Machine) -> bool:
+        """Whether a machine compiles the pre-trainings."""
+        return machine.compiles(self.recipe)
+
+    @classmethod
+    def similarity(cls, definition: Mapping[str, Any], recipe: Recipe | None, compiled: bool) -> str:
+        """The steps of the pre-trainings."""
+        return Pretraining.similarity(definition, recipe, compiled)
