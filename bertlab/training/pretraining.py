@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from lightning.pytorch import Trainer
+from lightning.pytorch.loggers import Logger
 from lightning.pytorch.strategies import Strategy
 from torch import Tensor
 
@@ -245,8 +247,8 @@ def pretrain(
     loggers: Sequence[CurveLogger] = (),
     trunk: Trunk | None = None,
 ) -> dict[str, Any]:
-    """Trains a recipe in the directory `work`, from its newest checkpoint if it has one, else from the end of a `trunk`
-    if there is one, and returns the result, which is the same.
+    """Trains a recipe in the directory `work`, from its newest checkpoint, else from a `trunk`, if it has them; returns
+    the result, the same in each case.
 
     Leaves `model.safetensors`, the tokenizer's file, `metrics.jsonl` (nats; no clock), `timing.jsonl` (seconds) and
     `milestones/`. Raises `RunFailed` when a loss or gradient is not finite, `Interrupted` after saving when a signal
@@ -260,16 +262,9 @@ def pretrain(
     named = revisions(recipe, corpus)
     directory = RunDirectory(work, [*map(recipe.schedule.milestone, milestones), *named.values()], steps, group)
     checkpoint = _begun(module, directory, trained, trunk)
-    lightning = trainer(
-        machine,
-        steps,
-        [ProgressCallback(progress, steps, "pre-training", steps_before(work)), directory],
-        [SafetensorsIO(work, trained)],
-        strategy=strategy,
-        loggers=[JsonLinesLogger(work), *loggers] if group.first else [],
-        accumulate_grad_batches=data.micro_batches(group.world_size),
-        validate=True,
-    )
+    reports = ProgressCallback(progress, steps, "pre-training", steps_before(work))
+    written = [JsonLinesLogger(work), *loggers] if group.first else []
+    lightning = _trainer(machine, data, directory, trained, reports, strategy, written)
     with quiet():
         if steps:
             lightning.fit(module, data, ckpt_path=checkpoint)
@@ -322,18 +317,33 @@ def train_trunk(
     trained = identity("trunk", recipe=recipe, steps=steps, corpus=corpus.facts["fingerprint"])
     directory = TrunkDirectory(work, milestones, steps, group)
     checkpoint = _begun(module, directory, trained, trunk)
-    lightning = trainer(
-        machine,
-        recipe.schedule.steps,
-        [ProgressCallback(progress, steps, "trunk", steps_before(work)), directory],
-        [SafetensorsIO(work, trained)],
-        strategy=strategy,
-        accumulate_grad_batches=data.micro_batches(group.world_size),
-        validate=True,
-    )
+    reports = ProgressCallback(progress, steps, "trunk", steps_before(work))
+    lightning = _trainer(machine, data, directory, trained, reports, strategy)
     with quiet(), suppress(TrunkEnds):
         lightning.fit(module, data, ckpt_path=checkpoint)
     return {"status": "done", "steps": steps}
+
+
+def _trainer(
+    machine: Machine,
+    data: PretrainingDataModule,
+    directory: RunDirectory,
+    trained: str,
+    reports: ProgressCallback,
+    strategy: Strategy | None,
+    loggers: Sequence[Logger] = (),
+) -> Trainer:
+    """The Trainer of all steps of a recipe, which keeps its directory, with checkpoints of what is `trained`."""
+    return trainer(
+        machine,
+        data.recipe.schedule.steps,
+        [reports, directory],
+        [SafetensorsIO(directory.work, trained)],
+        strategy=strategy,
+        loggers=loggers,
+        accumulate_grad_batches=data.micro_batches(directory.group.world_size),
+        validate=True,
+    )
 
 
 def _modules(

@@ -11,7 +11,7 @@ from bertlab.estimates.cost import Cost
 from bertlab.machine import Machine
 from bertlab.wording import format_count, megabytes
 
-AMOUNT = {"pretrainings", "measurements", "corpora", "tokens", "flops", "seconds", "disk_bytes"}
+AMOUNT = {"pretrainings", "measurements", "corpora", "trunks", "tokens", "flops", "seconds", "disk_bytes"}
 
 
 @pytest.fixture

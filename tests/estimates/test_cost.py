@@ -77,7 +77,7 @@ def test_kinds_and_studies(machine, tmp_path):
     assert found.jobs["pretrain"].counts["pretrainings"] == 4
     assert found.jobs["finetune"].seconds == 8 * 20
     to_do = found.to_do
-    assert to_do.counts == {"pretrainings": 4, "measurements": 12, "corpora": 1}
+    assert to_do.counts == {"pretrainings": 4, "measurements": 12, "corpora": 1, "trunks": 0}
     assert to_do.seconds == 10 + 2 * (100 + 60 + 4 * 20 + 2 * 5)
 
 

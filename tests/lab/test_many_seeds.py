@@ -7,7 +7,7 @@ import pytest
 from bertlab.estimates.cost import estimate
 from bertlab.execution.schedule import Scheduler
 from bertlab.lab import plan, scales, studies
-from bertlab.lab.jobs import Evaluation, Pretraining
+from bertlab.lab.jobs import Evaluation, Pretraining, TrunkTraining
 from bertlab.lab.jobs.lists import per_group
 from bertlab.recipe import identity
 from bertlab.store.result import Failure
@@ -22,9 +22,9 @@ def planned(names, scale, machine, **options):
 @pytest.mark.parametrize("scale", ["smoke", "micro"])
 def test_the_id_of_every_job_is_the_hash_of_its_own_definition(machine, scale):
     made = planned(studies.names(), scale, machine, seeds=(0, 1, 12), finetune_seeds=2)
-    assert {job.kind for job in made.jobs} == {"corpus", "pretrain", "finetune", "features", "zero-shot"}
+    assert {job.kind for job in made.jobs} == {"corpus", "pretrain", "finetune", "features", "zero-shot", "trunk"}
     for job in made.jobs:
-        if isinstance(job, Pretraining | Evaluation):
+        if isinstance(job, Pretraining | Evaluation | TrunkTraining):
             assert job.id == identity.identity(job.kind, **job.definition())
             assert isinstance(job, Evaluation) or job.recipe == dataclasses.replace(job.recipe, seed=job.seed)
 

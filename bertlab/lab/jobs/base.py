@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bertlab.tasks.locate import LocatedTask
     from bertlab.text.tokens import TokenisedCorpus
     from bertlab.training.finetuning import Pretrained as LoadedModel
+    from bertlab.training.trunks import Trunk as FinishedTrunk
 
 J = TypeVar("J", bound="Job")
 KINDS: dict[str, type[Job]] = {}
@@ -105,6 +106,8 @@ class Job(ABC):
     """Whether its progress counts at an even pace from its begin to its end, so that the time left follows."""
     finished: bool = False
     """Whether it stands for a run of the store that no plan runs again."""
+    trunk: Trunk | None = None
+    """The trunk from which its training goes on."""
     imports: tuple[str, ...] = ()
     """Modules that take seconds to import."""
     name: str = ""
@@ -179,12 +182,16 @@ class Job(ABC):
     @property
     def first(self) -> int:
         """The number of updates that another job does for it, before its own."""
-        return 0
+        return self.trunk.until if self.trunk else 0
 
     @property
     def distributed(self) -> bool:
         """Whether several devices can share it, one process each."""
         return False
+
+    def beginning(self, store: Store) -> FinishedTrunk | None:
+        """What its trunk left, if it has one."""
+        return self.trunk.trained(store) if self.trunk else None
 
     def on(self, pretrained: Pretrained) -> Job:
         """The same job on a pre-training that differs from its own in the seed alone; itself if it stands on none."""
@@ -306,8 +313,8 @@ class Pretrained(Job):
 
     @property
     def alone(self) -> Pretrained:
-        """The same model, trained without what other jobs do for it."""
-        return self
+        """The same model, of whose training it does all steps itself."""
+        return copied(self, trunk=None)
 
     def fitted(self, adaptation: Adaptation) -> Adaptation:
         """An adaptation as it is on this model. Raises `BadInput` if it does not fit."""
@@ -329,6 +336,23 @@ class Pretrained(Job):
         """What a record says of its value on held-out text."""
         text = "held-out text"
         return {"content": "", "task": text, "dataset": text, "split": "held-out", "method": "pretraining"}
+
+
+class Trunk(Job):
+    """A job that trains the first steps of several others, each of which goes on from the state at their end."""
+
+    counted = "trunks"
+    passing = True
+    until: int
+    """The number of updates at its end."""
+
+    @abstractmethod
+    def with_seed(self, seed: int) -> Trunk:
+        """The same trunk with another seed."""
+
+    @abstractmethod
+    def trained(self, store: Store) -> FinishedTrunk:
+        """What its finished run leaves."""
 
 
 def copied(job: J, **changes: Any) -> J:

@@ -14,7 +14,7 @@ from bertlab.adaptation import Adaptation
 from bertlab.audit.components import check_recipe
 from bertlab.errors import BadInput
 from bertlab.inputs import targets, words
-from bertlab.lab.jobs.base import Job, Pretrained, Storage, Work, copied, without_none
+from bertlab.lab.jobs.base import Job, Pretrained, Storage, Trunk, Work, copied, without_none
 from bertlab.lab.jobs.corpus import CorpusPreparation
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
@@ -31,7 +31,6 @@ from bertlab.wording import format_count
 if TYPE_CHECKING:
     from lightning.pytorch.strategies import Strategy
 
-    from bertlab.lab.jobs.trunk import TrunkTraining
     from bertlab.training.finetuning import Pretrained as LoadedModel
 
 
@@ -48,14 +47,12 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
     own_label: str = field(default="", compare=False)
     """A label in place of study, variant and seed."""
     study: str = field(default="", compare=False)
-    """The first study that needs it."""
     code: Code | None = field(default=None, compare=False)
     """The study file of the corpus."""
     finished: bool = field(default=False, compare=False)
     """Whether it stands for a run of the store, as `--from` names one."""
-    trunk: TrunkTraining | None = field(default=None, compare=False)
-    """The first steps that it shares with others, from whose end it goes on; its id and its result are the same without
-    it."""
+    trunk: Trunk | None = field(default=None, compare=False)
+    """The first steps that it shares with others; its id and its result are the same without it."""
     kind = "pretrain"
     resumes = times_itself = True
     steady = True
@@ -83,11 +80,6 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         return copied(self, recipe=self.recipe.with_seed(seed), trunk=trunk, template=self.template)
 
     @property
-    def alone(self) -> Pretraining:
-        """The same pre-training, of all its steps."""
-        return dataclasses.replace(self, trunk=None)
-
-    @property
     def needs(self) -> tuple[Job, ...]:
         """The corpus, and the trunk from which it goes on."""
         return (self.corpus, self.trunk) if self.trunk else (self.corpus,)
@@ -101,11 +93,6 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
     def steps(self) -> int:
         """The number of updates after its trunk."""
         return self.recipe.schedule.steps - self.first
-
-    @property
-    def first(self) -> int:
-        """The number of updates of its trunk."""
-        return self.trunk.until if self.trunk else 0
 
     @property
     def label(self) -> str:
@@ -144,10 +131,8 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         group: ProcessGroup = SINGLE,
         strategy: Strategy | None = None,
     ) -> dict[str, Any]:
-        """Trains in `work`, from the checkpoint of an earlier attempt if there is one.
-
-        On several processes it runs in each process of a `group`, with the `strategy` that sums gradients.
-        """
+        """Trains in `work`, from the checkpoint of an earlier attempt if there is one; on several processes in each
+        process of a `group`, with the `strategy` that sums gradients."""
         from bertlab.training.loggers import opened
         from bertlab.training.pretraining import pretrain
 
@@ -157,8 +142,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         fields = self.definition() | {"recipe": to_canonical(self.recipe, whole=True)}
         first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
         with first if group.first else nullcontext(()) as loggers:
-            trunk = self.trunk.trained(store) if self.trunk else None
-            parts = self.milestones, progress, group, strategy, loggers, trunk
+            parts = self.milestones, progress, group, strategy, loggers, self.beginning(store)
             result = pretrain(self.recipe, corpus, work, machine, *parts)
         return result | without_none(text=text, defined=defined)
 
@@ -226,8 +210,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
     def work(self) -> Work:
         """The tokens of all steps after its trunk."""
-        tokens, flops = cost.tokens(self.recipe, self.first), cost.flops(self.recipe, self.first)
-        return Work(float(tokens), flops, self.steps, self.recipe.model.layers)
+        return work_between(self.recipe, self.first, self.recipe.schedule.steps)
 
     def storage(self) -> Storage:
         """Weights at each milestone, and while it trains two checkpoints of weights and two moments."""
@@ -270,6 +253,12 @@ def _defined(recipe: Recipe) -> dict[str, Any]:
         "unseen": [str(name) for loss in objective for name in loss.out_of_distribution_metrics],
         "meanings": [str(loss.meaning) for loss in objective],
     }
+
+
+def work_between(recipe: Recipe, first: int, until: int) -> Work:
+    """The work of the updates of a recipe from number `first` to the one before `until`."""
+    tokens, flops = float(cost.tokens(recipe, first, until)), cost.flops(recipe, first, until)
+    return Work(tokens, flops, until - first, recipe.model.layers)
 
 
 def opened_corpus(recipe: Recipe, run: Run) -> tokens.TokenisedCorpus:

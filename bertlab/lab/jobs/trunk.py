@@ -8,9 +8,9 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from bertlab.lab.jobs.base import Job, Storage, Work, copied
+from bertlab.lab.jobs.base import Job, Storage, Trunk, Work, copied
 from bertlab.lab.jobs.corpus import CorpusPreparation
-from bertlab.lab.jobs.pretraining import Pretraining, opened_corpus
+from bertlab.lab.jobs.pretraining import Pretraining, opened_corpus, work_between
 from bertlab.machine import Machine
 from bertlab.progress import Progress
 from bertlab.recipe import Recipe, cost
@@ -22,11 +22,11 @@ from bertlab.training.process_group import SINGLE, ProcessGroup
 if TYPE_CHECKING:
     from lightning.pytorch.strategies import Strategy
 
-    from bertlab.training.trunks import Trunk
+    from bertlab.training.trunks import Trunk as FinishedTrunk
 
 
 @dataclass(frozen=True)
-class TrunkTraining(Job, kinds=("trunk",)):
+class TrunkTraining(Trunk, kinds=("trunk",)):
     """Trains the first steps that several pre-trainings share. Each of them goes on from the state at their end, which
     is removed when all of them are finished."""
 
@@ -39,15 +39,13 @@ class TrunkTraining(Job, kinds=("trunk",)):
     """The number of updates at its end."""
     milestones: tuple[int, ...]
     """The numbers of updates after which one of the pre-trainings has weights."""
-    before: TrunkTraining | None = field(default=None, compare=False)
+    trunk: Trunk | None = field(default=None, compare=False)
     """The shorter trunk from which it goes on itself."""
     name: str = field(default="", compare=False)
     study: str = field(default="", compare=False)
     kind = "trunk"
-    counted = "trunks"
     resumes = times_itself = True
     steady = True
-    passing = True
     distributed = True
     imports = Pretraining.imports
 
@@ -63,13 +61,13 @@ class TrunkTraining(Job, kinds=("trunk",)):
 
     def with_seed(self, seed: int) -> TrunkTraining:
         """The same trunk with another seed."""
-        before = self.before and self.before.with_seed(seed)
-        return copied(self, recipe=self.recipe.with_seed(seed), before=before, group=self.group)
+        trunk = self.trunk and self.trunk.with_seed(seed)
+        return copied(self, recipe=self.recipe.with_seed(seed), trunk=trunk, group=self.group)
 
     @property
     def needs(self) -> tuple[Job, ...]:
         """The corpus, and the trunk before it."""
-        return (self.corpus, self.before) if self.before else (self.corpus,)
+        return (self.corpus, self.trunk) if self.trunk else (self.corpus,)
 
     @property
     def pretraining(self) -> Pretraining:
@@ -80,11 +78,6 @@ class TrunkTraining(Job, kinds=("trunk",)):
     def steps(self) -> int:
         """The number of updates after the trunk before it."""
         return self.until - self.first
-
-    @property
-    def first(self) -> int:
-        """The number of updates of the trunk before it."""
-        return self.before.until if self.before else 0
 
     def definition(self) -> dict[str, Any]:
         """The data from which the id follows."""
@@ -104,13 +97,12 @@ class TrunkTraining(Job, kinds=("trunk",)):
         from bertlab.training.pretraining import train_trunk
 
         corpus = opened_corpus(self.recipe, store.get_verified(self.corpus.id))
-        before = self.before.trained(store) if self.before else None
-        steps = self.milestones, self.until
-        return train_trunk(self.recipe, corpus, work, machine, *steps, progress, group, strategy, before)
+        parts = self.milestones, self.until, progress, group, strategy, self.beginning(store)
+        return train_trunk(self.recipe, corpus, work, machine, *parts)
 
-    def trained(self, store: Store) -> Trunk:
+    def trained(self, store: Store) -> FinishedTrunk:
         """What its finished run leaves."""
-        from bertlab.training.trunks import Trunk
+        from bertlab.training.trunks import Trunk as FinishedTrunk
 
         run = store.get_verified(self.id)
         part = result.Trunk(
@@ -121,13 +113,11 @@ class TrunkTraining(Job, kinds=("trunk",)):
             training=run.training(),
             numerics=run.environment().numerics,
         )
-        return Trunk(run.path, result.Trunks((*run.trunks().trunks, part)))
+        return FinishedTrunk(run.path, result.Trunks((*run.trunks().trunks, part)))
 
     def work(self) -> Work:
         """The tokens of its steps."""
-        steps = self.first, self.until
-        tokens, flops = cost.tokens(self.recipe, *steps), cost.flops(self.recipe, *steps)
-        return Work(float(tokens), flops, self.steps, self.recipe.model.layers)
+        return work_between(self.recipe, self.first, self.until)
 
     def storage(self) -> Storage:
         """Weights and two moments at its end, and weights at milestones; as much as that again while it trains."""
