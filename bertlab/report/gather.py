@@ -123,7 +123,7 @@ class _Reader:
             model=_part(written, "model") if run else None,
             tokenizer=_part(written, "tokenizer") if run else None,
             defined=_defined(recipe) if recipe else result.defined,
-            curve=_curve(run, result) if run else (),
+            curve=_curve(run, result, trunks) if run else (),
             seconds=run.seconds() + trunks.seconds if run else 0.0,
             trunks=trunks,
             environment=replace(environment, numerics={"compiled": "no", **environment.numerics}),
@@ -242,13 +242,12 @@ def _part(recipe: Mapping[str, Any], name: str) -> Any:
     return part and getattr(part, name)
 
 
-def _curve(run: Run, result: Result) -> tuple[Point, ...]:
+def _curve(run: Run, result: Result, trunks: Trunks) -> tuple[Point, ...]:
     """The held-out evaluations in order. All steps hold the same number of tokens, up to padding."""
     if not result.steps:
         return ()
     tokens_per_step = (result.tokens or 0) / result.steps
     trained = [(line.step, line.seconds) for line in run.timing() if line.stage == "train"]
-    trunks = run.trunks()
     points = {}
     for line in run.metrics():
         names = [name for name in line if name.startswith("heldout_") and is_loss(name)]

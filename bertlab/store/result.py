@@ -223,7 +223,7 @@ class Timing:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Trunk:
+class TrunkFacts:
     """A trunk: first steps that several pre-trainings share."""
 
     id: Id
@@ -242,7 +242,7 @@ class Trunk:
 class Trunks:
     """The file trunks.json: the trunks from which a run went on, each after the one from which it did so itself."""
 
-    trunks: tuple[Trunk, ...] = ()
+    trunks: tuple[TrunkFacts, ...] = ()
 
     @property
     def steps(self) -> int:

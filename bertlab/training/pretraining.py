@@ -41,7 +41,7 @@ from bertlab.training.loggers import CurveLogger, JsonLinesLogger, ThroughputMet
 from bertlab.training.module import TrainingModule, require_finite, require_scalar
 from bertlab.training.process_group import SINGLE, ProcessGroup
 from bertlab.training.trainer import quiet, trainer
-from bertlab.training.trunks import History, Trunk, TrunkDirectory, TrunkEnds, steps_before
+from bertlab.training.trunks import History, TrunkDirectory, TrunkEnds, TrunkState, steps_before
 from bertlab.wording import join_words
 
 SECONDS_BETWEEN_SPEEDS = 5.0
@@ -245,7 +245,7 @@ def pretrain(
     group: ProcessGroup = SINGLE,
     strategy: Strategy | None = None,
     loggers: Sequence[CurveLogger] = (),
-    trunk: Trunk | None = None,
+    trunk: TrunkState | None = None,
 ) -> dict[str, Any]:
     """Trains a recipe in the directory `work`, from its newest checkpoint, else from a `trunk`, if it has them; returns
     the result, the same in each case.
@@ -303,7 +303,7 @@ def train_trunk(
     progress: Progress,
     group: ProcessGroup = SINGLE,
     strategy: Strategy | None = None,
-    trunk: Trunk | None = None,
+    trunk: TrunkState | None = None,
 ) -> dict[str, Any]:
     """Trains the first `steps` steps of a recipe in the directory `work`, as `pretrain` does, and returns the result.
 
@@ -358,7 +358,7 @@ def _modules(
     return data, module
 
 
-def _begun(module: PretrainingModule, directory: RunDirectory, trained: str, trunk: Trunk | None) -> Path | None:
+def _begun(module: PretrainingModule, directory: RunDirectory, trained: str, trunk: TrunkState | None) -> Path | None:
     """The checkpoint from which a training goes on: its own newest one, else the state of a trunk; None if neither is
     there."""
     newest = _resumed(directory.work, trained, directory.group)

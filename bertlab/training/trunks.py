@@ -55,8 +55,8 @@ class History:
 
 
 @dataclass(frozen=True)
-class Trunk:
-    """A finished trunk."""
+class TrunkState:
+    """What a finished trunk leaves."""
 
     path: Path
     """The directory of its run."""

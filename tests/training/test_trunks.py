@@ -17,7 +17,7 @@ from bertlab.store import result
 from bertlab.store.run import TRUNKS
 from bertlab.training import data
 from bertlab.training.pretraining import pretrain, train_trunk
-from bertlab.training.trunks import Trunk, steps_before
+from bertlab.training.trunks import TrunkState, steps_before
 
 SMOKE = scales.find("smoke").recipe
 MILESTONES = (30, 50, 100)
@@ -67,10 +67,10 @@ def trained(prefix, corpus, machine, root, progress=silent):
     if not work.exists() or progress is not silent:
         work.mkdir(exist_ok=True)
         train_trunk(prefix.recipes[0], corpus, work, machine, milestones, prefix.steps, progress, trunk=before)
-    part = result.Trunk(
+    part = result.TrunkFacts(
         id=prefix.id, first=before.trunks.steps if before else 0, steps=prefix.steps, seconds=1.0, training=1.0
     )
-    return Trunk(work, result.Trunks((*(before.trunks.trunks if before else ()), part)))
+    return TrunkState(work, result.Trunks((*(before.trunks.trunks if before else ()), part)))
 
 
 def files(work):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from bertlab.tasks.locate import LocatedTask
     from bertlab.text.tokens import TokenisedCorpus
     from bertlab.training.finetuning import Pretrained as LoadedModel
-    from bertlab.training.trunks import Trunk as FinishedTrunk
+    from bertlab.training.trunks import TrunkState
 
 J = TypeVar("J", bound="Job")
 KINDS: dict[str, type[Job]] = {}
@@ -189,7 +189,7 @@ class Job(ABC):
         """Whether several devices can share it, one process each."""
         return False
 
-    def beginning(self, store: Store) -> FinishedTrunk | None:
+    def beginning(self, store: Store) -> TrunkState | None:
         """What its trunk left, if it has one."""
         return self.trunk.trained(store) if self.trunk else None
 
@@ -351,7 +351,7 @@ class Trunk(Job):
         """The same trunk with another seed."""
 
     @abstractmethod
-    def trained(self, store: Store) -> FinishedTrunk:
+    def trained(self, store: Store) -> TrunkState:
         """What its finished run leaves."""
 
 

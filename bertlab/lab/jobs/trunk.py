@@ -22,7 +22,7 @@ from bertlab.training.process_group import SINGLE, ProcessGroup
 if TYPE_CHECKING:
     from lightning.pytorch.strategies import Strategy
 
-    from bertlab.training.trunks import Trunk as FinishedTrunk
+    from bertlab.training.trunks import TrunkState
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class TrunkTraining(Trunk, kinds=("trunk",)):
 
     prefix: str
     """The id of these steps, see `recipe.prefix`."""
-    recipe: Recipe = field(compare=False)
+    recipe: Recipe
     """The recipe of one of the pre-trainings; all of them have the same first steps."""
     corpus: CorpusPreparation = field(compare=False)
     until: int
@@ -100,12 +100,12 @@ class TrunkTraining(Trunk, kinds=("trunk",)):
         parts = self.milestones, self.until, progress, group, strategy, self.beginning(store)
         return train_trunk(self.recipe, corpus, work, machine, *parts)
 
-    def trained(self, store: Store) -> FinishedTrunk:
+    def trained(self, store: Store) -> TrunkState:
         """What its finished run leaves."""
-        from bertlab.training.trunks import Trunk as FinishedTrunk
+        from bertlab.training.trunks import TrunkState
 
         run = store.get_verified(self.id)
-        part = result.Trunk(
+        part = result.TrunkFacts(
             id=self.id,
             first=self.first,
             steps=self.until,
@@ -113,7 +113,7 @@ class TrunkTraining(Trunk, kinds=("trunk",)):
             training=run.training(),
             numerics=run.environment().numerics,
         )
-        return FinishedTrunk(run.path, result.Trunks((*run.trunks().trunks, part)))
+        return TrunkState(run.path, result.Trunks((*run.trunks().trunks, part)))
 
     def work(self) -> Work:
         """The tokens of its steps."""
