@@ -199,7 +199,7 @@ def test_only_the_first_of_a_group_logs(monkeypatch, machine, store, loggers, tm
     monkeypatch.setattr("bertlab.lab.jobs.pretraining._facts_of", lambda recipe, corpus: {})
     monkeypatch.setattr(Store, "get_verified", lambda self, run_id: SimpleNamespace(path=tmp_path))
     found = []
-    monkeypatch.setattr(pretraining, "pretrain", lambda *arguments: found.append(arguments[-1]) or {})
+    monkeypatch.setattr(pretraining, "pretrain", lambda *arguments: found.append(arguments[8]) or {})
     for rank in (1, 0):
         JOB.run(tmp_path, store, dataclasses.replace(machine, **LOGGING), silent, ProcessGroup(rank, 2))
     assert found[0] == ()
