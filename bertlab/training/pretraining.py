@@ -31,7 +31,7 @@ from bertlab.recipe.cost import tokens
 from bertlab.recipe.identity import identity, load, to_canonical
 from bertlab.store.files import read_lines
 from bertlab.store.run import TRUNKS
-from bertlab.store.writes import append_line, write
+from bertlab.store.writes import append_line, remove, write
 from bertlab.text.tokens import TokenisedCorpus
 from bertlab.training import checkpoints
 from bertlab.training.callbacks import ProgressCallback, RunDirectory, StopOnSignal
@@ -413,7 +413,7 @@ def _result(recipe: Recipe, corpus: TokenisedCorpus, module: PretrainingModule, 
 def _cut_back(work: Path, step: int) -> None:
     """Drops what was logged after the checkpoint that the run goes on from."""
     if not step:
-        (work / TRUNKS).unlink(missing_ok=True)
+        remove(work, TRUNKS)
     for name in ("metrics.jsonl", "timing.jsonl"):
         path = work / name
         if path.exists():
