@@ -146,7 +146,7 @@ def test_until_the_rate_falls_it_is_the_peak(curve, warmup_steps):
 
 
 def test_every_curve_is_tested():
-    assert {type(curve) for curve in CURVES} == set(arms(Curve).values())
+    assert {type(curve) for curve in CURVES} == {curve for curve in arms(Curve).values() if not curve._own}
 
 
 def test_ids_of_prefixes_depend_on_the_seed_alone_not():
