@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from bertlab.machine import Machine
     from bertlab.store.runs import Store
     from bertlab.tasks.kinds.base import TaskKind
-    from bertlab.tasks.task import TaskData
+    from bertlab.tasks.task import Task, TaskData
 
 NORMAL_95 = 1.96
 """Standard errors of half of a 95 % interval."""
@@ -36,7 +36,7 @@ def score(
     folders: StoreOptions,
     devices: DeviceOptions,
     model: str = argument(..., MODEL, "The model to score."),
-    task: str = argument(..., "TASK", "A task of minimal pairs, such as zorro (see `bertlab tasks`)."),
+    task: str = argument(..., "TASK|FILE", "Minimal pairs: a task such as zorro (see `bertlab tasks`), or a file."),
     paradigms: bool = flag("Print a line for each paradigm too, not for each phenomenon alone."),
     predictions: Path | None = option(
         None, "FILE", "Write the preferred sentence of each pair, as the predictions.json of BabyLM's evaluation."
@@ -59,13 +59,14 @@ def score(
     from bertlab.store.lookup import ids_of_studies
     from bertlab.store.predictions import read
     from bertlab.store.runs import Store
+    from bertlab.tasks import kinds
 
-    kind = _kind(task)
+    scored = _task(task)
     if predictions is not None and kind_of(predictions, "--predictions") == "folder":
         raise BadInput(f"--predictions '{predictions}' is a folder: name a file")
     machine, store = devices.machine(folders), Store(folders.runs)
     pretrained = find_pretrained(model, store, machine)
-    job, complete = _scored(_request(pretrained, task), store, machine, retry)
+    job, complete = _scored(_request(pretrained, scored), store, machine, retry)
     run, located = store.get(job.id), job.tasks[0]
     if run is None:
         return 1
@@ -74,7 +75,7 @@ def score(
     data, arrays = read_task(located), read(run)
     if predictions is not None:
         _write_predictions(predictions, data, arrays)
-    parts = [*_parts(kind, arrays, data.labels)]
+    parts = [*_parts(kinds.find(scored.kind), arrays, data.labels)]
     if json:
         print_json({"id": run.id, "path": str(run.path), "task": located.task.name, "parts": parts})
     else:
@@ -83,14 +84,16 @@ def score(
     return 0 if complete else 1
 
 
-def _kind(task: str) -> TaskKind:
-    """The kind of a task. Raises `BadInput` for one on which models are trained."""
+def _task(text: str) -> Task:
+    """The task of this name, or of a file of pairs. Raises `BadInput` for a task that models are trained on."""
     from bertlab.tasks import catalog, kinds
+    from bertlab.tasks.kinds.minimal_pairs import of_file
+    from bertlab.text.rows import SUFFIXES
 
-    kind = kinds.find(catalog.find(task).kind)
-    if kind.trained:
-        raise BadInput(f"task '{task}' is {kind.name}, which models are trained on: use `bertlab finetune`")
-    return kind
+    task = of_file(Path(text)) if text.endswith(SUFFIXES) else catalog.find(text)
+    if (kind := kinds.find(task.kind)).trained:
+        raise BadInput(f"task '{text}' is {kind.name}, which models are trained on: use `bertlab finetune`")
+    return task
 
 
 def _scored(request: Request, store: Store, machine: Machine, retry: bool) -> tuple[Job, bool]:
@@ -103,17 +106,18 @@ def _scored(request: Request, store: Store, machine: Machine, retry: bool) -> tu
     return plan.cells[0].job, complete
 
 
-def _request(pretrained: Pretrained, task: str) -> Request:
+def _request(pretrained: Pretrained, task: Task) -> Request:
     """The request of a model's scores on one task, in sentences as long as its positions allow."""
+    from bertlab.adaptation import ZeroShot
     from bertlab.lab import scales
     from bertlab.lab.plan import Request
     from bertlab.lab.study import Measurement, Study
 
     recipe = pretrained.read_recipe()
     length = min(LENGTH, recipe.model.max_length(recipe.inputs.longest))
-    scale = scales.find("paper").set([f"tasks.{task}.length={length}"])
-    study = Study.of_one(pretrained.label, "scores", Measurement(task, task=task))
-    return Request(studies=(study,), scale=scale, pretrained=pretrained)
+    measurement = Measurement(task.name, task=task, adaptation=ZeroShot(length=length))
+    study = Study.of_one(pretrained.label, "scores", measurement)
+    return Request(studies=(study,), scale=scales.find("paper"), pretrained=pretrained)
 
 
 def _write_predictions(path: Path, data: TaskData, arrays: Mapping[str, Array]) -> None:
@@ -144,24 +148,30 @@ def _parts(kind: TaskKind, arrays: Mapping[str, Array], labels: Sequence[str]) -
         parts.setdefault(
             phenomenon, np.array([at for at in parts["all"] if f"{labels[at]}/".startswith(f"{phenomenon}/")])
         )
-        parts[labels[number]] = np.array([number])
+        parts.setdefault(labels[number], np.array([number]))  # a paradigm may be named as a phenomenon is
     for name, numbers in parts.items():
         rows = np.isin(paradigm, numbers)
         yield _part(name, {metric: values[rows] for metric, values in points.items()}, paradigm[rows])
 
 
 def _part(name: str, points: Mapping[str, Float], paradigm: Integer) -> dict[str, Any]:
-    """A part of the pairs, whose paradigms count the same."""
+    """A part of the pairs, whose paradigms count the same.
+
+    A paradigm of a single pair is given the mean spread of the others; without others there is no interval.
+    """
     import numpy as np
 
     numbers, counts = np.unique(paradigm, return_inverse=True, return_counts=True)[1:]
+    several = counts > 1
     figures: dict[str, Any] = {"name": name, "pairs": len(paradigm)}
     for metric, values in points.items():
         means = np.bincount(numbers, values) / counts
         spread = np.bincount(numbers, (values - means[numbers]) ** 2) / np.maximum(1, counts - 1)
+        spread = np.where(several, spread, spread[several].mean() if several.any() else 0.0)
         half = NORMAL_95 * float(np.sqrt((spread / counts).sum())) / len(counts)
         value = float(means.mean())
-        figures[metric] = {"value": value, "low": max(0.0, value - half), "high": min(100.0, value + half)}
+        ends = (max(0.0, value - half), min(100.0, value + half)) if several.any() else (None, None)
+        figures[metric] = {"value": value, "low": ends[0], "high": ends[1]}
     return figures
 
 
@@ -177,11 +187,13 @@ def _print(parts: Sequence[Mapping[str, Any]], title: str) -> None:
         [
             part["name"],
             f"{part['pairs']:,}",
-            *(
-                f"{part[metric]['value']:.1f} ± {(part[metric]['high'] - part[metric]['low']) / 2:.1f}"
-                for metric in metrics
-            ),
+            *(_shown(**part[metric]) for metric in metrics),
         ]
         for part in parts
     ]
     print_table(["pairs of", "number", *metrics.values()], rows, title)
+
+
+def _shown(value: float, low: float | None, high: float | None) -> str:
+    """A value with half of its interval, if it has one."""
+    return f"{value:.1f}" if low is None or high is None else f"{value:.1f} ± {(high - low) / 2:.1f}"

@@ -94,7 +94,9 @@ def test_the_interval_is_of_other_pairs_of_the_same_paradigms(
     arrays = predictions.read(run)
     shares = 100 / (1 + np.exp(-arrays["margin"].astype(np.float64)))
     groups = [shares[arrays["label"] == number] for number in np.unique(arrays["label"])]
-    error = np.sqrt(sum(np.var(group, ddof=1) / len(group) for group in groups if len(group) > 1)) / len(groups)
+    spreads = [np.var(group, ddof=1) for group in groups if len(group) > 1]
+    spreads += [np.mean(spreads)]  # of the last paradigm, which has one pair
+    error = np.sqrt(sum(spread / len(group) for spread, group in zip(spreads, groups, strict=True))) / len(groups)
     assert part["right_share"]["value"] == pytest.approx(np.mean([group.mean() for group in groups]), rel=1e-5)
     assert part["right_share"]["high"] - part["right_share"]["value"] == pytest.approx(1.96 * error, rel=1e-4)
 
@@ -131,6 +133,75 @@ def test_predictions_are_the_sentences_that_babylms_evaluation_chooses(
     assert sum(len(part["predictions"]) for part in written.values()) == len(ROWS)
     assert call(*scored, "--predictions", tmp_path) == 2
     assert f"--predictions '{tmp_path}' is a folder: name a file" in capsys.readouterr().err
+
+
+PAIRS = [("the dog barks .", "dog the barks ."), ("the dogs is .", "the dogs are ."), ("the cat is .", "is cat the .")]
+
+
+@pytest.mark.parametrize(
+    ("columns", "labels", "parts"),
+    [
+        (("good", "bad"), {}, {"all": 3}),
+        (("good", "bad"), {"group": "xyx"}, {"all": 3, "x": 2, "y": 1}),
+        (("good", "bad"), {"group": ("all", "x", "x")}, {"all": 3, "x": 2}),
+        (("good", "bad"), {"group": ("x", "x/y", "x//y")}, {"all": 3, "x": 3, "x/y": 1, "x//y": 1}),
+        (("sentence_good", "sentence_bad"), {"linguistics_term": "xxy", "UID": "abc"},
+         {"all": 3, "x": 2, "x/a": 1, "x/b": 1, "y": 1, "y/c": 1}),
+    ],
+)  # fmt: skip
+def test_a_file_of_pairs_is_scored(
+    columns: Any, labels: Any, parts: Any, call: Any, folders: Any, tmp_path: Any, capsys: Any
+) -> None:
+    values = zip(*(labels[name] for name in labels), strict=True) if labels else [()] * len(PAIRS)
+    rows = [dict(zip((*columns, *labels), (*pair, *of), strict=True)) for pair, of in zip(PAIRS, values, strict=True)]
+    (tmp_path / "mine.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert call("score", folders / "bert", tmp_path / "mine.jsonl", "--runs", tmp_path / "runs", "--json") == 0
+    output = json.loads(capsys.readouterr().out)
+    assert output["task"] == "mine"
+    assert {part["name"]: part["pairs"] for part in output["parts"]} == parts
+
+
+def test_one_pair_has_no_interval(call: Any, folders: Any, tmp_path: Any, capsys: Any) -> None:
+    lines = [f"{good},{bad},{group}" for (good, bad), group in zip(PAIRS, "xyx", strict=True)]
+    (tmp_path / "mine.csv").write_text("\n".join(["good,bad,group", *lines]))
+    command = ("score", folders / "bert", tmp_path / "mine.csv", "--runs", tmp_path / "runs")
+    assert call(*command) == 0
+    rows = {line.split()[0]: line for line in capsys.readouterr().out.splitlines() if line.strip()}
+    assert {name: "±" in rows[name] for name in ("all", "x", "y")} == {"all": True, "x": True, "y": False}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "problem"),
+    [
+        ("mine.csv", "good;bad\nthe dog .;dog the .\n", "has no column 'good'"),
+        ("mine.jsonl", '{"good": "\\u200b", "bad": "the dog ."}', "mine.jsonl column good row 1 is empty"),
+        ("mine.jsonl", '{"good": "the dog .", "bad": "dog the .", "group": " "}', "name the paradigm of each pair"),
+        ("mine.jsonl", "", "has no rows"),
+        ("mine.csv", "good,bad\nthe dog .,dog the .\n", "stands beside mine.jsonl"),
+        ("pairs.txt", "", "unknown task"),
+    ],
+)
+def test_a_file_that_cannot_be_scored_is_refused_in_a_line(
+    name: str, content: str, problem: str, call: Any, folders: Any, tmp_path: Any, capsys: Any
+) -> None:
+    if "beside" in problem:
+        (tmp_path / "mine.jsonl").write_text("")
+    (tmp_path / name).write_text(content)
+    assert call("score", folders / "bert", tmp_path / name, "--runs", tmp_path / "runs", "--threads", "1") == 2
+    (line,) = [line for line in capsys.readouterr().err.splitlines() if line.startswith("bertlab: ")]
+    assert problem in line
+
+
+def test_pairs_that_are_cut_to_the_same_beginning_are_said_to_be_ties(
+    call: Any, folders: Any, tmp_path: Any, capsys: Any
+) -> None:
+    same = "the dog " * 20
+    rows = [("the dog barks .", "dog the barks ."), (f"{same} is", f"{same} are"), (f"dog {same}", f"dogs {same}")]
+    (tmp_path / "mine.tsv").write_text("good\tbad\n" + "".join("\t".join(row) + "\n" for row in rows))
+    assert call("score", folders / "bert", tmp_path / "mine.tsv", "--runs", tmp_path / "runs", "--json") == 0
+    captured = capsys.readouterr()
+    assert "1 of 3 pairs differ only behind 24 tokens, and are ties" in captured.err
+    assert json.loads(captured.out)["parts"][0]["ties"]["value"] == pytest.approx(100 / 3)
 
 
 @pytest.mark.parametrize(

@@ -10,19 +10,21 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from bertlab.arrays import Bool, Float, Integer
-from bertlab.errors import BadInput, suggestion
-from bertlab.names import shown
+from bertlab.errors import BadInput, suggestion, warn
+from bertlab.names import plain, shown
 from bertlab.tasks import ngrams
 from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds.base import OpenText, Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.kinds.scoring import LIKELIHOOD, Arrays
 from bertlab.tasks.metrics import Metric
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
+from bertlab.wording import pluralise
 
 if TYPE_CHECKING:
     from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -34,6 +36,10 @@ MOST_EQUAL = 0.01
 """The largest share of pairs whose sentences are the same, which are ties: BLiMP has 7 of them among 67,000."""
 WAYS = ("", "_within_words")
 """The ends of the names of metrics by the way of scoring: the first one, and for masked LMs a second one."""
+TEXT_COLUMNS = (("good", "bad"), ("sentence_good", "sentence_bad"))
+"""The columns of the sentences in a file, in ours and in BLiMP's."""
+LABEL_COLUMNS = ("{phenomenon}/{paradigm}", "{linguistics_term}/{UID}", "paradigm", "group")
+"""The columns of the parts in a file; the first that it has count."""
 OF_PARTS = ("accuracy", "right_share")
 """The metrics that phenomena and paradigms have."""
 _floors: dict[tuple[str, ...], list[dict[str, float]]] = {}
@@ -68,7 +74,7 @@ class MinimalPairs(TaskKind):
         good, bad = columns = super().text(task, table)
         for name, sentences in zip(task.text, columns, strict=True):
             for row, sentence in enumerate(sentences, start=1):
-                if not sentence.strip():
+                if not plain(sentence):
                     raise BadInput(f"{table.where(name)} row {row} is empty: give a sentence")
         equal = [row for row, (one, two) in enumerate(zip(good, bad, strict=True)) if one == two]
         if len(equal) > MOST_EQUAL * len(good):
@@ -80,6 +86,8 @@ class MinimalPairs(TaskKind):
         """The number of the paradigm of each pair."""
         numbers, values = {name: number for number, name in enumerate(names)}, _paradigms(task, table)
         for row, value in enumerate(values, start=1):
+            if not plain(value):
+                raise BadInput(f"{table.where(task.label)} row {row} is empty: name the paradigm of each pair")
             if value not in numbers:
                 raise BadInput(f"{table.where(task.label)} row {row} is {shown(value)}: {suggestion(value, names)}")
         return [numbers[value] for value in values]
@@ -87,11 +95,16 @@ class MinimalPairs(TaskKind):
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
-        """[CLS] sentence [SEP] for the good and then the bad sentence of each pair: two sequences, one example."""
+        """[CLS] sentence [SEP] for the good and then the bad sentence of each pair: two sequences, one example. Warns
+        of pairs whose difference lies behind the `length`."""
         sentences = [sentence for pair in zip(*raw.text, strict=True) for sentence in pair]
         alone = RawExamples(text=(sentences,), labels=[0] * len(sentences))
+        encoded = super().encode(alone, tokenizer, length)
+        pairs = zip(encoded.sequences[::2], encoded.sequences[1::2], strict=True)
+        if cut := sum(len(good) == length and np.array_equal(good, bad) for good, bad in pairs):
+            warn(f"{cut:,} of {pluralise(len(raw), 'pair')} differ only behind {length} tokens, and are ties")
         return dataclasses.replace(
-            super().encode(alone, tokenizer, length),
+            encoded,
             positions=[np.zeros(1, np.int32)] * len(raw),
             targets=np.array(raw.labels, np.int64),
             example_index=np.arange(len(raw)),
@@ -231,6 +244,23 @@ class OfPart(Metric):
     def per_example(self) -> Float:
         """The points of each pair, 0 outside of the part."""
         return np.where(self.chosen, self.scores, 0.0)
+
+
+def of_file(path: Path) -> Task:
+    """The task of a file with the columns `good` and `bad`, or those of BLiMP's files.
+
+    Its parts are by phenomenon and paradigm, or by group, if it has these columns. Raises `BadInput` for another file.
+    """
+    from bertlab.text import rows
+
+    names = next(rows.read(path), {}).keys()
+    text = next((pair for pair in TEXT_COLUMNS if names & {*pair}), TEXT_COLUMNS[0])
+    label = next((label for label in LABEL_COLUMNS if names >= {*columns_of(label)}), "")
+    split = path.name.removesuffix(next(filter(path.name.endswith, rows.SUFFIXES)))
+    other = next(file for end in rows.SUFFIXES if (file := path.with_name(f"{split}{end}")).exists())
+    if other != path:
+        raise BadInput(f"'{path}' stands beside {other.name}, which is read for the same name: rename one of them")
+    return Task(kind=MinimalPairs.name, name=split, path=str(path.parent), evaluation=split, text=text, label=label)
 
 
 def _paradigms(task: Task, table: Table) -> list[str]:
