@@ -93,6 +93,7 @@ from .report.ablation import Ablation as Ablation
 from .tasks.task import Task as Task
 from .text.tokenizers import ByteLevelBPE as ByteLevelBPE
 from .text.tokenizers import ModernBPE as ModernBPE
+from .text.tokenizers import T5Unigram as T5Unigram
 from .text.tokenizers import TrainedTokenizer as TrainedTokenizer
 from .text.tokenizers import Unigram as Unigram
 from .text.tokenizers import WordPiece as WordPiece

@@ -40,7 +40,7 @@ def export(
 ) -> None:
     """Write a model as a transformers checkpoint.
 
-    Writes a BERT, RoBERTa, RoFormer (rotary positions), ALBERT or ModernBERT, a fine-tuned one with the head of its
+    Writes a BERT, RoBERTa, RoFormer (rotary positions), ALBERT, ModernBERT or T5, a fine-tuned one with the head of its
     task, such as BertForSequenceClassification. With --results, writes the results of a study, or of `all`, for
     `bertlab merge`, `bertlab report` and `datasets.load_dataset`. Both have a card with the measured values.
     With --milestones, a pre-training with --words gives DIR/chck_1M, ... and DIR/main: branches, if they are pushed.

@@ -58,7 +58,7 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
     objective = (first, *(loss for loss in others if any(name.startswith(f"{loss.head}.") for name in state)))
     ours = PretrainingModel(model, tokenizer.size, positions, 0, objective)
     if not fresh:
-        for name in state.keys() & {"encoder.embeddings.tokens.weight", "lm_head.bias"}:
+        for name in state.keys() & {"encoder.embeddings.tokens.weight", "encoder.output.weight", "lm_head.bias"}:
             state[name] = state[name][: tokenizer.size]
         ours.load_state_dict(state, strict=False)
     described = recipe.Recipe(
@@ -150,6 +150,7 @@ def _config(architecture: Architecture[Any], written: Any, encoder: Any, tokeniz
         "tie_word_embeddings": True,
         "is_decoder": encoder.causal,
         **architecture.config(written),
+        **architecture.token_config(tokenizer),
     }
     return {architecture.fields.get(name, name): value for name, value in config.items()}
 

@@ -5,8 +5,10 @@ Other tokens that were added to a published tokenizer are one token wherever a t
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 import json
+import re
 from collections.abc import Sequence
 from functools import cached_property
 from itertools import chain
@@ -29,6 +31,7 @@ FILES = ("tokenizer.json", "vocab.txt", CONFIG, "vocab.json", "merges.txt", LEGA
 """The files of a tokenizer in the format of `transformers`; beside these, `added.MAP` and `PIECES` are read."""
 PIECES = "spiece.model"
 """The pieces of SentencePiece, which are read if there is no other vocabulary."""
+SENTINEL = re.compile(r"<extra_id_\d+>")
 LONGEST_WORD = 100
 """Characters; a longer word is [UNK], as in `transformers` (in Google's code beyond 200)."""
 
@@ -38,20 +41,27 @@ class TrainedTokenizer:
 
     specials: ClassVar[tuple[str, ...]] = SPECIALS
     """The entries that serve as [PAD], [UNK], [CLS], [SEP] and [MASK]."""
+    opened: ClassVar[bool] = True
+    """Whether [CLS] stands in front of a text for `transformers`."""
     spaced: ClassVar[bool] = False
     """Whether the first token of a word holds the space in front of it."""
 
     def __init__(
         self, settings: Tokenizer, vocabulary: Sequence[str], backend: RustTokenizer, added: Sequence[Token] = ()
     ) -> None:
-        """`backend` has no added tokens: it gets the `added` ones, which follow the vocabulary or are in it. Raises
-        `BadInput` if special tokens or all others are missing."""
+        """`backend` has no added tokens: it gets the `added` ones, which follow the vocabulary or are in it, but for
+        sentinels at their end. Raises `BadInput` if special tokens or all others are missing."""
+        count = _sentinels(added, len(vocabulary))
+        if count:
+            settings, added = dataclasses.replace(settings, sentinels=count), added[:-count]
         add(backend, added)
         self.added = list(added)
         """The tokens that were added to it, as tokenizer.json has them, without the special tokens."""
         beyond = (token["content"] for token in added if token["id"] >= len(vocabulary))
         self.vocabulary: list[str] = [*vocabulary, *beyond]
         """The entries; the place of each is its id."""
+        self.sentinels: Int32 = np.zeros(0, dtype=np.int32)
+        """The ids of its sentinels."""
         self.backend = backend
         """The tokenizer of the `tokenizers` library, without the special tokens among its added ones."""
         ids = {piece: number for number, piece in enumerate(self.vocabulary)}
@@ -79,11 +89,11 @@ class TrainedTokenizer:
         return cls(settings, ordered, type(backend).from_str(json.dumps(plain)), added)
 
     def adopt(self, settings: Tokenizer) -> None:
-        """Takes `settings` that split text as it does, and adds their sentinels, which its file lacks."""
+        """Takes `settings` that split text as it does, and their sentinels, which its file lacks."""
+        del self.vocabulary[self.size - len(self.sentinels) :]
         self.settings = settings
         """The tokenizer before its training, whose fields say how text is split."""
-        self.sentinels: Int32 = np.arange(self.size, self.size + settings.sentinels, dtype=np.int32)
-        """The ids of its sentinels."""
+        self.sentinels = np.arange(self.size, self.size + settings.sentinels, dtype=np.int32)
         self.vocabulary += [f"<extra_id_{number}>" for number in range(settings.sentinels)]
 
     @property
@@ -189,9 +199,10 @@ class TrainedTokenizer:
         sentinels = [self.vocabulary[number] for number in self.sentinels]
         backend.add_special_tokens([AddedToken(piece, special=True, normalized=False) for piece in sentinels])
         _, _, cls, sep = others
+        front = f"{cls} " * self.opened
         template = processors.TemplateProcessing(
-            single=f"{cls} $A {sep}",
-            pair=f"{cls} $A {sep} $B:1 {sep}:1",
+            single=f"{front}$A {sep}",
+            pair=f"{front}$A {sep} $B:1 {sep}:1",
             special_tokens=[(cls, self.cls), (sep, self.sep)],
         )
         existing = backend.post_processor
@@ -221,7 +232,7 @@ def read(directory: Path) -> TrainedTokenizer:
             return tokenizer
     for path in filter(Path.is_file, (directory / "tokenizer.json", directory / PIECES)):
         kinds = ", ".join(name for name, tokenizer_class in arms(Tokenizer).items() if not tokenizer_class._own)
-        models = "BERT, RoBERTa, ALBERT and ModernBERT"
+        models = "BERT, RoBERTa, ALBERT, ModernBERT and T5"
         raise BadInput(f"{path} is of another kind: only {kinds} as in {models} can be read")
     raise BadInput(
         f"{directory} has neither tokenizer.json nor vocab.txt, nor spiece.model, nor vocab.json and merges.txt: add "
@@ -243,6 +254,14 @@ def adopted(tokenizer: _Trained | None, settings: Tokenizer, path: Path, what: s
             raise BadInput(f"vocabulary {path} was made with {setting}: give --set {setting}")
     tokenizer.adopt(settings)
     return tokenizer
+
+
+def _sentinels(added: Sequence[Token], vocabulary: int) -> int:
+    """How many of the `added` tokens, at their end and behind a vocabulary of this size, are its sentinels."""
+    names = [token["content"] for token in added if token["id"] >= vocabulary and SENTINEL.fullmatch(token["content"])]
+    count = len(names)
+    following = [token["content"] for token in added[len(added) - count :]]
+    return count if following == [f"<extra_id_{number}>" for number in range(count)] else 0
 
 
 def wrapped(text: str) -> str:

@@ -45,6 +45,12 @@ class Unigram(Tokenizer):
     """ALBERT's tokenizer; its file is a `tokenizer.json`."""
 
     kind: ClassVar[str] = "unigram"
+    model: ClassVar[str] = "ALBERT"
+    first: ClassVar[tuple[str, ...]] = _SPECIALS
+    """The first entries of a trained vocabulary."""
+    specials: ClassVar[tuple[str, ...]] = _SPECIALS
+    quotes: ClassVar[list[dict[str, Any]]] = _QUOTES
+    """What it does to quotation marks."""
     lowercase: bool = True
     """Whether text is lower-cased, as for ALBERT."""
     keep_accents: bool = False
@@ -57,7 +63,7 @@ class Unigram(Tokenizer):
 
     def train(self, texts: Iterable[str]) -> TrainedUnigram:
         """A vocabulary of at most `vocabulary` entries, the same in any process."""
-        specials = [[special, 0.0] for special in _SPECIALS]
+        specials = [[special, 0.0] for special in self.first]
         normalizer = self._trained([*specials, [SPACE, 0.0]]).backend.normalizer  # special tokens alone are refused
         assert normalizer is not None
         parts = (part for text in texts for part in cut(wrapped(valid(text)), 10_000))
@@ -67,7 +73,7 @@ class Unigram(Tokenizer):
     def load(self, path: Path) -> TrainedUnigram:
         """Reads a `tokenizer.json`. Raises `BadInput` if it is of another kind, or does not go with the settings."""
         tokenizer = self._from_json(load_object(path))
-        return adopted(tokenizer, self, path, "a Unigram tokenizer as ALBERT's", ("lowercase", "keep_accents"))
+        return adopted(tokenizer, self, path, f"a Unigram tokenizer as {self.model}'s", ("lowercase", "keep_accents"))
 
     @classmethod
     def read(cls, directory: Path) -> TrainedUnigram | None:
@@ -95,8 +101,9 @@ class Unigram(Tokenizer):
         file, described = spiece.read(path), optional_object(path.parent / CONFIG)
         if file is None:
             return None
-        lowercase, accents = described.get("do_lower_case") is not False, described.get("keep_accents") is True
-        settings = cls(lowercase=lowercase, keep_accents=accents)
+        said = {"lowercase": described.get("do_lower_case"), "keep_accents": described.get("keep_accents")}
+        fields: dict[str, Any] = {name: value for name, value in said.items() if isinstance(value, bool)}
+        settings = cls(**fields)
         table = [{"type": "Precompiled", "precompiled_charsmap": file["table"]}] if file["table"] else []
         normalizer = {"type": "Sequence", "normalizers": [*settings._steps, *table]}
         return cls._from_json({**file, "normalizer": normalizer, "pre_tokenizer": _SPLITTING}, path.parent)
@@ -118,11 +125,11 @@ class Unigram(Tokenizer):
         if not all(scored):
             return None
         pieces = {piece: number for number, (piece, _) in enumerate(entries)}
-        if not {*_SPECIALS} <= pieces.keys() or model.get("unk_id") != pieces["<unk>"]:
+        if not {*cls.specials} <= pieces.keys() or model.get("unk_id") != pieces["<unk>"]:
             return None
         if len(pieces) < len(entries) or not all(abs(score) < _HIGHEST for _, score in entries):
             return None
-        added = tokens(data.get("added_tokens") or [], pieces, _SPECIALS, directory)
+        added = tokens(data.get("added_tokens") or [], pieces, cls.specials, directory)
         return None if added is None else settings._trained(entries, added, data["normalizer"], data["pre_tokenizer"])
 
     @classmethod
@@ -140,7 +147,7 @@ class Unigram(Tokenizer):
     def _steps(self) -> list[dict[str, Any]]:
         """What it does to text before splitting it."""
         stripping = [{"type": "NFKD"}, {"type": "StripAccents"}] * (not self.keep_accents)
-        return [*_QUOTES, *stripping, *[{"type": "Lowercase"}] * self.lowercase]
+        return [*self.quotes, *stripping, *[{"type": "Lowercase"}] * self.lowercase]
 
     def _trained(
         self,
@@ -159,6 +166,9 @@ class Unigram(Tokenizer):
             "decoder": _METASPACE,
             "model": {"type": "Unigram", "unk_id": unknown, "vocab": entries, "byte_fallback": False},
         }
+        return self._of_file(file, added)
+
+    def _of_file(self, file: Mapping[str, Any], added: Sequence[Token]) -> TrainedUnigram:
         return TrainedUnigram(file, self, added)
 
 
@@ -175,11 +185,14 @@ class TrainedUnigram(TrainedTokenizer):
 
         entries = file["model"]["vocab"]
         # Unigram would find a special token, which is one of its pieces, in text: no word has a space.
-        hidden = [[f" {piece}" if piece in self.specials else piece, score] for piece, score in entries]
+        hidden = [[f" {piece}" if self._is_special(piece) else piece, score] for piece, score in entries]
         backend = RustTokenizer.from_str(json.dumps({**file, "model": {**file["model"], "vocab": hidden}}))
         super().__init__(settings, [piece for piece, _ in entries], backend, added)
         self._file = RustTokenizer.from_str(json.dumps(file))
         add(self._file, added)
+
+    def _is_special(self, piece: str) -> bool:
+        return piece in self.specials
 
     @cached_property
     def word_starts(self) -> Bool:

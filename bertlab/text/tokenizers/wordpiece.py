@@ -136,9 +136,10 @@ class WordPiece(Tokenizer):
         _require_berts(described, config, alone=not whole.is_file())
         settings, lowercase = tokenizer.settings, described.get("do_lower_case")
         alike = lowercase in (None, settings.lowercase)
-        if not alike or (
-            "strip_accents" in described and cls._like(settings.lowercase, described["strip_accents"]) != settings
-        ):
+        same = "strip_accents" not in described or settings == dataclasses.replace(
+            cls._like(settings.lowercase, described["strip_accents"]), sentinels=settings.sentinels
+        )
+        if not alike or not same:
             differ = "accents" if alike else "lower-casing"
             raise BadInput(f"{directory}: tokenizer.json and tokenizer_config.json differ in {differ}: correct one")
         if tokenizer.added:

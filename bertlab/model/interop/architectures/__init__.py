@@ -11,10 +11,11 @@ from bertlab.model.interop.architectures.modern_bert import ModernBert
 from bertlab.model.interop.architectures.roberta import Roberta
 from bertlab.model.interop.architectures.roberta_prelayernorm import RobertaPreLayerNorm
 from bertlab.model.interop.architectures.roformer import RoFormer
+from bertlab.model.interop.architectures.t5 import T5
 
 ARCHITECTURES: dict[str, Architecture[Any]] = {
     architecture.kind: architecture
-    for architecture in (Roberta(), RobertaPreLayerNorm(), Bert(), RoFormer(), Albert(), ModernBert())
+    for architecture in (Roberta(), RobertaPreLayerNorm(), Bert(), RoFormer(), Albert(), ModernBert(), T5())
 }
 """Each architecture by the `model_type` of config.json. A model is written as the first that holds it."""
 
@@ -33,5 +34,6 @@ def architecture_of(model: recipe.BackboneConfig, causal: bool, pad: int) -> tup
     raise BadInput(
         f"transformers has no architecture for {shape}: of narrower embeddings only those of ALBERT (learned "
         "positions, not left to right) and RoFormer, of normalisations only LayerNorm, of pre-norm only RoBERTa's "
-        "(learned positions, not left to right); ModernBERT is not left to right"
+        "(learned positions, not left to right); ModernBERT is not left to right; a T5 has an encoder and a "
+        "decoder that share nothing"
     )

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from bertlab.model.heads import PretrainingModel
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 
 M = TypeVar("M", bound=recipe.TransformerConfig)
@@ -68,6 +69,10 @@ class Architecture(ABC, Generic[M]):
 
     def config(self, model: M) -> dict[str, Any]:
         """The fields of config.json that only this architecture has."""
+        return {}
+
+    def token_config(self, tokenizer: TrainedTokenizer) -> dict[str, Any]:
+        """The fields of config.json with ids of special tokens, beside that of the padding token."""
         return {}
 
     @abstractmethod

@@ -16,6 +16,7 @@ from bertlab.recipe.ranges import arm
 
 if TYPE_CHECKING:
     from bertlab.model.heads import PretrainingModel
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 _PARTS = {"projection": ("q", "k", "v"), "gate": ("wi_0", "wi_1")}
 """What is one below another in a matrix of ours."""
@@ -99,6 +100,10 @@ class T5(Architecture[recipe.T5]):
             "is_encoder_decoder": True,
         }
 
+    def token_config(self, tokenizer: TrainedTokenizer) -> dict[str, Any]:
+        """Where a decoder begins and ends."""
+        return {"decoder_start_token_id": tokenizer.pad, "eos_token_id": tokenizer.sep}
+
     def described(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """The decoder, the feed-forward network and the buckets of distances."""
         layers, tied = config.get("num_decoder_layers"), config.get("tie_word_embeddings", True)
@@ -122,8 +127,8 @@ class T5(Architecture[recipe.T5]):
         }
 
     def objective(self, causal: bool) -> tuple[recipe.Loss, ...]:
-        """Span corruption."""
-        return (arm(Loss, "span_corruption")(),)
+        """A loss that needs no sentinels, and whose head is the model's own output matrix."""
+        return (arm(Loss, "prefix_lm")(),)
 
     def parameter(self, ours: str) -> list[str]:
         """The published names of our parameter: those of the matrices that it stacks."""
