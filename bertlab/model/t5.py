@@ -197,6 +197,10 @@ class T5Encoder(TransformerEncoder):
         top = [self.final_norm] if self.output is None else [self.final_norm, self.output]
         return [self.embeddings, *_levels(self.layers, self.relative_bias, *top)]
 
+    def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
+        """The embeddings (B, T, D) of each stream."""
+        return {name: self.embeddings(stream.tokens) for name, stream in batch.streams.items()}
+
     def attention_inputs(self, x: Tensor, lengths: Tensor | None) -> list[AttentionInputs]:
         """The same bias of distances and padding in all layers."""
         bias, padding = self.relative_bias(x.shape[1]), self.padding(x, lengths)
@@ -228,12 +232,12 @@ class EncoderDecoder(T5Encoder):
 
     @property
     def levels(self) -> list[nn.Module]:
-        """Those of the encoder, then those of the decoder."""
-        return [*super().levels, *_levels(self.decoder_layers, self.decoder_bias, self.decoder_norm)]
-
-    def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
-        """The embeddings (B, T, D) of each stream."""
-        return {name: self.embeddings(stream.tokens) for name, stream in batch.streams.items()}
+        """The embeddings, and the layers of both stacks in pairs from the top, with what is below and above them."""
+        embeddings, *encoder = super().levels
+        stacks = (encoder, _levels(self.decoder_layers, self.decoder_bias, self.decoder_norm))
+        highest = max(map(len, stacks))
+        pairs = ([stack[-depth] for stack in stacks if depth <= len(stack)] for depth in range(highest, 0, -1))
+        return [embeddings, *map(nn.ModuleList, pairs)]
 
     def read(
         self, embedded: Mapping[str, Tensor], lengths: Lengths, read_at: Mapping[str, ReadAt]
@@ -292,10 +296,6 @@ class JoinedDecoder(T5Encoder):
         self.from_left = model.structure == "decoder"
         """Whether inputs see those before them alone."""
         super().__init__(model, vocabulary, max_length, causal or model.structure == "decoder")
-
-    def embed(self, batch: TensorBatch) -> dict[str, Tensor]:
-        """The embeddings (B, T, D) of each stream."""
-        return {name: self.embeddings(stream.tokens) for name, stream in batch.streams.items()}
 
     def read(
         self, embedded: Mapping[str, Tensor], lengths: Lengths, read_at: Mapping[str, ReadAt]

@@ -48,15 +48,18 @@ class Deshuffling(SequenceToSequence):
         def split(sequences: Sequences) -> Split:
             text, lengths = sequences.tokens, sequences.lengths
             keys = keyed.bits(keyed.key(base, sequences.epoch), sequences.sequence_ids)
-            words = keyed.words(keys, counters[: text.shape[1] - 1])
+            places = counters[: text.shape[1] - 1]
+            words = keyed.words(keys, places)
             words &= ~number_bits
-            words |= counters[: text.shape[1] - 1]
-            inner = counters[: text.shape[1] - 1] < lengths[:, None] - 2
-            words[~inner] = np.uint32(0xFFFFFFFF)
+            words |= places
+            inner = places.astype(np.int32) < lengths[:, None] - 2
+            words |= ~inner * np.uint32(0xFFFFFFFF)
             words.sort(axis=1)
-            order = np.where(inner, words & number_bits, counters[: text.shape[1] - 1]).astype(np.int64)
+            words &= number_bits
+            order = np.where(inner, words, places).astype(np.int64)
+            order += np.arange(1, text.size, text.shape[1])[:, None]
             shuffled = text.copy()
-            shuffled[:, 1:] = np.take_along_axis(text[:, 1:], order, axis=1)
+            shuffled[:, 1:] = text.take(order)
             return Split(Stream(shuffled, lengths), Stream(text[:, 1:], lengths - 1), inner)
 
         return split

@@ -49,11 +49,13 @@ class PrefixLM(SequenceToSequence):
             keys = keyed.bits(keyed.key(base, sequences.epoch), sequences.sequence_ids)
             inner = (lengths - 2).astype(np.int64)
             first = (1 + keyed.integers(np.maximum(inner - 1, 1), keys)).clip(max=np.maximum(inner - 1, 0))[:, None]
-            column = np.arange(text.shape[1])
-            inputs = packed(np.where(column > first, sep, text), column <= first + 1, length, pad)
-            rest = (column > first) & (column < lengths[:, None])
-            targets = packed(text, rest, text.shape[1])
-            counted = np.arange(text.shape[1]) < targets.lengths[:, None] - 1
+            first = first.astype(np.int32)
+            column = np.arange(text.shape[1], dtype=np.int32)
+            ended = text.copy()
+            ended[np.arange(len(text)), first[:, 0] + 1] = sep
+            inputs = packed(ended, column <= first + 1, length, pad)
+            targets = packed(text, (column > first) & (column < lengths[:, None]), text.shape[1])
+            counted = column < targets.lengths[:, None] - 1
             return Split(inputs, targets, counted)
 
         return split

@@ -85,8 +85,7 @@ class SequenceToSequence(Loss):
 
         def examples(sequences: Sequences) -> Mapping[str, Any]:
             inputs, targets, counted, places = split(sequences)
-            column = np.arange(targets.tokens.shape[1])
-            used = column < targets.lengths[:, None]
+            used = np.arange(targets.tokens.shape[1], dtype=np.int32) < targets.lengths[:, None]
             late = np.full_like(targets.tokens, pad)
             late[:, 1:] = targets.tokens[:, :-1]
             outputs = Stream(np.where(used, late, pad), targets.lengths)
@@ -192,11 +191,11 @@ def packed(values: Array, used: Bool, width: int, filling: int = 0) -> Stream:
     lengths = used.sum(axis=1, dtype=np.int32)
     ends = np.cumsum(lengths, dtype=np.int64)
     every = np.empty(ends[-1] + width, dtype=np.int32)
-    every[: ends[-1]] = values[used]
+    np.take(values, np.flatnonzero(used), out=every[: ends[-1]], mode="clip")
     # The tokens from each one on, as one item: NumPy copies items several times as fast as it assigns by a mask.
     from_each = np.ndarray(ends[-1] + 1, f"V{4 * width}", every, strides=(4,))
     tokens = from_each[ends - lengths].view(np.int32).reshape(len(values), width)
-    np.putmask(tokens, np.arange(width) >= lengths[:, None], filling)
+    np.putmask(tokens, np.arange(width, dtype=np.int32) >= lengths[:, None], filling)
     return Stream(tokens, lengths)
 
 

@@ -123,10 +123,10 @@ class SpanCorruption(SequenceToSequence):
             elif self.shown == "dropped":
                 inputs = packed(text, spans.rest(spans.hidden), length, pad)
             else:
-                begins = spans.begins & spans.hidden
+                begins = np.flatnonzero(spans.begins & spans.hidden)
                 marked = text.copy()
-                marked.reshape(-1)[spans.flat[begins]] = marks.take(spans.number[begins])
-                inputs = packed(marked, spans.rest(spans.hidden & ~begins), read, pad)
+                marked.reshape(-1)[spans.flat.take(begins)] = marks.take(spans.number.take(begins))
+                inputs = packed(marked, spans.rest(spans.hidden & ~spans.begins), read, pad)
             if self.target == "text":
                 hidden = ~spans.rest(spans.hidden)[:, 1:] & (np.arange(1, text.shape[1]) < lengths[:, None])
                 return Split(inputs, Stream(text[:, 1:], lengths - 1), hidden)
@@ -259,8 +259,8 @@ class _Spans(NamedTuple):
 
     def rest(self, left_out: Bool) -> Bool:
         """(B, T) the tokens of the text without some of the places (B, J)."""
-        rest = np.arange(self.text.shape[1]) < self.lengths[:, None]
-        rest.reshape(-1)[self.flat[left_out]] = False
+        rest = np.arange(self.text.shape[1], dtype=np.int32) < self.lengths[:, None]
+        rest.reshape(-1)[self.flat.take(np.flatnonzero(left_out))] = False
         return rest
 
     def targets(self, inputs: Stream, width: int, marks: Int32 | None, placed: bool) -> Split:

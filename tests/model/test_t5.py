@@ -190,7 +190,16 @@ def test_parameters_are_counted_and_all_are_in_levels(fields):
     assert model.parameters(50, 64) == count
     in_levels = {value for level in encoder.levels for value in level.parameters()}
     assert in_levels == {*encoder.parameters()}
+    assert len(encoder.levels) == 1 + max(model.layers, model.decoder_depth)
     assert len(encoder.hidden_states(batch_of())) == 4
+
+
+def test_levels_pair_the_layers_of_both_stacks_from_the_top():
+    encoder = encoder_of(decoder_layers=2)
+    _, lowest, middle, top = ({*level.modules()} for level in encoder.levels)
+    assert not lowest & {*encoder.decoder_layers}
+    assert encoder.decoder_layers[0] in middle
+    assert {encoder.layers[2], encoder.decoder_layers[1], encoder.final_norm, encoder.decoder_norm} <= top
 
 
 def test_a_published_size():

@@ -60,13 +60,15 @@ class RandomSpans(Selection):
             count, parts = counts.take(ordinary), spans.take(ordinary)
             ends = of_chosen(keys ^ purposes[0], count, parts)
             between = of_others(keys ^ purposes[1], ordinary - count, parts)
-            # The number of the span of each chosen token: the spans that have ended before it.
-            ended = np.zeros((len(keys), len(column) + 1), dtype=np.int32)
-            np.put_along_axis(ended, ends[:, :-1].clip(max=len(column)), 1, axis=1)
-            number = np.cumsum(ended[:, :-1], axis=1, dtype=np.int32).clip(max=most - 1)
-            begins = np.pad(ends, ((0, 0), (1, 0)))
-            before = np.take_along_axis(between, number, axis=1)
-            indices, group = column + before, np.take_along_axis(begins, number, axis=1) + before
+            # The number of the span of each chosen token, over all sequences: the spans that have ended before it.
+            rows, width = np.arange(len(keys), dtype=np.int64)[:, None], len(column) + 1
+            ended = np.zeros((len(keys), width), dtype=np.int64)
+            ended.reshape(-1)[ends[:, :-1].clip(max=width - 1) + rows * width] = 1
+            number = np.cumsum(ended[:, :-1], axis=1).clip(max=most - 1) + rows * most
+            begins = np.zeros_like(ends)
+            begins[:, 1:] = ends[:, :-1]
+            before = between.take(number)
+            indices, group = column + before, begins.take(number) + before
             if self.roll:
                 moved = keyed.integers(ordinary.astype(np.int64), keys ^ purposes[2]).astype(np.int32)[:, None]
                 indices, group = (_wrapped(places + moved, ordinary) for places in (indices, group))
