@@ -89,5 +89,5 @@ def test_another_tokenizer_is_one_line(published, tmp_path, change):
     with pytest.raises(BadInput, match=r"not the tokenizer\.json of a byte-level BPE as ModernBERT's") as raised:
         ModernBPE().load(path)
     assert "\n" not in str(raised.value)
-    with pytest.raises(BadInput, match=r"of another kind: only .*modern_bpe.* as in BERT, RoBERTa, ALBERT and Mod"):
+    with pytest.raises(BadInput, match=r"of another kind: only .*modern_bpe.* as in BERT, RoBERTa, ALBERT, Mod"):
         base.read(tmp_path)
