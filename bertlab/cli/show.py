@@ -84,8 +84,9 @@ def _print(study: dict[str, Any]) -> None:
     if rows:
         title = f"claims, and whether scale {study['scale']} tests them"
         _titled(("claim", "on", "compares", "tested"), rows, title, left=4)
-    free = set(study["set"])
-    rows = [[path, as_set(leaf), "" if path in free else "variants differ"] for path, leaf in study["recipe"].items()]
+    notes = dict.fromkeys(study["recipe"].keys() - {*study["set"]}, "fixed")
+    notes |= {path: "variants differ" for fields in study["variants"].values() for path in fields if path in notes}
+    rows = [[path, as_set(leaf), notes.get(path, "")] for path, leaf in study["recipe"].items()]
     title = f"recipe of {baseline} at scale {study['scale']}; --set sets the fields without a note"
     _titled(("field", "value", "note"), rows, title, left=3)
     for note in study["notes"]:

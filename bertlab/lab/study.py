@@ -199,7 +199,7 @@ class Study(Checked, group="study "):
         varied = self.fixed()
         for path in paths:
             if path in varied:
-                raise BadInput(f"--set {path}: study '{self.name}' varies it between its variants: leave it out")
+                raise BadInput(f"--set {path}: study '{self.name}' sets it for its variants: leave it out")
 
     def refusal(self, path: str) -> str:
         """Why no command sets a field that the scale lacks: the variants that give it; empty if none does."""

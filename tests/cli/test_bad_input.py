@@ -52,7 +52,7 @@ def refused(call, capsys, tmp_path, monkeypatch):
         (["ablate", "masking", "--set", "schedule.stepps=5"], "did you mean 'schedule.steps'"),
         (["ablate", "masking", "--set", "schedule.steps=-5"], "schedule.steps is -5"),
         (["ablate", "masking", "--set", "schedule.steps=1e99"], "schedule.steps"),
-        (["ablate", "masking", "--set", "masked_lm.corruption.mask=0.5"], "study 'masking' varies it between its"),
+        (["ablate", "masking", "--set", "masked_lm.corruption.mask=0.5"], "study 'masking' sets it for its variants"),
         (["ablate", "dynamic", "--set", "masked_lm.corruption.mask=0.5"], "add up to 1"),
         (["ablate", "masking", "--set", "finetune.lr=0.5"], "unknown field 'finetune.lr'"),
         (["ablate", "masking", "--seeds", "0"], "--seeds is 0"),

@@ -306,7 +306,7 @@ def test_show_names_the_fields_that_set_sets(name, call, capsys):
         # or it does not go with the scale's other fields: of a selection that only the variants have, one of several
         # shares, a format without pairs, the objective of another model; numbers over steps are written in studies
         refusals = (
-            r"varies it between its variants|has no effect|add up to 1|has one segment|cannot be set from|"
+            r"sets it for its variants|has no effect|add up to 1|has one segment|cannot be set from|"
             r"even head size|keeps its directions apart|a size that the study multiplies"
         )
         assert re.search(refusals, refusal(request, f"{path}={spelled[path]}", usual))
@@ -329,6 +329,11 @@ def test_show_prints_tables(call, capsys):
     assert re.search(r"model\.positions +rotary +variants differ", text)
     assert "BERT at 100 % over BERT at" in text
     assert "`ablate` gives" not in text
+    assert call("show", "mask-schedule") == 0
+    text = capsys.readouterr().out
+    assert re.search(r"inputs\.format +full-sentences +fixed", text)
+    assert re.search(r"masked_lm\.mask_prob +0\.15 +variants differ", text)
+    assert re.search(r"inputs\.length +32 *\n", text)
     assert call("show", "equal-time") == 0
     assert "`ablate` gives ALBERT xxlarge the steps that take as long" in capsys.readouterr().out
 

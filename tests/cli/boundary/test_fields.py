@@ -123,7 +123,7 @@ def test_edges(refused, assignment):
     [
         ("model.hidden=33", "multiple of heads"),
         ("model.heads=32", "even head size"),
-        ("masked_lm.corruption.mask=0.5", "varies it between its variants"),
+        ("masked_lm.corruption.mask=0.5", "sets it for its variants"),
         ("tokenizer.given=abc", "--vocab"),
         ("tokenizer.given=", "--vocab"),
         ("seed=3", "--seed"),
