@@ -88,7 +88,7 @@ class SharedInputs:
             ends = {schedule.milestone(percent) for schedule in schedules for percent in self.request.scale.milestones}
             self._trunks[prefix.id] = TrunkTraining(
                 prefix.id,
-                prefix.recipes[0].with_seed(self.request.seeds[0]),
+                tuple(recipe.with_seed(self.request.seeds[0]) for recipe in prefix.recipes),
                 self.corpus_job(prefix.recipes[0]),
                 prefix.steps,
                 tuple(sorted(step for step in ends if 0 < step <= prefix.steps)),

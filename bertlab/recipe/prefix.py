@@ -67,13 +67,12 @@ class Prefix:
 def shared_prefixes(recipes: Iterable[Recipe]) -> dict[str, Prefix]:
     """The longest prefix that each of some recipes shares with another one, by its canonical JSON without a seed.
 
-    A recipe with parts of a study file shares none, as they may depend on the number of all steps, nor does one whose
-    text is limited to a number of words, which decides where it has weights.
+    A recipe with parts of a study file shares none: they may depend on the number of all steps.
     """
     distinct = {canonical(recipe.with_seed(0)): recipe.with_seed(0) for recipe in recipes if recipe.schedule.steps > 1}
     alike: dict[str, list[Recipe]] = {}
     for recipe in distinct.values():
-        if not (any(user_defined(recipe)) or recipe.corpus.words):
+        if not any(user_defined(recipe)):
             alike.setdefault(_without_rate(recipe), []).append(recipe)
     prefixes: dict[str, Prefix] = {}
     for group in alike.values():

@@ -359,10 +359,10 @@ def _modules(
 
 
 def _begun(module: PretrainingModule, directory: RunDirectory, trained: str, trunk: TrunkState | None) -> Path | None:
-    """The checkpoint from which a training goes on: its own newest one, else the state of a trunk; None if neither is
-    there."""
+    """The checkpoint from which a training goes on: its own newest one, else the state of a trunk that has the weights
+    of all its milestones; None if neither is there."""
     newest = _resumed(directory.work, trained, directory.group)
-    if newest is not None or trunk is None:
+    if newest is not None or trunk is None or not trunk.serves(directory.milestones):
         return newest.path if newest else None
     module.milestones = directory.milestones
     if directory.group.first:

@@ -70,14 +70,20 @@ class TrunkState:
             return SavedState(path, read_sealed(path / "state.json"))
         raise RunFailed(f"'{self.path}' has no state from which a training goes on")
 
+    def serves(self, milestones: Collection[int]) -> bool:
+        """Whether it has the weights of these milestones, as far as it gets."""
+        return all((self.path / weights).exists() for weights in self._weights(milestones))
+
     def begin(self, work: Path, milestones: Collection[int]) -> None:
         """Gives the directory of a run that goes on from it the weights of its milestones, and says what it goes on
         from."""
-        for step in milestones:
-            weights = f"milestones/step-{step:08d}.safetensors"
-            if 0 < step <= self.state.step:
-                copy(self.path / weights, work, weights)
+        for weights in self._weights(milestones):
+            copy(self.path / weights, work, weights)
         write_json(work, TRUNKS, to_json(self.trunks))
+
+    def _weights(self, milestones: Collection[int]) -> list[str]:
+        """The files of the milestones that it reaches."""
+        return [f"milestones/step-{step:08d}.safetensors" for step in milestones if 0 < step <= self.state.step]
 
 
 def steps_before(work: Path) -> int:

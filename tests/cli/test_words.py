@@ -128,3 +128,19 @@ def test_the_number_of_words_is_part_of_the_setting(
 def test_a_number_of_words_is_a_number(call: Any, options: Any, capsys: Any, number: str) -> None:
     assert call("pretrain", *options, f"--words={number}") == 2
     assert f"--words is {number}: give a number above 0, such as 10M" in capsys.readouterr().err
+
+
+def test_shared_steps_save_the_weights_by_words_of_all_that_share_them(call: Any, options: Any, tmp_path: Any) -> None:
+    """And runs have the bits that they have alone."""
+    asked = ("ablate", "lr-schedule", "--measure", "LM perplexity", *options, "--words", "1k")
+    asked += ("--set", "schedule.steps=40", "--only", "constant")
+    assert call(*asked, "--only", "stable, then 1-sqrt", "--runs", tmp_path / "shared") == 0
+    assert call(*asked, "--runs", tmp_path / "alone") == 0
+    alone, shared = (
+        next((tmp_path / name / "pretrain").glob("*--lr-schedule-constant-seed0")) for name in ("alone", "shared")
+    )
+    assert (shared / "trunks.json").exists()
+    saved = {path.relative_to(alone).as_posix() for path in alone.glob("milestones/*")}
+    assert len(saved) >= 8
+    for name in (*saved, "model.safetensors", "metrics.jsonl", "result.json"):
+        assert (alone / name).read_bytes() == (shared / name).read_bytes()

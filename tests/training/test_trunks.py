@@ -137,3 +137,13 @@ def test_without_its_trunk_a_run_whose_checkpoint_is_lost_begins_anew(corpus, ma
     pretrain(recipes[0], corpus, shared, machine, MILESTONES, silent)
     assert files(shared) == files(alone)
     assert not (shared / TRUNKS).exists()
+
+
+def test_a_trunk_without_the_weights_of_a_milestone_is_not_gone_on_from(corpus, machine, tmp_path):
+    recipes, _ = LISTS["other decays"]
+    trunk = trained(shared_prefixes(recipes)[canonical(recipes[1])], corpus, machine, tmp_path)
+    shared = tmp_path / "shared"
+    shared.mkdir()
+    pretrain(recipes[1], corpus, shared, machine, (*MILESTONES, 75), silent, trunk=trunk)
+    assert steps_before(shared) == 0
+    assert (shared / "milestones" / "step-00000009.safetensors").exists()

@@ -8,6 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from bertlab.inputs.words import most_revisions, revisions
 from bertlab.lab.jobs.base import Job, Storage, Trunk, Work, copied
 from bertlab.lab.jobs.corpus import CorpusPreparation
 from bertlab.lab.jobs.pretraining import Pretraining, opened_corpus, work_between
@@ -32,13 +33,13 @@ class TrunkTraining(Trunk, kinds=("trunk",)):
 
     prefix: str
     """The id of these steps, see `recipe.prefix`."""
-    recipe: Recipe
-    """The recipe of one of the pre-trainings; all of them have the same first steps."""
+    recipes: tuple[Recipe, ...]
+    """The recipes of the pre-trainings; all of them have the same first steps."""
     corpus: CorpusPreparation = field(compare=False)
     until: int
     """The number of updates at its end."""
     milestones: tuple[int, ...]
-    """The numbers of updates after which one of the pre-trainings has weights."""
+    """The numbers of updates after which one of the pre-trainings has weights, without those that follow from words."""
     trunk: Trunk | None = field(default=None, compare=False)
     """The shorter trunk from which it goes on itself."""
     name: str = field(default="", compare=False)
@@ -62,7 +63,13 @@ class TrunkTraining(Trunk, kinds=("trunk",)):
     def with_seed(self, seed: int) -> TrunkTraining:
         """The same trunk with another seed."""
         trunk = self.trunk and self.trunk.with_seed(seed)
-        return copied(self, recipe=self.recipe.with_seed(seed), trunk=trunk, group=self.group)
+        recipes = tuple(recipe.with_seed(seed) for recipe in self.recipes)
+        return copied(self, recipes=recipes, trunk=trunk, group=self.group)
+
+    @property
+    def recipe(self) -> Recipe:
+        """The recipe of one of the pre-trainings, as good as any."""
+        return self.recipes[0]
 
     @property
     def needs(self) -> tuple[Job, ...]:
@@ -97,7 +104,9 @@ class TrunkTraining(Trunk, kinds=("trunk",)):
         from bertlab.training.pretraining import train_trunk
 
         corpus = opened_corpus(self.recipe, store.get_verified(self.corpus.id))
-        parts = self.milestones, self.until, progress, group, strategy, self.beginning(store)
+        of_words = {step for recipe in self.recipes for step in revisions(recipe, corpus).values()}
+        milestones = sorted({*self.milestones, *(step for step in of_words if step <= self.until)})
+        parts = milestones, self.until, progress, group, strategy, self.beginning(store)
         return train_trunk(self.recipe, corpus, work, machine, *parts)
 
     def trained(self, store: Store) -> TrunkState:
@@ -122,8 +131,8 @@ class TrunkTraining(Trunk, kinds=("trunk",)):
     def storage(self) -> Storage:
         """Weights and two moments at its end, and weights at milestones; as much as that again while it trains."""
         of_model = self.pretraining.storage()
-        weights = cost.weight_bytes(self.recipe)
-        return Storage(weights * (3.0 + len(self.milestones)), of_model.working, of_model.memory)
+        saved = 3.0 + len(self.milestones) + most_revisions(self.recipe)
+        return Storage(saved * cost.weight_bytes(self.recipe), of_model.working, of_model.memory)
 
     def compiles(self, machine: Machine) -> bool:
         """Whether a machine compiles the pre-trainings."""
