@@ -250,3 +250,93 @@ ELECTRA_NOTES = [
     "of one document.",
 ]
 """What training here has of its own, for `notes`."""
+
+T5_GLUE = [
+    Measurement("CoLA", task="cola-text", metric="matthews"),
+    Measurement("SST-2", task="sst2-text"),
+    Measurement("MRPC", task="mrpc-text", metric="f1"),
+    Measurement("STS-B", task="stsb-text", metric="pearson"),
+    Measurement("QQP", task="qqp-text", metric="f1"),
+    Measurement("MNLI", task="mnli-text"),
+    Measurement("QNLI", task="qnli-text"),
+    Measurement("RTE", task="rte-text"),
+]
+"""GLUE (Wang et al. 2019) in words, of the metrics in T5's Table 16 the first of each task."""
+T5_GLUE_AVERAGE = Average(
+    "GLUE",
+    of=(
+        "CoLA",
+        "SST-2",
+        ("MRPC", "f1", "accuracy"),
+        ("STS-B", "pearson", "spearman"),
+        ("QQP", "f1", "accuracy"),
+        "MNLI",
+        "QNLI",
+        "RTE",
+    ),
+)
+"""T5's average, to which tasks with two metrics contribute their mean."""
+T5_TASKS = [
+    *T5_GLUE,
+    Measurement("CNN/DM", task="cnn_dailymail-text", metric="rouge2"),
+    Measurement("SQuAD", task="squad-text", metric="exact"),
+    Measurement("BoolQ", task="boolq-text"),
+    Measurement("MultiRC", task="multirc-text", metric="f1"),
+    Measurement("ReCoRD", task="record-text", metric="f1"),
+    Measurement("EnDe", task="wmt_en_de-text", metric="bleu"),
+    Measurement("EnFr", task="wmt_en_fr-text", metric="bleu"),
+    Measurement("EnRo", task="wmt_en_ro-text", metric="bleu"),
+]
+"""The columns of T5's tables, with three tasks of SuperGLUE from its Table 16."""
+T5_COLUMNS = (*(task.name for task in T5_TASKS), T5_GLUE_AVERAGE.name)
+"""The columns of `T5_BASELINE`."""
+T5_BASELINE = (
+    *(53.84, 92.68, 92.07, 88.02, 88.67, 84.24, 90.48, 76.28),
+    *(19.24, 80.88, 76.62, 66.13, 69.05, 26.98, 39.82, 27.65, 83.28),
+)
+"""The row of T5's baseline, i.i.d. corruption of 15 %: means of ten trainings."""
+T5_BERT_STYLE = (
+    *(52.49, 92.55, 92.79, 87.68, 88.47, 83.60, 90.33, 75.45),
+    *(19.17, 80.65, 76.48, 63.29, 66.76, 26.78, 40.03, 27.41, 82.96),
+)
+"""The row of the BERT-style objective, which Tables 4 and 5 share."""
+T5_BASE = ONE_LENGTH | {
+    "tokenizer": "unigram",
+    **group("tokenizer", vocabulary="32000", lowercase="false", keep_accents="true"),
+    **group("schedule", batch_size="128", steps="524288", peak_lr="0.01", warmup="0", curve="inverse-square-root"),
+    "schedule.curve.flat": "0.0190735",
+    "optimizer": "adafactor",
+    **group("optimizer", weight_decay="0", max_grad_norm="1e9"),
+    **group("finetune", batch_size="128", epochs="1000", max_steps="262144", length="512", optimizer="adafactor"),
+    **group("finetune", peak_lr="0.001", warmup="0", curve="constant", weight_decay="0", max_grad_norm="1e9"),
+}
+"""T5's baseline (Raffel et al. 2020, section 3.1)."""
+T5_SMALL = {
+    **group("tasks.squad-text", length="96"),
+    **group("tasks.cnn_dailymail-text", length="96"),
+    **group("tasks.record-text", length="96"),
+    **group("tasks.wmt_en_fr-text", max_train_examples="0"),
+}
+"""Room at the small scales for the texts of synthetic tasks, and all pairs of the largest of three translations."""
+T5_AT_SCALE = {"micro": T5_SMALL, "tiny": T5_SMALL}
+"""T5's settings at the small scales."""
+T5_TEXT = "C4"
+"""The text of T5's pre-training."""
+T5_UNLIKE: list[str | tuple[str, str]] = [
+    "each task of GLUE and SuperGLUE is fine-tuned alone (paper: all tasks of each benchmark together)",
+    "the last weights of a fine-tuning are measured (paper: for each task the best of about fifty)",
+    "a fine-tuning passes at most 1,000 times over its examples (paper: 262,144 updates for all)",
+    "the vocabulary is learned from English (paper: also from German, French and Romanian)",
+]
+"""What keeps a study from being T5's own setting."""
+T5_NOTES = [
+    "Tables 4 to 7 print averages of GLUE and SuperGLUE; the columns of their tasks are Table 16's. Of SuperGLUE three "
+    "tasks are measured, so that its average is not. GLUE counts MNLI with its matched half (paper: with the mean of "
+    "both).",
+    "The paper prints standard deviations of ten baselines: .24 points on GLUE, .34 on SQuAD, .1 on translations. "
+    "Claims of a difference are on columns where it is more than two of them.",
+    "Inputs begin with [CLS], which T5 lacks, and [SEP] is its end mark. Where a vocabulary has no upper case, neither "
+    "have outputs and scores.",
+    "On synthetic text, QQP has the runs of MRPC, RTE those of MNLI, and BoolQ and MultiRC those of QNLI.",
+]
+"""What training here has of its own, for `notes`."""

@@ -29,6 +29,8 @@ BASES = {  # pre-trainings of Base with batches of 256 sequences, and with as ma
     "layer-decay": (1, 0),
 }
 
+T5 = {"objectives": 3, "denoising": 4, "corruption-rate": 4, "span-length": 5}
+
 
 def lines(machine, study):
     request = plan.Request(studies=(studies.find(study),), scale=scales.find("paper"), corpora=("microworld",))
@@ -43,7 +45,7 @@ def test_every_study_is_here():
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
     later = {"adaptation", "elmo-layers", "gpt", "lineage", "pretraining-value", "stability"}
     newest = {"generator", "gpt-bert", "lr-schedule", "mask-schedule", "mlm-or-clm", "optimizer", "replaced-tokens"}
-    assert {*BASES, *alberts, *others, *later, *newest, "base-and-large", "features"} == set(studies.names())
+    assert {*BASES, *alberts, *others, *later, *newest, *T5, "base-and-large", "features"} == set(studies.names())
 
 
 @pytest.mark.parametrize("study", BASES)
@@ -225,6 +227,13 @@ def test_electras_studies_have_a_generator_and_as_many_operations(machine):
         f"1 x {shape}: {size} parameters; {batch}, 500,000 steps of 512 tokens"
         for size in ("195M", "219M", "110M", "131M", "115M")
     ]
+
+
+@pytest.mark.parametrize("study", T5)
+def test_variants_of_t5_have_the_model_and_the_steps_of_its_baseline(machine, study):
+    """220 million parameters; 2^19 steps."""
+    model = "12 layers, 768 wide, 12 heads, T5 encoder-decoder: 223M parameters"
+    assert lines(machine, study) == [f"{T5[study]} x {model}; 128 sequences, 524,288 steps of 512 tokens"]
 
 
 def test_optimisers_are_compared_in_berts_model_with_berts_steps(machine):
