@@ -159,7 +159,7 @@ def scored(forecast: Forecast, table: pandas.DataFrame) -> pandas.DataFrame:
     there = table[(table["study"] == forecast.study) & (table["milestone"] == 100)]
     there = there[[named(heading, forecast.scale) for heading in there["heading"]]]
     there = there.sort_values("n").drop_duplicates([*PAIR, "endpoint"], keep="last")
-    measured = there[["study", *PAIR, "endpoint", "effect"]].rename(columns={"effect": "effect_largest"})
+    measured = there.assign(effect_largest=there["effect"])[["study", *PAIR, "endpoint", "effect_largest"]]
     return compared(signs.merge(measured, on=[*PAIR, "endpoint"]))
 
 
