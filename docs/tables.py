@@ -119,7 +119,8 @@ def tasks() -> str:
 
     rows = []
     for name, task in TASKS.items():
-        source = f"`{task.hub}`" if task.hub else ("synthetic" if task.dataset == "microworld" else "a local mirror")
+        local = "its tasks" if kinds.find(task.kind).parts(task) else "a local mirror"
+        source = f"`{task.hub}`" if task.hub else ("synthetic" if task.dataset == "microworld" else local)
         counterpart = f"`{task.microworld}`" if task.microworld not in ("", name) else ""
         splits = task.evaluation + (f", {task.test}" if task.test else "")
         metrics = of_all_examples(kinds.find(task.kind).metrics_of(task, task.labels))

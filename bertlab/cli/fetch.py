@@ -22,7 +22,7 @@ def fetch(
     from bertlab.lab import studies
     from bertlab.machine import Machine
     from bertlab.names import ALL
-    from bertlab.tasks import catalog, mirror
+    from bertlab.tasks import catalog, kinds, mirror
 
     if (last := str(directory)) in (ALL, *studies.names()) or last.endswith(".py"):
         raise BadInput(f"'{last}' is a study: name DIR, the directory to write, after the studies")
@@ -31,7 +31,10 @@ def fetch(
     if directory.exists() and not directory.is_dir():
         raise BadInput(f"'{directory}' is not a directory: name another")
     measurements = itertools.chain.from_iterable(one.measurements for one in studies.chosen(study))
-    measured = [catalog.find(measurement.task) for measurement in measurements if measurement.task]
+    named = [catalog.find(measurement.task) for measurement in measurements if measurement.task]
+    parts = (kinds.find(task.kind).parts(task) for task in named)
+    divided = [[*map(catalog.find, names)] or [task] for task, names in zip(named, parts, strict=True)]
+    measured = itertools.chain.from_iterable(divided)
     tasks = [task for task in dict.fromkeys(measured) if not task.path and task.name not in catalog.WORLD]
     if not tasks:
         raise BadInput("the tasks of these studies are synthetic or your own files: there is nothing to download")

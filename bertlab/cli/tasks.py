@@ -32,7 +32,8 @@ def tasks(json: bool = JSON) -> None:
         return
     rows = []
     for name, task in TASKS.items():
-        source = "synthetic" if name in WORLD else task.hub or "a local mirror"
+        local = "its tasks" if kinds.find(task.kind).parts(task) else "a local mirror"
+        source = "synthetic" if name in WORLD else task.hub or local
         counterpart = "" if name in WORLD else task.microworld
         rows.append((name, task.kind, ", ".join(metrics(task)), source, counterpart))
     print_table(("task", "kind", "metrics", "data set", "synthetic counterpart"), rows, left=5)

@@ -153,7 +153,7 @@ def _check_used(shared: SharedInputs, machine: Machine) -> None:
         return
     tasks = {id(task): task for job in jobs for task in job.tasks}.values()
     if machine.data is not None and os.environ.get("BERTLAB_DATA") != str(machine.data):
-        folders = [task.folder for task in tasks if task.folder]
+        folders = [part.folder for task in tasks for part in (task, *task.parts) if part.folder]
         paths = [*(path for located in shared.located for path in located.files), *folders]
         inside = any(machine.data.resolve() in path.resolve().parents for path in paths)
         if not inside and (shared.world or not tasks):

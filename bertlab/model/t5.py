@@ -19,7 +19,7 @@ from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.attention import Attention, StackedLinear, gather, padding_bias, real_tokens
 from bertlab.model.backbone import ReadAt
-from bertlab.model.cache import Cache, DecodingState
+from bertlab.model.cache import Cache, DecodingState, KeyValues
 from bertlab.model.encoder import AttentionInputs, TransformerEncoder
 from bertlab.model.kernels.dropout import Dropout
 from bertlab.model.layers import APPROXIMATE, Block, Embeddings, LayerNorm
@@ -262,7 +262,8 @@ class EncoderDecoder(T5Encoder):
     def begin(self, batch: TensorBatch, steps: int) -> DecodingState:
         """Reads the inputs: see `Backbone.begin`."""
         memory, bias = self._memory(self.embed(batch)[INPUTS], batch.lengths[INPUTS])
-        memories = [cast(Attention, layer.cross_attention).project(memory) for layer in self.decoder_layers]
+        projected = (cast(Attention, layer.cross_attention).project(memory) for layer in self.decoder_layers)
+        memories = [KeyValues(*(part.contiguous() for part in parts)) for parts in projected]
         caches = [Cache(steps) for _ in self.decoder_layers]
         return DecodingState(caches, self.decoder_bias(steps), memories, bias)
 

@@ -16,6 +16,7 @@ from bertlab.hub import Dataset
 from bertlab.machine import Machine
 from bertlab.names import shown
 from bertlab.tasks import answers, catalog, kinds
+from bertlab.tasks.kinds import Mixture
 from bertlab.tasks.locate import LocatedTask, advice, content_of, existing, locate, split_file, splits_of
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
 from bertlab.text import rows
@@ -35,6 +36,9 @@ def read(located: LocatedTask, most: int | None = None) -> TaskData:
     """
     task = located.task
     kind = kinds.find(task.kind)
+    if located.parts:
+        read_parts = [read(part, most) for part in located.parts]
+        return cast(Mixture, kind).joined(task, located.name, located.content, read_parts)
     tables = answers.settled([_table(located, split, most) for split in splits_of(task)], kind.label_columns(task))
     labels = kind.label_names(task, tables)
     group = next((name for name in task.group if all(name in table.columns for table in tables)), None)

@@ -5,6 +5,7 @@ Local files are `<split>.jsonl`, `.csv` or `.tsv`, each optionally gzipped, or `
 
 import dataclasses
 import functools
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -38,6 +39,8 @@ class LocatedTask:
     """Identifies the examples: `sha256:...` of local files or `hub:...` of the hashes of the Hub's files, with
     `/<column>=<text>` for a part of them and `/task.<field>=<value>` for fields that say how they are read, or
     `microworld:<version>/<task>`, with `@<version>` of all tasks."""
+    parts: tuple["LocatedTask", ...] = ()
+    """The tasks of which it is made; none for one with examples of its own."""
 
 
 def existing(folder: Path, split: str) -> Path | None:
@@ -93,7 +96,9 @@ def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str 
         counterpart = catalog.WORLD[task.microworld]
         test = counterpart.test if tested else ""
         counterpart = dataclasses.replace(counterpart, kind=task.kind, test=test)
-        return LocatedTask(task=counterpart, name=name, origin="microworld")
+        return LocatedTask(task=counterpart, name=name, origin="microworld", parts=_parts(counterpart, machine, world))
+    if parts := _parts(task, machine, world):
+        return LocatedTask(task=task, name=name, origin=parts[0].origin, parts=parts)
     mirrored = machine.data / task.dataset if machine.data is not None and task.dataset else None
     if not revised and mirrored is not None and kind(mirrored, "--data") == "folder":
         test = task.test if existing(mirrored, task.test) else ""
@@ -117,6 +122,13 @@ def _find(task: Task, name: str, machine: Machine, world: bool, substitute: str 
         )
     lacks = f"task '{name}' has no copy on the Hub that loads without a script"
     raise BadInput(f"{lacks}, and {where}: give --data DIR that has it, or --substitute")
+
+
+def _parts(task: Task, machine: Machine, world: bool) -> tuple[LocatedTask, ...]:
+    """The location of each task of which a task is made, with a test split only if it has one."""
+    named = map(catalog.find, kinds.find(task.kind).parts(task))
+    tasks = (dataclasses.replace(part, test=part.test if task.test else "") for part in named)
+    return tuple(locate(part, machine=machine, world=world) for part in tasks)
 
 
 def _substituted(task: Task, name: str, substitute: str, machine: Machine) -> Task:
@@ -176,6 +188,9 @@ def splits_of(task: Task) -> list[str]:
 def content_of(located: LocatedTask, machine: Machine) -> str:
     """The present content of located data, as `LocatedTask.content`."""
     task = located.task
+    if located.parts:
+        digest = hashlib.sha256("\n".join(content_of(part, machine) for part in located.parts).encode()).hexdigest()
+        return f"{'microworld' if located.origin == 'microworld' else 'sha256'}:{digest}"
     part = "".join(f"/{name}={value}" for name, value in sorted(task.only.items()))
     for name in ("columns", "counted_from", "quoted", "unlabelled"):
         if (value := getattr(task, name)) not in (None, ()):

@@ -63,7 +63,8 @@ class Task(Checked, group="task "):
     resolution clusters, lists of the first and last words of mentions, or the column of sentences itself, if these have
     `words`, `part_id` and `coref_spans` as CoNLL-2012 on the Hub."""
     labels: tuple[str, ...] = ()
-    """Names of the labels, in the order of their integers; empty to read them from the data."""
+    """Names of the labels, in the order of their integers; empty to read them from the data. For a mixture its tasks,
+    names of the catalogue, with the metrics whose means it averages: `mrpc-text:f1+accuracy`."""
     counted_from: int | None = None
     """The integer of the first label or ending; None for 0, unless integers are names of labels."""
     unlabelled: tuple[str | int, ...] = ()

@@ -32,7 +32,8 @@ def only(model: nn.Module, read: Sequence[Callable[[], Integer]]) -> Iterator[No
         if tables:
             ids = torch.from_numpy(np.unique(np.concatenate([part() for part in read])).astype(np.int64))
             for table in tables:
-                stack.enter_context(_cut(table, ids))
+                if len(ids) < len(table.weight):  # all are read where they are an output matrix too
+                    stack.enter_context(_cut(table, ids))
         yield
 
 

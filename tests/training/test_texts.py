@@ -17,6 +17,7 @@ from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.tasks.text_metrics import bleu_statistics
 from bertlab.text.tokenizers import WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
+from bertlab.training import embedding_rows
 from bertlab.training.finetuned import Description, Finetuned
 from bertlab.training.finetuning import finetune, open_pretrained, prepare
 
@@ -86,6 +87,18 @@ def test_answers_to_rows_are_the_texts_that_were_measured(t5, machine, options):
     statistics = bleu_statistics(texts, WRITTEN.evaluation.labels)
     assert statistics.tolist() == outcome.predictions["bleu"].tolist()
     assert len({*texts}) > 1
+
+
+def test_all_rows_of_embeddings_that_are_the_output_matrix_too_are_trained(t5, machine, monkeypatch):
+    """As they are where only rows that a task reads are trained, as of large vocabularies."""
+    setting = FineTuning(**SETTING | {"max_steps": 10})
+
+    def metrics():
+        return finetune(t5, WRITTEN, setting, seed=0, finetune_seed=0, machine=machine, progress=silent).metrics
+
+    whole = metrics()
+    monkeypatch.setattr(embedding_rows, "MANY", 1)
+    assert metrics() == whole
 
 
 def test_low_rank_changes_are_trained_in_both_stacks(t5, machine):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache, partial
 from pathlib import Path
@@ -250,6 +250,8 @@ def _sizes(located: LocatedTask, back: bool, length: int) -> list[tuple[int, flo
     evaluation. Synthetic tasks with the same examples are read once, and only as far as the extents depend on them.
     """
     task = located.task
+    if located.parts:
+        return [_total(sizes) for sizes in zip(*(_sizes(part, back, length) for part in located.parts), strict=True)]
     if located.origin == "microworld" and located.name != task.name:
         return _sizes(dataclasses.replace(located, name=task.name), back, length)
     sampled = located.origin == "microworld" and not back
@@ -260,6 +262,13 @@ def _sizes(located: LocatedTask, back: bool, length: int) -> list[tuple[int, flo
     extents = (kind.extent(part, length, training=part is data.train) for part in parts)
     sizes = [(number, *extent) for number, extent in zip(counts, extents, strict=True)]
     return sizes if kind.trained else [(0, 1.0, 0.0), *sizes]
+
+
+def _total(sizes: Sequence[tuple[int, float, float]]) -> tuple[int, float, float]:
+    """The size of a split of several tasks, whose sizes these are."""
+    count = sum(number for number, _, _ in sizes)
+    encoded, tokens = (sum(size[at] * size[0] for size in sizes) / count for at in (1, 2))
+    return count, encoded, tokens
 
 
 def _definition(task: Task) -> dict[str, Any]:

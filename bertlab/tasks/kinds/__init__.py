@@ -7,6 +7,7 @@ from bertlab.tasks.kinds.classification import Classification as Classification
 from bertlab.tasks.kinds.coreference import Coreference as Coreference
 from bertlab.tasks.kinds.coreference_resolution.kind import CoreferenceResolution as CoreferenceResolution
 from bertlab.tasks.kinds.minimal_pairs import MinimalPairs as MinimalPairs
+from bertlab.tasks.kinds.mixture import Mixture as Mixture
 from bertlab.tasks.kinds.multiple_choice import MultipleChoice as MultipleChoice
 from bertlab.tasks.kinds.regression import Regression as Regression
 from bertlab.tasks.kinds.span import Span as Span

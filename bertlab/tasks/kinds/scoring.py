@@ -43,6 +43,10 @@ class Scoring(ABC):
     """Whether a study file defines it. Its results keep what each example contributes to each metric, since reports do
     not run study files."""
 
+    def parts(self, task: Task) -> tuple[str, ...]:
+        """The names of the tasks of which a task is made; none for one with examples of its own."""
+        return ()
+
     def metrics_for_labels(self, labels: Sequence[str]) -> tuple[str, ...]:
         """The metrics of tasks with these labels; without labels, all that they can have."""
         return self.metrics
