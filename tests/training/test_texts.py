@@ -4,11 +4,13 @@ import json
 
 import numpy as np
 import pytest
+import torch
 
 from bertlab.adaptation import FineTuning, LoRA
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.interop import huggingface
 from bertlab.progress import silent
 from bertlab.recipe import T5, Inputs, Recipe
 from bertlab.recipe.identity import to_canonical
@@ -87,6 +89,26 @@ def test_answers_to_rows_are_the_texts_that_were_measured(t5, machine, options):
     statistics = bleu_statistics(texts, WRITTEN.evaluation.labels)
     assert statistics.tolist() == outcome.predictions["bleu"].tolist()
     assert len({*texts}) > 1
+
+
+@pytest.mark.filterwarnings("ignore:.*max_new_tokens")
+def test_the_class_of_transformers_writes_the_same_texts(t5, tmp_path, machine):
+    from transformers import AutoTokenizer, T5ForConditionalGeneration
+
+    setting = FineTuning(**SETTING | {"max_steps": 20})
+    outcome = finetune(t5, WRITTEN, setting, seed=0, finetune_seed=0, machine=machine, progress=silent, keep=True)
+    opened, model = prepare(open_pretrained(t5), setting, kinds.find("text-to-text"), (), 0, 0)
+    model.load_state_dict(outcome.changes, strict=False)
+    head = kinds.find("text-to-text").published_head
+    written = huggingface.write_task(tmp_path, model, opened.model, RECIPE.model, opened.tokenizer, head, {}, 8)
+    assert written == "T5ForConditionalGeneration"
+    theirs, tokenizer = T5ForConditionalGeneration.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
+    inputs = [[*ids, opened.tokenizer.sep] for ids in opened.tokenizer.encode(WRITTEN.evaluation.text[0][:20])]
+    texts = theirs.generate(torch.tensor(inputs), max_new_tokens=8, do_sample=False)
+    answers = tokenizer.batch_decode(texts, skip_special_tokens=True)
+    exact = [text == right for text, right in zip(answers, WRITTEN.evaluation.labels, strict=False)]
+    assert exact == outcome.predictions["exact"][:20].tolist()
+    assert 0 < sum(exact) or len({*answers}) > 1
 
 
 def test_all_rows_of_embeddings_that_are_the_output_matrix_too_are_trained(t5, machine, monkeypatch):

@@ -117,7 +117,7 @@ class Generated(ABC):
     name: ClassVar[str]
     columns: ClassVar[range] = range(1, 2)
     hub_task: ClassVar[str] = "text-generation"
-    published_head: ClassVar[str] = ""
+    published_head: ClassVar[str] = "ConditionalGeneration"
     options: ClassVar[tuple[str, ...]] = (BEAM_SEARCH,)
     exchanged_column: ClassVar[int | None] = 0
 

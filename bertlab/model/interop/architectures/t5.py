@@ -29,6 +29,7 @@ class T5(Architecture[recipe.T5]):
     title = "T5"
     model = recipe.T5
     lm_head = "encoder"
+    heads: ClassVar[Mapping[str, Mapping[str, str]]] = {"ConditionalGeneration": {}}
     names: ClassVar[Mapping[str, str]] = {
         "encoder.embeddings.tokens.": "shared.",
         "encoder.output.": "lm_head.",
