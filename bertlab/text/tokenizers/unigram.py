@@ -46,9 +46,11 @@ class Unigram(Tokenizer):
 
     kind: ClassVar[str] = "unigram"
     model: ClassVar[str] = "ALBERT"
+    """The model whose tokenizer it is, in messages."""
     first: ClassVar[tuple[str, ...]] = _SPECIALS
     """The first entries of a trained vocabulary."""
     specials: ClassVar[tuple[str, ...]] = _SPECIALS
+    """The entries that serve as [PAD], [UNK], [CLS], [SEP] and [MASK]."""
     quotes: ClassVar[list[dict[str, Any]]] = _QUOTES
     """What it does to quotation marks."""
     lowercase: bool = True
