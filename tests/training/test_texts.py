@@ -106,9 +106,9 @@ def test_the_class_of_transformers_writes_the_same_texts(t5, tmp_path, machine):
     inputs = [[*ids, opened.tokenizer.sep] for ids in opened.tokenizer.encode(WRITTEN.evaluation.text[0][:20])]
     texts = theirs.generate(torch.tensor(inputs), max_new_tokens=8, do_sample=False)
     answers = tokenizer.batch_decode(texts, skip_special_tokens=True)
-    exact = [text == right for text, right in zip(answers, WRITTEN.evaluation.labels, strict=False)]
-    assert exact == outcome.predictions["exact"][:20].tolist()
-    assert sum(exact) > 0 or len({*answers}) > 1
+    statistics = bleu_statistics(answers, WRITTEN.evaluation.labels[:20])
+    assert statistics.tolist() == outcome.predictions["bleu"][:20].tolist()
+    assert len({*answers}) > 1
 
 
 def test_all_rows_of_embeddings_that_are_the_output_matrix_too_are_trained(t5, machine, monkeypatch):
