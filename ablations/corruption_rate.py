@@ -58,10 +58,6 @@ study = Study(
             Claim(f"A corruption rate of 50 % degrades {on}", better="15 %", worse="50 %", on=on)
             for on in ("SQuAD", "CoLA", "MNLI", "RTE")
         ),
-        *(
-            Claim(f"The rate has a limited effect on {on}: 25 % is similar to 15 %", better="25 %", worse="15 %", on=on, within=0.5)
-            for on in ("SQuAD", "MNLI", "QNLI")
-        ),
     ],
     text=T5_TEXT,
     at_paper=T5_BASE,
@@ -70,7 +66,7 @@ study = Study(
     notes=[
         *T5_NOTES,
         "The paper says that 50 % degrades GLUE and SQuAD; of GLUE the claims are on the three tasks where Table 16 bears it out. "
-        "That 25 % is similar has 0.5 points here.",
+        "That 25 % is similar to 15 % has no claim: fine-tuning here is not the paper's.",
         "A share of the tokens is hidden exactly (released code: each token with this probability).",
         "All rates have inputs of one length, and targets that grow with the rate: a step at 50 % takes longer.",
     ],

@@ -54,11 +54,6 @@ study = Study(
             for on in ("SQuAD", "CoLA", "MNLI", "QNLI", "RTE", "BoolQ", "MultiRC", "ReCoRD")
         ),
         *(
-            Claim(f"On {on}, prefix language modelling is similar to the BERT-style objective", better="BERT-style",
-                  worse=PREFIX, on=on, within=0.2)
-            for on in ("EnDe", "EnRo")
-        ),
-        *(
             Claim(f"Deshuffling is considerably worse than the other two on {on}", better=(PREFIX, "BERT-style"),
                   worse="deshuffling", on=on)
             for on in ("SQuAD", "CNN/DM", "CoLA", "MNLI", "QNLI", "RTE", "BoolQ", "ReCoRD", "EnRo")
@@ -70,7 +65,7 @@ study = Study(
     unlike=T5_UNLIKE,
     notes=[
         *T5_NOTES,
-        "The paper finds prefix language modelling similar on translation; that its difference may be 0.2 points is ours.",
+        "The paper finds prefix language modelling similar on translation, which has no claim: fine-tuning here is not the paper's.",
         "BERT-style hides 15 % of the tokens, of which a tenth are random tokens and none is itself. Its inputs show [MASK]s.",
         "The released code does not join documents for prefix language modelling and for deshuffling; here all objectives have the "
         "same sequences, across documents.",

@@ -15,10 +15,10 @@ from bertlab.recipe.schedules import Curve
 ROOT = Path(bertlab.__file__).parent
 DEFAULTS = {"MaskedLM", "NextSentence", "SegmentPairs", "FullSentences", "WordPiece", "LinearDecay"}
 """What a recipe has if nothing else is said, and what `token_matched_to` counts tokens by."""
-BASES = {"FineTuning", "ByteLevelBPE", "LAMB"}
+BASES = {"FineTuning", "ByteLevelBPE", "LAMB", "Unigram"}
 """What other components extend."""
-SETTINGS = {"Features"}
-"""Scales have settings of its own for it."""
+SETTINGS = {"Features", "ZeroShot"}
+"""Scales have settings of its own for it, or a command makes nothing else."""
 COMPONENTS = {
     arm.__name__: (arm, axis)
     for axis in (Loss, Format, Tokenizer, Optimizer, Curve, Adaptation)
@@ -60,7 +60,10 @@ def words(path):
     return names, texts
 
 
+STUDIES = "lab/papers.py"
+"""What studies share, and is data as they are."""
 WORDS = {path.relative_to(ROOT).as_posix(): words(path) for path in [*ROOT.rglob("*.py"), *ROOT.rglob("*.pyi")]}
+del WORDS[STUDIES]
 
 
 @pytest.mark.parametrize("name", sorted(COMPONENTS.keys() - DEFAULTS - BASES - SETTINGS))

@@ -46,7 +46,7 @@ def measured_pairs(
     for name in study.distinct:
         milestones, originals = study.milestones(name), study.originals(name)
         for other, variant in itertools.combinations([study.baseline, *study.others], 2):
-            if originals[variant] == originals[other] or not wanted(variant, name, other):
+            if originals.get(variant) == originals.get(other) or not wanted(variant, name, other):
                 continue
             for endpoint, milestone in itertools.product(ENDPOINTS, milestones):
                 metric = LIKELIHOOD if endpoint == LIKELIHOOD else ""

@@ -83,6 +83,7 @@ def test_bash_completes_commands_studies_and_words_with_spaces(shell):
         "sharing",
         "size",
         "span-boundary",
+        "span-length",
         "spans",
         "stability",
     ]
@@ -307,7 +308,7 @@ def test_show_names_the_fields_that_set_sets(name, call, capsys):
         # shares, a format without pairs, the objective of another model; numbers over steps are written in studies
         refusals = (
             r"sets it for its variants|has no effect|add up to 1|has one segment|cannot be set from|"
-            r"even head size|keeps its directions apart|a size that the study multiplies"
+            r"even head size|keeps its directions apart|a size that the study multiplies|needs a decoder"
         )
         assert re.search(refusals, refusal(request, f"{path}={spelled[path]}", usual))
 

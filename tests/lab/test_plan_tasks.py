@@ -166,7 +166,7 @@ def test_a_measurement_gives_the_fields_in_which_it_differs_from_the_scale(machi
     assert found["a", "frozen"] == found["c", "frozen"] == frozen
     assert found["b", "frozen"] == dataclasses.replace(frozen, layer_decay=0.5)
     assert found["80/10/10", "features"] == dataclasses.replace(scale.features, lstm_size=7)
-    with pytest.raises(BadInput, match=r"finetune\.layer_decay: study 'masking' varies it"):
+    with pytest.raises(BadInput, match=r"finetune\.layer_decay: study 'masking' sets it for its variants"):
         plan.make(request(studies=(changed,), scale=scale.set(["finetune.layer_decay=0.9"])), machine)
 
 

@@ -158,7 +158,7 @@ def test_a_field_that_only_variants_give_is_changed_in_the_study_file(tmp_path, 
     ],
 )
 def test_fields_that_a_study_varies_cannot_be_set(machine, study, path):
-    with pytest.raises(BadInput, match=rf"--set {path.partition('=')[0]}: study '{study}' varies it"):
+    with pytest.raises(BadInput, match=rf"--set {path.partition('=')[0]}: study '{study}' sets it for its variants"):
         planned(studies.find(study), machine, [path, *["masked_lm.corruption.mask=0.6"] * path.endswith("0.3")])
 
 

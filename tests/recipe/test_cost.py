@@ -138,5 +138,5 @@ def test_parameters_are_those_of_the_models_of_all_studies(scale: str) -> None:
     assert len(recipes) > 20
     for recipe in recipes:
         with torch.device("meta"):
-            model = PretrainingModel.of(recipe, recipe.tokenizer.vocabulary)
+            model = PretrainingModel.of(recipe, recipe.tokenizer.entries)
         assert cost.trained_parameters(recipe) == sum(weight.numel() for weight in model.parameters()), recipe

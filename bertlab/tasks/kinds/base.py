@@ -150,8 +150,9 @@ class TaskKind(Scoring):
         first label. Raises `BadInput` for rows that a model of the task, whose `labels` are named, cannot answer."""
         return [0] * len(text[0])
 
-    def check(self, recipe: Recipe) -> None:
-        """Raises `BadInput` for models of a recipe that cannot answer it."""
+    def check(self, read_recipe: Callable[[], Recipe]) -> None:
+        """Raises `BadInput` for models that cannot answer it, whose recipe it reads if that matters: for a checkpoint,
+        that may be a download."""
 
     def context_rows(self, length: int, options: Options) -> int:
         """The most rows before and after one in its split that `encode` reads with it, in sequences of at most `length`

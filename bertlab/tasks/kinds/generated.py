@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, cast
 
@@ -125,9 +125,9 @@ class Generated(ABC):
     def written(self, answer: Any) -> str:
         """The text of an answer, which a model is trained to write."""
 
-    def check(self, recipe: Recipe) -> None:
+    def check(self, read_recipe: Callable[[], Recipe]) -> None:
         """Raises `BadInput` for a model without a decoder."""
-        recipe.model.check_decoding(self.name, False)
+        read_recipe().model.check_decoding(self.name, False)
 
     def encode(
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()

@@ -165,9 +165,9 @@ def test_words_of_the_input_are_the_lexical_floor_of_a_label():
 
 
 def test_a_model_without_a_decoder_is_refused_before_anything_is_trained():
-    KINDS["text-to-text"].check(Recipe(model=T5(layers=1, hidden=32, heads=2)))
+    KINDS["text-to-text"].check(lambda: Recipe(model=T5(layers=1, hidden=32, heads=2)))
     with pytest.raises(BadInput, match="text-to-text needs a decoder"):
-        KINDS["text-to-text"].check(Recipe(model=Model(layers=1, hidden=32, heads=2)))
+        KINDS["text-to-text"].check(lambda: Recipe(model=Model(layers=1, hidden=32, heads=2)))
 
 
 @pytest.mark.parametrize("wrong", [None, 3, ["a", 1], [" "], {"text": "a"}])
