@@ -312,14 +312,16 @@ T5_BASE = ONE_LENGTH | {
 }
 """T5's baseline (Raffel et al. 2020, section 3.1)."""
 T5_SMALL = {
+    "optimizer": "adafactor",
+    **group("schedule", peak_lr="3e-2", warmup="0.1"),
     **group("finetune", optimizer="adafactor", peak_lr="3e-2"),
     **group("tasks.squad-text", length="96"),
     **group("tasks.cnn_dailymail-text", length="96"),
     **group("tasks.record-text", length="96"),
     **group("tasks.wmt_en_fr-text", max_train_examples="0"),
 }
-"""Fine-tuning at the small scales: T5's optimiser, room for synthetic texts, all pairs of the largest translation."""
-T5_AT_SCALE = {"micro": T5_SMALL, "tiny": T5_SMALL}
+"""Training at the small scales: T5's optimiser, room for synthetic texts, all pairs of the largest translation."""
+T5_AT_SCALE = {"micro": T5_SMALL | {"model.heads": "6"}, "tiny": T5_SMALL}
 """T5's settings at the small scales."""
 T5_TEXT = "C4"
 """The text of T5's pre-training."""
@@ -341,6 +343,9 @@ T5_NOTES = [
     "On synthetic text, QQP has the runs of MRPC, RTE those of MNLI, and BoolQ and MultiRC those of QNLI.",
     "At micro and tiny, fine-tuning has Adafactor with a peak rate of 3e-2. Both were chosen at micro by the BLEU of "
     "one model without pre-training on `translation-hills`: 3.3, 8.9 and 0.8 with Adafactor at 1e-2, 3e-2 and 1e-1; "
-    "0.8, 1.1 and 0.5 with AdamW at 1e-3, 3e-3 and 5e-3. Pre-training has the scale's rate, chosen for a masked LM.",
+    "0.8, 1.1 and 0.5 with AdamW at 1e-3, 3e-3 and 5e-3.",
+    "Pre-training has Adafactor with that rate and a warm-up over a tenth of the steps there, and at micro six heads. "
+    "They were chosen by the held-out loss of the hidden tokens of one baseline at micro, beside the same loss with "
+    "another text's inputs: 5.42 and 7.60 nats, with AdamW at 3e-3 5.88 and 7.06. Frequencies of words have 5.74.",
 ]
 """What training here has of its own, for `notes`."""

@@ -104,7 +104,7 @@ def test_bash_completes_commands_studies_and_words_with_spaces(shell):
         (["ablate", "nsp", "--measure", "M"], ["MNLI", "MRPC"]),
         (["plan", "spans", "--measure", "Co"], ["Coreference", "CoLA"]),
         (["finetune", "--task", "squad_"], ["squad_v2"]),
-        (["finetune", "--adaptation", "f"], ["features", "finetune"]),
+        (["finetune", "--adaptation", "feat"], ["features"]),
         (["ablate", "masking", "--substitute", "conll"], ["conll2003="]),
         (["export", ""], []),
         (["export", "--results", "a"], ["adaptation", "adapters", "all"]),
