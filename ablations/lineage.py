@@ -55,7 +55,7 @@ NER = "NER"
 ELMO: dict[str, Any] = {"model": BiLSTM(), "objective": (BidirectionalLM(),), "size": ELMO_SIZE, "adaptation": ELMo()}
 LEFT_TO_RIGHT: dict[str, Any] = {"objective": (CausalLM(),), "adaptation": GPT()}
 SIDE_BY_SIDE: dict[str, Any] = {
-    "fields": {"model": "bitransformer", "objective": "bidirectional_lm"}, "size": Size(width=2),
+    "fields": {"model": "bitransformer", "model.segments": "1", "objective": "bidirectional_lm"}, "size": Size(width=2),
 }
 SAME_FLOPS = RelativeSchedule(equal_flops=True)
 
