@@ -7,6 +7,7 @@ training pairs as no training pair does, and a third of them has words that are 
 
 import functools
 import itertools
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -44,7 +45,7 @@ class Phrase:
         return next(number for number, category in enumerate(categories) if self.noun in category.kinds) % 3
 
 
-class Dialect:
+class Dialect(ABC):
     """The words of a dialect and the order of a clause; its phrases are those of a subclass."""
 
     name: ClassVar[str]
@@ -64,9 +65,9 @@ class Dialect:
         stems = Draw("microworld", VERSION, "dialect", self.name).some(syllables, len(synonyms))
         return {word: stem for words, stem in zip(synonyms, stems, strict=True) for word in words}
 
+    @abstractmethod
     def phrase(self, phrase: Phrase) -> list[str]:
         """The words of a phrase, in their order."""
-        raise NotImplementedError
 
     def clause(self, subject: Phrase, verb: str, patient: Phrase) -> list[str]:
         """The words of a clause, in their order; by default the verb stands between its subject and its object."""
