@@ -125,6 +125,8 @@ study = Study(
         *ELMO_NOTES,
         "The paper's ELMo has attention between two texts. On MRPC and RTE it is above GPT in the paper, and no claim is made.",
         BERT_GLUE_NOTE,
+        "The two Transformers side by side have no segments: from the right, training begins in the second segment of a pair, and never "
+        "in the first, which is all that a single text has.",
         "The paper's GPT has 78.0 on the test set of SWAG, and BERT large 86.3; BERT base has a figure of the development set.",
         SAME_RUNS_NOTE,
     ],
