@@ -92,7 +92,7 @@ def print_trial(study: StudyResults) -> None:
 
     A task whose data were read wrong has its floors, and models that learn it, at the level of a guess.
     """
-    from bertlab.report.cells import FLOORS, LEXICAL
+    from bertlab.report.cells import FLOORS
 
     runs = {cell.run_id: cell.value is not None for cell in study.cells}
     runs |= {run.id: run.finished for run in study.pretrainings}
@@ -106,8 +106,7 @@ def print_trial(study: StudyResults) -> None:
         values = lowest_to_highest([summary.mean for summary in summaries if summary], "{:.1f}".format)
         rows.append((name, values, *(f"{floors[kind]:.1f}" if kind in floors else "" for kind in kinds)))
     if rows:
-        names = ("linear model of words" if kind == LEXICAL else kind for kind in kinds)
-        print_table(("task", "models", *names), rows)
+        print_table(("task", "models", *kinds), rows)
 
 
 def print_result(study: StudyResults, *, differences: bool = False) -> None:

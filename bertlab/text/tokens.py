@@ -15,6 +15,7 @@ import hashlib
 import itertools
 import json
 import math
+import string
 from collections.abc import Generator, Sequence
 from contextlib import closing, nullcontext
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ TEXT_VERSION = 1
 """Raised by hand whenever the code of this package gives other tokens for the same text."""
 SAMPLE = 24_000_000
 """Bytes of training text that a vocabulary is trained on at most."""
+PRINTABLE = " ".join(string.printable.strip())
+"""The characters that a vocabulary with sentinels has in any case: tasks in words need them for numbers and labels."""
 SMALL = 24_000_000
 """Bytes of text below which starting other processes takes longer than it saves."""
 
@@ -273,7 +276,10 @@ def _trained(
             raise BadInput(f"vocabulary {vocabulary_file} has changed since the run was planned: run again")
         return trained
     progress(0, 1, "training the vocabulary")
-    trained = tokenizer.train(document_file.sample(train, SAMPLE))
+    texts = document_file.sample(train, SAMPLE)
+    if tokenizer.sentinels:
+        texts = itertools.chain(texts, [PRINTABLE])
+    trained = tokenizer.train(texts)
     if trained.size > tokenizer.entries:  # plans and other variants count on it
         entries, most = trained.size - tokenizer.sentinels, tokenizer.vocabulary
         problem = f"makes {entries:,} entries: make {most:,} at most, its vocabulary"

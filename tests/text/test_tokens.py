@@ -502,3 +502,12 @@ def test_text_that_changed_after_it_was_planned_is_refused(tmp_path: Path, machi
             progress=progress.silent,
         )
     assert not list((tmp_path / "corpus").iterdir())
+
+
+def test_a_vocabulary_with_sentinels_has_digits_and_marks_that_no_text_has(build):
+    texts = [text.replace("Number", "number").translate(str.maketrans("", "", "0123456789")) for text in world(60)]
+    for options, writable in (({}, False), ({"sentinels": 4}, True)):
+        tokenizer = WordPiece(vocabulary=300, **options)
+        trained = tokenizer.load(build(texts, name=f"words-{writable}", tokenizer=tokenizer) / "vocab.txt")
+        answers = trained.encode(["3.6", "not_duplicate", "choice2"])
+        assert [trained.unk not in ids for ids in answers] == [writable] * 3

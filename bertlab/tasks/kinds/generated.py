@@ -16,6 +16,8 @@ from typing import TYPE_CHECKING, Any, ClassVar, cast
 import numpy as np
 
 from bertlab.arrays import Array, Float, Integer
+from bertlab.errors import BadInput
+from bertlab.names import shown
 from bertlab.tasks.examples import IGNORED, ExampleBatch, Examples, TaskBatch, sizes
 from bertlab.tasks.kinds.base import Options, token_counts
 from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD
@@ -120,6 +122,8 @@ class Generated(ABC):
     published_head: ClassVar[str] = "ConditionalGeneration"
     options: ClassVar[tuple[str, ...]] = (BEAM_SEARCH,)
     exchanged_column: ClassVar[int | None] = 0
+    closed: ClassVar[bool] = False
+    """Whether all answers come from a few texts, so that each of them has to be one that a model can write."""
 
     @abstractmethod
     def written(self, answer: Any) -> str:
@@ -135,6 +139,8 @@ class Generated(ABC):
         """Encodes a text and its answer, each with its end mark, as at most `length` tokens."""
         sequences = [ended(ids, tokenizer, length) for ids in tokenizer.encode(raw.text[0])]
         answers = tokenizer.encode([self.written(answer) for answer in raw.labels])
+        if self.closed:
+            self._require_writable(raw, answers, tokenizer)
         targets = [ended(ids, tokenizer, length) for ids in answers]
         counts = sizes(targets) if training else np.full(len(targets), length)
         filled = [
@@ -152,6 +158,14 @@ class Generated(ABC):
             tokenizer=tokenizer,
             cut=np.array([*map(len, answers)]) >= length,
         )
+
+    def _require_writable(self, raw: RawExamples, answers: list[list[int]], tokenizer: TrainedTokenizer) -> None:
+        for answer, ids in zip(raw.labels, answers, strict=True):
+            if tokenizer.unk in ids:
+                raise BadInput(
+                    f"answer {shown(self.written(answer))} has characters that the vocabulary lacks, so that no model "
+                    f"can write it: give a vocabulary with them, or other names of labels"
+                )
 
     def head(
         self, encoder: Backbone, pooler: Pooler, labels: Sequence[str], dropout: float, seed: int, options: Options = ()

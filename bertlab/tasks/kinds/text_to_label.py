@@ -24,6 +24,7 @@ class TextToLabel(Generated, Classification):
     """The text of a label for a text. An answer is that text."""
 
     name = "text-to-label"
+    closed = True
     metrics = (*Classification.metrics, "no_label", *DEFECTS)
 
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[str]:

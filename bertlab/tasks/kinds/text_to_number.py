@@ -30,6 +30,7 @@ class TextToNumber(Generated, Regression):
     """A number for a text, in words."""
 
     name = "text-to-number"
+    closed = True
     metrics = (*Regression.metrics, "no_number", *DEFECTS)
 
     def blank(self, task: Task, table: Table, text: Sequence[Sequence[Any]]) -> list[float]:

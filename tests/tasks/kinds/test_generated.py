@@ -178,6 +178,15 @@ def test_what_is_no_answer_is_named(wrong):
         KINDS["text-to-answer"].answers(task, table, ())
 
 
+@pytest.mark.parametrize(
+    ("kind", "answer"), [("text-to-label", "b/c"), ("text-to-number", 1.0)], ids=["label", "number"]
+)
+def test_labels_and_numbers_that_the_vocabulary_cannot_write_are_refused(kind, answer):
+    letters = TrainedWordPiece([*SPECIALS, *"abc"], WordPiece(vocabulary=100))
+    with pytest.raises(BadInput, match="has characters that the vocabulary lacks"):
+        KINDS[kind].encode(RawExamples(text=(["a"],), labels=[answer]), letters, LENGTH)
+
+
 def test_answers_have_three_forms():
     task = Task(kind="text-to-answer", text=("q",), label="answers")
     table = Table("file", {"answers": ["a", ["b", "c"], {"text": ["d"], "answer_start": [0]}, []]})
