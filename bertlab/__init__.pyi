@@ -3,6 +3,7 @@
 from .adaptation import GPT as GPT
 from .adaptation import Adaptation as Adaptation
 from .adaptation import Adapters as Adapters
+from .adaptation import Bert2Bert as Bert2Bert
 from .adaptation import BitFit as BitFit
 from .adaptation import ELMo as ELMo
 from .adaptation import Features as Features

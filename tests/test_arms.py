@@ -26,6 +26,7 @@ COMPONENTS = {
     if arm.__module__.startswith("bertlab.")
 }
 PROOFS = {
+    "Bert2Bert",
     "BidirectionalLM",
     "BitFit",
     "ELMo",

@@ -2,6 +2,7 @@
 
 from bertlab.adaptation.adapters import Adapters as Adapters
 from bertlab.adaptation.base import Adaptation as Adaptation
+from bertlab.adaptation.bert2bert import Bert2Bert as Bert2Bert
 from bertlab.adaptation.bitfit import BitFit as BitFit
 from bertlab.adaptation.elmo import ELMo as ELMo
 from bertlab.adaptation.features import Features as Features

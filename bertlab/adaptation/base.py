@@ -186,6 +186,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     def check(self, recipe: Recipe) -> None:
         """Raises `BadInput` if it does not apply to models of a recipe."""
 
+    def check_kind(self, kind: TaskKind, read_recipe: Callable[[], Recipe]) -> None:
+        """Raises `BadInput` if models of a recipe lack what a kind of task needs."""
+        kind.check(read_recipe)
+
     def adapt(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:

@@ -205,7 +205,7 @@ class StudyPlanner:
             if problem := adaptation.unsupported_reason(kind):
                 raise BadInput(f"variant '{variant.name}': {problem}" if variant.adaptation is not None else problem)
             adaptation = pretraining.fitted(adaptation)
-            kind.check(pretraining.read_recipe)
+            adaptation.check_kind(kind, pretraining.read_recipe)
         before = self.shared.tasks.intermediate(measurement.task) if adaptation.intermediate else None
         for milestone in pretraining.saved(measurement.milestones):
             parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))

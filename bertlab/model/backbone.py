@@ -53,6 +53,11 @@ class Backbone(nn.Module, ABC):
         """The token embeddings (V, E), the output matrix of a language model."""
 
     @property
+    def output_bias(self) -> Tensor | None:
+        """What is added to the logits (V,) of what is decoded; None for nothing."""
+        return None
+
+    @property
     @abstractmethod
     def levels(self) -> list[nn.Module]:
         """The embeddings and each layer, lowest first, which together have all its parameters."""

@@ -8,6 +8,11 @@ from typing import NamedTuple
 
 from torch import Tensor
 
+from bertlab.model.positions import Rotation
+
+AttentionInputs = tuple[Tensor | None, Rotation | None]
+"""The bias of a layer's attention scores, (B or 1, heads or 1, T or 1, T), and the rotary angles of its positions."""
+
 
 class KeyValues(NamedTuple):
     """What attention reads."""
@@ -48,8 +53,8 @@ class DecodingState:
 
     caches: list[Cache]
     """Keys and values of the tokens before, a layer each."""
-    distances: Tensor
-    """(1, H, L, L) the bias of the distances of tokens."""
+    attention: list[AttentionInputs]
+    """What the attention of each layer has beside the tokens, for as many tokens as may be decoded."""
     memories: list[KeyValues] = field(default_factory=list)
     """Keys and values of the B examples that an encoder has read, a layer each."""
     memory_bias: Tensor | None = None

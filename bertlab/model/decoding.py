@@ -28,11 +28,11 @@ LENGTH_PENALTY = 0.6
 def greedy(backbone: Backbone, batch: TensorBatch, start: Tensor, end: Tensor, steps: int) -> Tensor:
     """The most probable next token again and again, (B, S): up to `end` (B,), behind which there is `start` (B,)."""
     outputs = start[:, None].repeat(1, steps)
-    state, matrix = backbone.begin(batch, steps), backbone.output_embeddings
+    state, output = backbone.begin(batch, steps), (backbone.output_embeddings, backbone.output_bias)
     rows, tokens = torch.arange(len(start), device=start.device), start
     ended = torch.zeros_like(start, dtype=torch.bool)
     for step in range(steps):
-        tokens = F.linear(backbone.step(tokens, state), matrix).argmax(-1)
+        tokens = F.linear(backbone.step(tokens, state), *output).argmax(-1)
         outputs[rows[~ended], step] = tokens[~ended]
         ended |= tokens == end[rows]
         if ended.all():
@@ -58,12 +58,12 @@ def beam_search(
     The score is the log-likelihood (nats) divided by ((5 + n) / 6)^`penalty` for n tokens (Wu et al. 2016, section 7).
     A sequence without an end after all steps counts too.
     """
-    state, matrix = backbone.begin(batch, steps), backbone.output_embeddings
+    state, (matrix, bias) = backbone.begin(batch, steps), (backbone.output_embeddings, backbone.output_bias)
     rows, best = torch.arange(len(start), device=start.device), start[:, None].repeat(1, steps)
     tokens, texts, scores = start, best[:, None], matrix.new_zeros(len(start), 1)
     best_scores = torch.full_like(scores[:, 0], -torch.inf)
     for step in range(steps):
-        logits = F.linear(backbone.step(tokens, state), matrix).view(*texts.shape[:2], -1)
+        logits = F.linear(backbone.step(tokens, state), matrix, bias).view(*texts.shape[:2], -1)
         wide = logits.to(torch.promote_types(logits.dtype, torch.float32))
         totals = scores[..., None] + wide.log_softmax(-1)
         # An example has at most one ending of each beam among its candidates, so that enough others remain.
@@ -102,7 +102,8 @@ class TextModel(nn.Module):
         decoder."""
         super().__init__()
         if not encoder.decodes:
-            raise BadInput(f"{type(encoder).__name__} has no decoder, which tasks with texts as answers need: use T5")
+            name = type(encoder).__name__
+            raise BadInput(f"{name} has no decoder, which tasks with texts as answers need: use T5, or Bert2Bert")
         self.encoder, self.beams = encoder, beams
         set_dropout(self, dropout)
         draw_few_bits(self)
@@ -113,7 +114,7 @@ class TextModel(nn.Module):
         batch = TensorBatch(streams, batch.arrays, batch.format)
         read: dict[str, Any] = {OUTPUTS: Decoded(OUTPUTS)}
         states = self.encoder.read(self.encoder.embed(batch), batch.lengths, read)[OUTPUTS]
-        logits = F.linear(states, self.encoder.output_embeddings)
+        logits = F.linear(states, self.encoder.output_embeddings, self.encoder.output_bias)
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
     def generate(self, batch: TensorBatch, start: Tensor, end: Tensor, steps: int) -> Tensor:

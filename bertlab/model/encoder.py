@@ -6,22 +6,22 @@ Shapes: B batch, T tokens, K positions of a sequence that are read, D hidden.
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import cast
 
 import torch
 from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.model.attention import Attention, gather, padding_bias, real_tokens
-from bertlab.model.backbone import Backbone
+from bertlab.model.backbone import Backbone, ReadAt
+from bertlab.model.cache import AttentionInputs, Cache, DecodingState, KeyValues
 from bertlab.model.layers import MLP, Block, Embeddings, LayerNorm, Norm
-from bertlab.model.positions import Rotary, Rotation
+from bertlab.model.positions import Rotary
 from bertlab.model.power_norm import PowerNorm
 from bertlab.model.sharing import share
-from bertlab.model.streams import TensorBatch
-from bertlab.recipe.objective import INPUTS
-
-AttentionInputs = tuple[Tensor | None, Rotation | None]
-"""The bias of a layer's attention scores, (B or 1, heads or 1, T or 1, T), and the rotary angles of its positions."""
+from bertlab.model.streams import Lengths, TensorBatch
+from bertlab.recipe.objective import INPUTS, Decoded
 
 
 class TransformerEncoder(Backbone, ABC):
@@ -102,6 +102,75 @@ class TransformerEncoder(Backbone, ABC):
         if self.final_norm is not None:
             states[-1] = self.final_norm(states[-1])
         return states
+
+
+class EncoderWithDecoder(Backbone, ABC):
+    """An encoder, and layers of a decoder that read its vectors. What reads positions of the inputs reads the encoder.
+
+    Shapes beside those of encoders: U tokens of the stream that is decoded.
+    """
+
+    decodes = True
+    decoder_layers: nn.ModuleList
+
+    @abstractmethod
+    def embed_outputs(self, tokens: Tensor, first: int = 0) -> Tensor:
+        """The embeddings (B, U, D) of tokens (B, U) that are decoded, the first of them at this position."""
+
+    @abstractmethod
+    def decoder_inputs(self, tokens: int, like: Tensor) -> list[AttentionInputs]:
+        """The attention bias and rotary angles of each layer of the decoder for this many tokens, without a mask of
+        later ones; in the type and on the device of `like`."""
+
+    @abstractmethod
+    def decoder_output(self, x: Tensor) -> Tensor:
+        """The vectors (B, U, D) that predict the next token, of those of the last layer."""
+
+    def read(
+        self, embedded: Mapping[str, Tensor], lengths: Lengths, read_at: Mapping[str, ReadAt]
+    ) -> dict[str, Tensor]:
+        """The last layer's vectors where each name reads them: see `Backbone.read`."""
+        decoded = {name: at for name, at in read_at.items() if isinstance(at, Decoded)}
+        if not decoded:
+            return super().read(embedded, lengths, read_at)
+        memory, bias = self._memory(embedded[INPUTS], lengths[INPUTS])
+        others = {name: cast(Tensor | None, at) for name, at in read_at.items() if name not in decoded}
+        vectors = {name: memory[:, 0] if at is None else gather(memory, at) for name, at in others.items()}
+        streams = {at: self._decode(embedded[at.stream], memory, bias) for at in dict.fromkeys(decoded.values())}
+        return vectors | {name: streams[at] for name, at in decoded.items()}
+
+    def begin(self, batch: TensorBatch, steps: int) -> DecodingState:
+        """Reads the inputs: see `Backbone.begin`."""
+        memory, bias = self._memory(self.embed(batch)[INPUTS], batch.lengths[INPUTS])
+        projected = (cast(Attention, layer.cross_attention).project(memory) for layer in self.decoder_layers)
+        memories = [KeyValues(*(part.contiguous() for part in parts)) for parts in projected]
+        caches = [Cache(steps) for _ in self.decoder_layers]
+        return DecodingState(caches, self.decoder_inputs(steps, memory), memories, bias)
+
+    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
+        """Decodes a token: see `Backbone.step`."""
+        x, now = self.embed_outputs(tokens[:, None], state.done), state.done
+        state.done += 1
+        of_layers = zip(self.decoder_layers, state.attention, state.caches, state.memories, strict=True)
+        for layer, (bias, rotation), cache, memory in of_layers:
+            bias = None if bias is None else bias[:, :, now : now + 1, : now + 1]
+            rotation = None if rotation is None else (rotation[0][now : now + 1], rotation[1][now : now + 1])
+            x = layer(x, bias, rotation, None, None, memory, state.memory_bias, cache=cache)
+        return self.decoder_output(x)[:, 0]
+
+    def _memory(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
+        """What the decoder reads: the encoder's vectors (B, T, D), and the bias of their padding."""
+        memory = self.encode(x, lengths)
+        # Padding sees itself where a row has nothing else, and stays finite.
+        real = None if lengths is None else lengths.clamp(min=1)
+        return memory, padding_bias(real, memory.shape[1], memory.dtype)
+
+    def _decode(self, x: Tensor, memory: Tensor, memory_bias: Tensor | None) -> Tensor:
+        """The vectors (B, U, D) that predict the next token, for the embeddings `x` (B, U, D) and the encoder's vectors
+        `memory`."""
+        for layer, inputs in zip(self.decoder_layers, self.decoder_inputs(x.shape[1], x), strict=True):
+            x = layer(x, *inputs, None, None, memory, memory_bias, causal=True)
+        return self.decoder_output(x)
 
 
 class BertEncoder(TransformerEncoder):

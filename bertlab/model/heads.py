@@ -66,9 +66,13 @@ class LMHead(nn.Module):
         """
         return vocabulary_loss(self._logits, hidden, embeddings, targets, weights, sparse)
 
+    def transformed(self, x: Tensor) -> Tensor:
+        """Vectors (..., D) as those (..., E) whose products with the token embeddings are logits, without the bias."""
+        out: Tensor = self.norm(F.gelu(self.transform(x), approximate=self.approximate))
+        return out
+
     def _logits(self, x: Tensor, embeddings: Tensor) -> Tensor:
-        x = self.norm(F.gelu(self.transform(x), approximate=self.approximate))
-        return F.linear(x, embeddings, self.bias)
+        return F.linear(self.transformed(x), embeddings, self.bias)
 
 
 def vocabulary_loss(
@@ -152,7 +156,7 @@ class PretrainingModel(nn.Module):
             loss.tie(self.head(loss), self.encoder)
         save_once(self)
         initialise(self, model.deviation, seed)
-        self._described = model
+        self.described = model
         self.pooler_seed = seed
         """Where a pooler starts if no head has one."""
         self._tokenizer: TrainedTokenizer | None = None
@@ -182,15 +186,15 @@ class PretrainingModel(nn.Module):
             pooler = getattr(self.head(loss), "pooler", None)
             if isinstance(pooler, Pooler):
                 return pooler
-        new = Pooler(self._described.hidden)
-        initialise(nn.ModuleDict({"pooler": new}), self._described.deviation, self.pooler_seed)
+        new = Pooler(self.described.hidden)
+        initialise(nn.ModuleDict({"pooler": new}), self.described.deviation, self.pooler_seed)
         return new
 
     def reinitialise(self, levels: Sequence[nn.Module], seed: int) -> None:
         """Draws the weights of some levels of the encoder and of a pooler of a head anew, as those of a new model."""
         names = {value: name for name, value in self.named_parameters()}
         new = nn.ModuleList([*levels, *(module for module in self.modules() if isinstance(module, Pooler))])
-        initialise(new, lambda name: self._described.deviation(names[new.get_parameter(name)]), seed)
+        initialise(new, lambda name: self.described.deviation(names[new.get_parameter(name)]), seed)
 
     def head(self, loss: recipe.Loss) -> nn.Module:
         """The head of a loss."""

@@ -52,14 +52,14 @@ class Embeddings(nn.Module):
         self.dropout = Dropout(model.dropout)
         self.projection = nn.Linear(width, hidden) if width != hidden else None
 
-    def forward(self, tokens: Tensor, segments: Tensor | None = None) -> Tensor:
-        """(B, T) and (B, T), all 0 for None -> (B, T, D)."""
+    def forward(self, tokens: Tensor, segments: Tensor | None = None, first: int = 0) -> Tensor:
+        """(B, T) and (B, T), all 0 for None -> (B, T, D); the first token is at the position `first`."""
         x = self.tokens(tokens)
         if self.segments is not None:
             single = segments is None or self.segments.num_embeddings == 1
             x = x + self.segments(torch.zeros_like(tokens) if single else segments)
         if self.positions is not None:
-            x = x + self.positions.weight[: tokens.shape[1]]
+            x = x + self.positions.weight[first : first + tokens.shape[1]]
         x = self.norm(x)
         if torch.is_autocast_enabled(x.device.type):
             x = x.to(torch.get_autocast_dtype(x.device.type))

@@ -10,7 +10,8 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.model.attention import Attention
-from bertlab.model.encoder import AttentionInputs, TransformerEncoder
+from bertlab.model.cache import AttentionInputs
+from bertlab.model.encoder import TransformerEncoder
 from bertlab.model.layers import Block, Embeddings, GeGLU, LayerNorm
 from bertlab.model.positions import Rotary, window_bias
 

@@ -8,7 +8,7 @@ Shapes: B batch, T tokens of the inputs, U tokens of the stream that is decoded,
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import cast
 
 import torch
@@ -17,10 +17,10 @@ from torch import Tensor, nn
 
 from bertlab import recipe
 from bertlab.errors import BadInput
-from bertlab.model.attention import Attention, StackedLinear, gather, padding_bias, real_tokens
+from bertlab.model.attention import Attention, StackedLinear, gather, real_tokens
 from bertlab.model.backbone import ReadAt
-from bertlab.model.cache import Cache, DecodingState, KeyValues
-from bertlab.model.encoder import AttentionInputs, TransformerEncoder
+from bertlab.model.cache import AttentionInputs, Cache, DecodingState
+from bertlab.model.encoder import EncoderWithDecoder, TransformerEncoder
 from bertlab.model.kernels.dropout import Dropout
 from bertlab.model.layers import APPROXIMATE, Block, Embeddings, LayerNorm
 from bertlab.model.sharing import save_once
@@ -97,7 +97,7 @@ class TokenEmbeddings(Embeddings):
         self.segments = self.positions = self.projection = None
         self.dropout = Dropout(model.dropout)
 
-    def forward(self, tokens: Tensor, segments: Tensor | None = None) -> Tensor:
+    def forward(self, tokens: Tensor, segments: Tensor | None = None, first: int = 0) -> Tensor:
         """(B, T) -> (B, T, D)."""
         x = self.tokens(tokens)
         if torch.is_autocast_enabled(x.device.type):
@@ -147,18 +147,6 @@ def _block(model: recipe.T5, *, cross: bool = False) -> Block:
 
 def _attention(model: recipe.T5) -> Attention:
     return Attention(model.hidden, model.heads, model.dropout, biases=False, divided=False)
-
-
-def _through(
-    layers: Iterable[nn.Module], x: Tensor, bias: Tensor, positions: Tensor | None = None, *memory: Tensor | None
-) -> Tensor:
-    """`x` (B, T, D) through layers in which no token sees a later one but by its `bias`; the last one at `positions`
-    alone. They may read a `memory`, with a bias of its own."""
-    *lower, last = layers
-    for layer in lower:
-        x = layer(x, bias, None, None, None, *memory)
-    out: Tensor = last(x, bias, None, positions, None, *memory)
-    return out
 
 
 def seen_before(tokens: int, prefix: Tensor, like: Tensor) -> Tensor:
@@ -214,10 +202,8 @@ def _levels(layers: nn.ModuleList, below: nn.Module, *above: nn.Module) -> list[
     return [nn.ModuleList(level) for level in levels]
 
 
-class EncoderDecoder(T5Encoder):
-    """An encoder, and a decoder that reads its vectors. What reads positions of the inputs reads the encoder."""
-
-    decodes = True
+class EncoderDecoder(EncoderWithDecoder, T5Encoder):
+    """An encoder, and a decoder that reads its vectors."""
 
     def __init__(self, model: recipe.T5, vocabulary: int, max_length: int, causal: bool) -> None:
         super().__init__(model, vocabulary, max_length, causal)
@@ -239,49 +225,18 @@ class EncoderDecoder(T5Encoder):
         pairs = ([stack[-depth] for stack in stacks if depth <= len(stack)] for depth in range(highest, 0, -1))
         return [embeddings, *map(nn.ModuleList, pairs)]
 
-    def read(
-        self, embedded: Mapping[str, Tensor], lengths: Lengths, read_at: Mapping[str, ReadAt]
-    ) -> dict[str, Tensor]:
-        """The last layer's vectors where each name reads them: see `Backbone.read`."""
-        decoded = {name: at for name, at in read_at.items() if isinstance(at, Decoded)}
-        if not decoded:
-            return super().read(embedded, lengths, read_at)
-        memory, bias = self._memory(embedded[INPUTS], lengths[INPUTS])
-        others = {name: cast(Tensor | None, at) for name, at in read_at.items() if name not in decoded}
-        vectors = {name: memory[:, 0] if at is None else gather(memory, at) for name, at in others.items()}
-        streams = {at: self.decode(embedded[at.stream], memory, bias) for at in dict.fromkeys(decoded.values())}
-        return vectors | {name: streams[at] for name, at in decoded.items()}
+    def embed_outputs(self, tokens: Tensor, first: int = 0) -> Tensor:
+        """The embeddings (B, U, D), the same at all positions."""
+        x: Tensor = self.embeddings(tokens)
+        return x
 
-    def _memory(self, x: Tensor, lengths: Tensor | None) -> tuple[Tensor, Tensor | None]:
-        """What the decoder reads: the encoder's vectors (B, T, D), and the bias of their padding."""
-        memory = self.encode(x, lengths)
-        # Padding sees itself where a row has nothing else, and stays finite.
-        real = None if lengths is None else lengths.clamp(min=1)
-        return memory, padding_bias(real, memory.shape[1], memory.dtype)
+    def decoder_inputs(self, tokens: int, like: Tensor) -> list[AttentionInputs]:
+        """The same bias of distances in all layers."""
+        return [(self.decoder_bias(tokens), None)] * len(self.decoder_layers)
 
-    def begin(self, batch: TensorBatch, steps: int) -> DecodingState:
-        """Reads the inputs: see `Backbone.begin`."""
-        memory, bias = self._memory(self.embed(batch)[INPUTS], batch.lengths[INPUTS])
-        projected = (cast(Attention, layer.cross_attention).project(memory) for layer in self.decoder_layers)
-        memories = [KeyValues(*(part.contiguous() for part in parts)) for parts in projected]
-        caches = [Cache(steps) for _ in self.decoder_layers]
-        return DecodingState(caches, self.decoder_bias(steps), memories, bias)
-
-    def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
-        """Decodes a token: see `Backbone.step`."""
-        x, now = self.embeddings(tokens[:, None]), state.done
-        state.done += 1
-        bias = state.distances[:, :, now : now + 1, : now + 1]
-        for layer, cache, memory in zip(self.decoder_layers, state.caches, state.memories, strict=True):
-            x = layer(x, bias, None, None, None, memory, state.memory_bias, cache=cache)
-        out: Tensor = self.decoder_norm(x)[:, 0]
-        return out
-
-    def decode(self, x: Tensor, memory: Tensor, memory_bias: Tensor | None) -> Tensor:
-        """The decoder's vectors (B, U, D) for the embeddings `x` (B, U, D) and the encoder's vectors `memory`."""
-        tokens = x.shape[1]
-        bias = self.decoder_bias(tokens) + seen_before(tokens, torch.zeros(1, device=x.device), x)
-        out: Tensor = self.decoder_norm(_through(self.decoder_layers, x, bias, None, memory, memory_bias))
+    def decoder_output(self, x: Tensor) -> Tensor:
+        """The vectors (B, U, D), normalised."""
+        out: Tensor = self.decoder_norm(x)
         return out
 
 
@@ -321,7 +276,7 @@ class JoinedDecoder(T5Encoder):
         first = self.final_norm(gather(x, sizes[:, None] - 1))[:, 0]
         padding = x.new_zeros(len(x), 1, 1, tokens)
         padding = padding.masked_fill(~real_tokens(sizes, tokens)[:, None, None], -torch.inf)
-        return DecodingState(caches, distances, inputs={"sizes": sizes, "first": first, "padding": padding})
+        return DecodingState(caches, [(distances, None)], inputs={"sizes": sizes, "first": first, "padding": padding})
 
     def step(self, tokens: Tensor, state: DecodingState) -> Tensor:
         """Decodes a token: see `Backbone.step`."""
@@ -329,9 +284,9 @@ class JoinedDecoder(T5Encoder):
         state.done += 1
         if now < 0:
             return state.inputs["first"]
-        padding = state.inputs["padding"]
-        inputs = state.distances[0][:, sizes + now, : padding.shape[-1]].transpose(0, 1)[:, :, None] + padding
-        outputs = state.distances[:, :, now : now + 1, : now + 1].expand(len(tokens), -1, -1, -1)
+        padding, distances = state.inputs["padding"], cast(Tensor, state.attention[0][0])
+        inputs = distances[0][:, sizes + now, : padding.shape[-1]].transpose(0, 1)[:, :, None] + padding
+        outputs = distances[:, :, now : now + 1, : now + 1].expand(len(tokens), -1, -1, -1)
         x, bias = self.embeddings(tokens[:, None]), torch.cat([inputs, outputs], -1)
         for layer, cache in zip(self.layers, state.caches, strict=True):
             x = layer(x, bias, None, cache=cache)
@@ -348,7 +303,10 @@ class JoinedDecoder(T5Encoder):
         joined = gather(torch.cat((x, outputs[:, 1:]), 1), torch.where(position < sizes[:, None], position, behind))
         positions = None if at.with_inputs else sizes[:, None] - 1 + column
         bias = self.relative_bias(tokens) + seen_before(tokens, self._prefix(sizes), joined)
-        out: Tensor = self.final_norm(_through(self.layers, joined, bias, positions))
+        *lower, last = self.layers
+        for layer in lower:
+            joined = layer(joined, bias, None)
+        out: Tensor = self.final_norm(last(joined, bias, None, positions))
         return out
 
     def _prefix(self, sizes: Tensor) -> Tensor:

@@ -1,18 +1,20 @@
 """Fine-tuning on tasks whose answers are texts, which a decoder writes."""
 
+import dataclasses
 import json
 
 import numpy as np
 import pytest
 import torch
 
-from bertlab.adaptation import FineTuning, LoRA
+from bertlab.adaptation import Bert2Bert, FineTuning, LoRA
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop import huggingface
+from bertlab.objectives import CausalLM
 from bertlab.progress import silent
-from bertlab.recipe import T5, Inputs, Recipe
+from bertlab.recipe import T5, Inputs, Model, Recipe
 from bertlab.recipe.identity import to_canonical
 from bertlab.tasks import kinds
 from bertlab.tasks.task import RawExamples, TaskData
@@ -32,13 +34,25 @@ RECIPE = Recipe(
 SETTING = {"batch_size": 16, "max_steps": 100, "epochs": 20, "peak_lr": 1e-2, "length": 8, "dropout": 0.0}
 
 
+BERT = dataclasses.replace(RECIPE, model=Model(layers=1, hidden=32, heads=2, max_positions=16, positions="rotary"))
+
+
 @pytest.fixture(scope="module")
 def t5(tmp_path_factory):
     """The directory of a pre-training of no steps."""
-    directory = tmp_path_factory.mktemp("pretrained")
+    return pretraining(RECIPE, tmp_path_factory.mktemp("t5"))
+
+
+@pytest.fixture(scope="module")
+def bert(tmp_path_factory):
+    """The same of a BERT."""
+    return pretraining(BERT, tmp_path_factory.mktemp("bert"))
+
+
+def pretraining(recipe, directory):
     TrainedWordPiece(PIECES).save(directory / "vocab.txt")
-    PretrainingModel(RECIPE.model, len(PIECES), 16, 0).save(directory / "model.safetensors")
-    record = {"kind": "pretrain", "id": "0" * 16, "science": {"recipe": to_canonical(RECIPE)}}
+    PretrainingModel(recipe.model, len(PIECES), 16, 0).save(directory / "model.safetensors")
+    record = {"kind": "pretrain", "id": "0" * 16, "science": {"recipe": to_canonical(recipe)}}
     (directory / "recipe.json").write_text(json.dumps(record), encoding="utf-8")
     return directory
 
@@ -70,11 +84,55 @@ def test_a_decoder_learns_to_write_the_answer_and_does_not_know_that_of_another_
     assert not outcome.collapsed
 
 
-@pytest.mark.parametrize("options", [{}, {"beam_search": True}], ids=["greedy", "beams"])
-def test_answers_to_rows_are_the_texts_that_were_measured(t5, machine, options):
-    setting = FineTuning(**SETTING | {"max_steps": 20}, **options)
-    outcome = finetune(t5, WRITTEN, setting, seed=0, finetune_seed=0, machine=machine, progress=silent, keep=True)
-    opened, model = prepare(open_pretrained(t5), setting, kinds.find("text-to-text"), (), 0, 0)
+@pytest.mark.parametrize("start", ["both", "shared"])
+def test_a_bert_with_a_decoder_learns_to_write_the_answer(bert, machine, start):
+    setting = Bert2Bert(**SETTING | {"max_steps": 200, "peak_lr": 3e-3}, start=start)
+    outcome = finetune(bert, WRITTEN, setting, seed=0, finetune_seed=0, machine=machine, progress=silent)
+    assert outcome.metrics["exact"] > 95
+    assert outcome.exchanged["exact"] < 80
+
+
+@pytest.mark.parametrize(("begin", "token"), [("[CLS]", 2), ("[PAD]", 0)])
+def test_a_bert_reads_whole_sequences_and_its_decoder_begins_with_a_token(bert, begin, token):
+    opened, setting = open_pretrained(bert), Bert2Bert(length=8, decoder_start=begin)
+    raw = RawExamples(text=(["a b", "a b c d e f g h"],), labels=["c", "d e f g h a b c"])
+    part = kinds.find("text-to-text").encode(raw, opened.tokenizer, 8)
+    batch = setting.inputs(opened.model, part, Machine(), silent).build(np.arange(2))
+    a, b, sep = 5, 6, 3
+    assert batch["inputs"].tokens.tolist() == [[2, a, b, sep, 0, 0, 0, 0], [2, a, b, 7, 8, 9, 10, sep]]
+    assert batch["inputs"].lengths["inputs"].tolist() == [4, 8]
+    assert not batch["inputs"].format["segments"].any()
+    assert batch["outputs"][:, 0].tolist() == [token, token]
+    assert batch["outputs"][0, 1:4].tolist() == [7, sep, 0]
+    assert batch["targets"][0, :3].tolist() == [7, sep, -100]
+
+
+def test_a_task_without_texts_and_a_model_that_is_no_bert_are_refused_before_anything_runs(t5):
+    reason = Bert2Bert().unsupported_reason(kinds.find("classification"))
+    assert reason == "bert2bert writes texts, and its task is of kind classification: use FineTuning"
+    with pytest.raises(BadInput, match=r"makes a decoder of a BERT, and the model is of the kind t5: use FineTuning"):
+        Bert2Bert().check(RECIPE)
+    with pytest.raises(BadInput, match=r"the model reads from the left"):
+        Bert2Bert().check(dataclasses.replace(BERT, objective=(CausalLM(),)))
+    Bert2Bert().check(BERT)
+
+
+@pytest.mark.parametrize(
+    ("form", "setting"),
+    [
+        ("t5", FineTuning(**SETTING | {"max_steps": 20})),
+        ("t5", FineTuning(**SETTING | {"max_steps": 20}, beam_search=True)),
+        ("bert", Bert2Bert(**SETTING | {"max_steps": 120, "peak_lr": 3e-3}, start="shared", beam_search=True)),
+        ("bert", Bert2Bert(**SETTING | {"max_steps": 40, "peak_lr": 3e-3}, start="encoder")),
+    ],
+    ids=["greedy", "beams", "bert, beams", "bert"],
+)
+def test_answers_to_rows_are_the_texts_that_were_measured(request, machine, form, setting):
+    pretrained = request.getfixturevalue(form)
+    outcome = finetune(
+        pretrained, WRITTEN, setting, seed=0, finetune_seed=0, machine=machine, progress=silent, keep=True
+    )
+    opened, model = prepare(open_pretrained(pretrained), setting, kinds.find("text-to-text"), (), 0, 0)
     model.load_state_dict(outcome.changes, strict=False)
     described = Description(
         pretrained="a" * 16, weights="c" * 64, tokenizer="b" * 64, task="t", kind="text-to-text", text=("{one}",),

@@ -44,6 +44,8 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
     """Whether a vector is [left-to-right half; right-to-left half], each of which has seen one side alone."""
     compiled: ClassVar[bool] = True
     """Whether `torch.compile` can make one graph of it."""
+    decoder_made: ClassVar[bool] = False
+    """Whether layers of a decoder can be made of its own, which are blocks of `bertlab.model.layers`."""
     layers: Annotated[int, Range(1, 200)] = 12
     """Levels above the embeddings."""
     hidden: Annotated[int, Range(1, 65_536)] = 768
@@ -54,7 +56,7 @@ class BackboneConfig(Arm, ABC, home="bertlab.recipe.backbones", path="model"):
         **dict.fromkeys(
             ("declared", "unshared", "scaled", "narrowed", "as_large_as", "for_length"), "bertlab.recipe.BackboneConfig"
         ),
-        **dict.fromkeys(("biases", "apart", "compiled"), bool),
+        **dict.fromkeys(("biases", "apart", "compiled", "decoder_made"), bool),
         "new_encoder": "bertlab.model.backbone.Backbone",
         "activation": Activation,
         "sizes": Mapping[str, float],

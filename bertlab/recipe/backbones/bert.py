@@ -18,6 +18,7 @@ class Model(TransformerConfig):
 
     kind: ClassVar[str] = "bert"
     encoder: ClassVar[str] = "bertlab.model.encoder.BertEncoder"
+    decoder_made: ClassVar[bool] = True
     embedding_size: Annotated[int, Range(0, 65_536)] = 0
     """Width of the embeddings, which are projected to `hidden`, and to which the LM head projects back (ALBERT section
     3.1); 0 for `hidden`, without a projection."""

@@ -16,6 +16,7 @@ class BiTransformer(Model):
     kind: ClassVar[str] = "bitransformer"
     encoder: ClassVar[str] = "bertlab.model.bitransformer.BiTransformerEncoder"
     apart: ClassVar[bool] = True
+    decoder_made: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         super().__post_init__()

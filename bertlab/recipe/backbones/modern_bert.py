@@ -18,6 +18,7 @@ class ModernBert(TransformerConfig):
 
     kind: ClassVar[str] = "modernbert"
     encoder: ClassVar[str] = "bertlab.model.modern_bert.ModernBertEncoder"
+    decoder_made: ClassVar[bool] = True
     biases: ClassVar[bool] = False
     global_every: Annotated[int, Range(1, 200, "layers")] = 3
     """The first of so many layers attends to all tokens, the others to a window; 1 for all tokens in all layers."""
