@@ -31,7 +31,7 @@ METRICS = {"similarity": "pearson"}
 METRICS |= dict.fromkeys(("entities", "questions", "questions-unanswerable", "coreference-resolution"), "f1")
 PAIRS = ("inference", "question-inference", "paraphrase", "similarity")
 METRICS |= dict.fromkeys(("translation-coast", "translation-valley", "translation-hills"), "bleu")
-METRICS |= {"summaries": "rouge2", "cloze": "exact"}
+METRICS |= {"summaries": "rouge2", "cloze": "exact", "fusion": "exact"}
 METRICS |= {task: "accuracy" for task in catalog.WORLD if task not in METRICS}
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 from bertlab.errors import unknown
-from bertlab.synthetic import cloze, dialects, minimal_pairs, references, sayings, summaries, token_tasks
+from bertlab.synthetic import cloze, dialects, fusion, minimal_pairs, references, sayings, summaries, token_tasks
 from bertlab.synthetic.language import VERSION, Draw
 from bertlab.synthetic.sayings import Sample
 from bertlab.synthetic.stories import BYTES, DOCUMENTS, documents
@@ -61,6 +61,7 @@ TASKS = {
     "translation-valley": Maker(dialects.valley, (0, 0, 1), train=6_000, evaluation=1_200, revision=1),
     "translation-hills": Maker(dialects.hills, (0, 0, 1), train=1_200, evaluation=1_200, revision=1),
     "summaries": Maker(summaries.summary, train=4_000, evaluation=1_200, revision=1),
+    "fusion": Maker(fusion.fusion, (0, 0, 1), train=16_000, evaluation=1_200, revision=1),
     "cloze": Maker(cloze.cloze, train=3_000, evaluation=1_200, revision=1),
 }
 
@@ -95,9 +96,9 @@ def rows(task: str, split: Split, most: int | None = None) -> list[dict[str, Any
     sentiment and acceptability (sentence, label); entities (tokens, ner_tags: BIO of PER, LOC, ORG, MISC); questions
     and questions-unanswerable (SQuAD's); completion (startphrase, ending0 to ending3, label); parts-of-speech (tokens,
     upos: tags of Universal Dependencies); coreference-resolution (sentences, clusters of first and last words);
-    minimal-pairs (good, bad, phenomenon, paradigm; no training examples); translation-coast, translation-valley and
-    translation-hills (source, target); summaries (document, summary); cloze (ReCoRD's: passage, query, entities,
-    answers). Those of `IN_WORDS` have a second name.
+    minimal-pairs (good, bad, phenomenon, paradigm; no training examples); translation-coast, translation-valley,
+    translation-hills and fusion (source, target); summaries (document, summary); cloze (ReCoRD's: passage, query,
+    entities, answers). Those of `IN_WORDS` have a second name.
     """
     count = size(task, split)
     make, labels, drawn = TASKS[task].make, TASKS[task].labels, TASKS[task].extends or task

@@ -1,6 +1,7 @@
 """BLEU and ROUGE of generated texts, as statistics of single examples, which a report resamples.
 
 BLEU is that of sacrebleu (Post 2018) with the tokenisation `intl` and exponential smoothing, as T5's; it counts case.
+SARI is that of one reference (Xu et al. 2016), with the F of what is deleted as in LaserTagger's code.
 ROUGE-1, -2 and -L are the F of rouge-score (Lin 2004) without stemming: words are runs of ASCII letters and digits.
 """
 
@@ -96,6 +97,24 @@ def rouge(predictions: Sequence[str], references: Sequence[str]) -> dict[str, Fl
             scores[f"rouge{size}"].append(_f(both, len(words) - size + 1, len(right) - size + 1))
         scores["rougeL"].append(_f(_common(words, right), len(words), len(right)))
     return {name: np.array(values) for name, values in scores.items()}
+
+
+def sari(sources: Sequence[str], predictions: Sequence[str], references: Sequence[str]) -> Float:
+    """(E,) in points: the mean F of what each prediction adds to its source, keeps and deletes, of different runs of
+    one to four words. An F is 100 where there is nothing to add, keep or delete and nothing is."""
+    scores = np.zeros(len(references))
+    for row, texts in enumerate(zip(sources, predictions, references, strict=True)):
+        words = [_words(text.lower()) for text in texts]
+        for order in range(ORDERS):
+            source, predicted, right = ({*_runs(one, order + 1)} for one in words)
+            for done, wanted in (
+                (predicted - source, right - source),
+                (predicted & source, right & source),
+                (source - predicted, source - right),
+            ):
+                nothing = not done and not wanted
+                scores[row] += nothing or _f(len(done & wanted), len(done), len(wanted))
+    return 100 * scores / (3 * ORDERS)
 
 
 def _f(both: int, predicted: int, right: int) -> float:

@@ -80,6 +80,7 @@ def test_bash_completes_commands_studies_and_words_with_spaces(shell):
     assert shell("abl") == ["ablate"]
     assert shell("ablate", "masking", "s") == [
         "sentence-order",
+        "seq2seq-start",
         "sharing",
         "size",
         "span-boundary",

@@ -43,7 +43,7 @@ def test_every_study_is_here():
         "sharing",
     }
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
-    later = {"adaptation", "elmo-layers", "gpt", "lineage", "pretraining-value", "stability"}
+    later = {"adaptation", "elmo-layers", "gpt", "lineage", "pretraining-value", "seq2seq-start", "stability"}
     newest = {"generator", "gpt-bert", "lr-schedule", "mask-schedule", "mlm-or-clm", "optimizer", "replaced-tokens"}
     assert {*BASES, *alberts, *others, *later, *newest, *T5, "base-and-large", "features"} == set(studies.names())
 
@@ -281,3 +281,7 @@ def test_byte_level_bpe_adds_the_15m_parameters_of_its_larger_vocabulary(machine
         f"2 x {BASE} {ROBERTA}",
         f"1 x {BASE.replace('110M', '125M')} {ROBERTA}",
     ]
+
+
+def test_starts_of_a_model_that_writes_texts_share_one_bert(machine):
+    assert lines(machine, "seq2seq-start") == [f"1 x {BASE} {EACH}"]

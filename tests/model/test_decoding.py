@@ -230,6 +230,15 @@ def test_a_start_keeps_its_part_of_the_pretrained_weights(start, same):
     assert not torch.equal(other, encoder.decoder_layers[0].cross_attention.qkv_proj.weight)
 
 
+@pytest.mark.parametrize(("start", "millions"), [("both", 221), ("none", 221), ("shared", 136)])
+def test_a_bert_base_with_a_decoder_has_about_the_papers_parameters(start, millions):
+    """Rothe et al. 2020, Table 1; with the transform of BERT's LM head and its bias."""
+    with torch.device("meta"):
+        model = PretrainingModel(Model(), 30_522, 512, 0)
+        encoder = Bert2Bert(start=start).encoder(model, ("bert2bert", 0, 0))
+    assert sum(value.numel() for value in encoder.parameters()) == pytest.approx(millions * 1e6, abs=2e6)
+
+
 def test_a_model_without_a_decoder_is_refused():
     encoder = BertEncoder(Model(layers=1, hidden=16, heads=2), 20, 16)
     with pytest.raises(BadInput, match="BertEncoder has no decoder"):

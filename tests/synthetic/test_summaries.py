@@ -1,4 +1,4 @@
-"""A reader who knows the words of the world writes the summaries, and no sentence of a story is one."""
+"""A reader who knows the words of the world writes summaries and fused sentences, and no sentence of a story is one."""
 
 import re
 
@@ -61,3 +61,48 @@ def test_evaluated_stories_have_kinds_of_people_that_no_training_story_has(rows)
     kinds = {split: {kind for row in rows("summaries", split) for kind in read(row["document"])[0].values()}
              for split in ("train", "test")}  # fmt: skip
     assert len(kinds["test"] - kinds["train"]) > len(kinds["train"])
+
+
+SIDES = {
+    word: side for scale in lexicon().scales["person"] if scale.moral for side in (0, 1) for word in scale.poles[side]
+}
+SIDES |= {verb.past: side for verbs in lexicon().deeds for side in (0, 1) for verb in verbs.sides[side]}
+
+
+def fused(source):
+    """The two sentences as one, by what is known of the words."""
+    text = source.lower().removesuffix(".")
+    when = next((f"{season} " for season in WORDS["season"] if text.startswith(season)), "")
+    (one, verb, rest), (two, second, other) = (
+        re.fullmatch(r"the (\w+) (\w+) (.+)", part).groups() for part in text.removeprefix(when).split(". ")
+    )
+    facts = [rest if verb == "was" else verb, other if second == "was" else second]
+    joined = "and" if SIDES[facts[0]] == SIDES[facts[1]] else "but"
+    if verb == second == "was":
+        clause = f"the {one} was {rest} {joined} {other}"
+    elif verb == "was":
+        clause = f"the {rest} {one} {second} {other}"
+    elif second != "was":
+        clause = f"the {one} {verb} {joined} {second} {rest}"
+    else:
+        clause = f"the {one} {verb} {rest} " + (
+            f"for being {other}" if joined == "and" else f"but the {two} was {other}"
+        )
+    return sentence(when + clause)
+
+
+@pytest.mark.parametrize("split", ["train", "validation", "test"])
+def test_two_sentences_are_fused_by_what_their_words_mean(rows, split):
+    examples = rows("fusion", split)
+    assert [fused(row["source"]) for row in examples] == [row["target"] for row in examples]
+    links = {word: sum(f" {word} " in row["target"] for row in examples) / len(examples) for word in ("and", "but")}
+    assert links == {"and": pytest.approx(0.25, abs=0.04), "but": pytest.approx(0.375, abs=0.04)}
+
+
+def test_evaluated_sentences_have_words_that_are_rare_in_training(rows):
+    words = {
+        split: [set(row["target"].lower().split()) for row in rows("fusion", split)] for split in ("train", "test")
+    }
+    rare = {word for lists in (c.kinds for c in lexicon().categories["person"]) for word in lists[1::3]}
+    shares = {split: sum(bool(rare & each) for each in parts) / len(parts) for split, parts in words.items()}
+    assert shares == {"train": pytest.approx(0.2, abs=0.02), "test": pytest.approx(1 / 3, abs=0.03)}

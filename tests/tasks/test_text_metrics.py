@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sacrebleu import corpus_bleu
 
-from bertlab.tasks.text_metrics import Bleu, bleu_statistics, rouge
+from bertlab.tasks.text_metrics import Bleu, bleu_statistics, rouge, sari
 
 PLAIN = "the a cat dog runs, 3.5 costs $4 don't (well) 1,000 x-y 50% end. a.b e.g. 10. I'm A"
 WORDS = [*PLAIN.split(" "), "«ja»", "naïve", "über", "§", "—", "٣,٤", "½.", "中文。"]
@@ -83,3 +83,18 @@ def test_rouge_of_a_case_counted_by_hand():
     }
     assert rouge(["down sat cat"], ["cat sat down"])["rougeL"] == pytest.approx(1 / 3)
     assert all(values == 0 for values in rouge(["", "b"], ["a", ""])["rougeL"])
+
+
+@pytest.mark.parametrize(
+    ("prediction", "right", "points"),
+    [
+        ("a b d", "a b d e", 10 / 12),  # added: 2/3 of words, pairs and triples, 0 of fours; kept and deleted: all
+        ("a b d e", "a b d e", 1),
+        ("A b D e", "a B d e", 1),
+        ("a b c", "a b c", 1),
+        ("a b c", "a b", (6 + 4 / 5 + 2 / 3) / 12),  # a word too many is kept, and with it a pair and a triple
+    ],
+)
+def test_sari_counts_what_is_added_kept_and_deleted(prediction, right, points):
+    """By hand, with the source `a b c`."""
+    assert sari(["a b c"], [prediction], [right]) == pytest.approx(100 * points)
