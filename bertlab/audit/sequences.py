@@ -7,7 +7,7 @@ from bertlab.inputs.sample import PREFIX, Sample, elsewhere
 from bertlab.inputs.targets import HANDFUL
 from bertlab.recipe.objective import INPUTS
 from bertlab.text.facts import UNKNOWN
-from bertlab.text.tokens import TokenisedCorpus
+from bertlab.text.tokens import TokenisedCorpus, some_corpora
 
 
 def layout(sample: Sample) -> list[Check]:
@@ -114,18 +114,20 @@ def targets(sample: Sample) -> list[Check]:
 
 
 def corpora(sample: Sample, whole: TokenisedCorpus) -> list[Check]:
-    """Whether the documents of the sequences are of the corpora that the recipe reads, the first ones of `whole`."""
+    """Whether the documents of the sequences are of the corpora of `whole` that the recipe reads."""
     read, text, trace = sample.recipe.inputs.corpora, whole.train, sample.traced
     if not read:
         return []
-    ends = np.asarray(text.sentences)[np.asarray(text.documents[1 : 1 + sum(text.by_source[:read])])]
+    chosen = some_corpora(text, read)
+    ends = np.asarray(chosen.sentences)[np.asarray(chosen.documents[1:])]
     placed = trace.places >= 0
     bounds, numbers = np.append(0, trace.ends), np.unique(trace.document[placed])
     numbers = numbers[bounds[numbers + 1] - bounds[numbers] >= PREFIX]
     every = np.asarray(sample.corpus.train.tokens)
     segments = [every[bounds[number] : bounds[number + 1]].astype(np.int64) for number in numbers]
-    offsets = elsewhere(np.asarray(text.tokens[: ends[-1]]), ends, segments, np.full(len(numbers), -1))
-    expected = f"of the first {read} corpora" if read > 1 else "of the first corpus"
+    offsets = elsewhere(np.asarray(chosen.tokens), ends, segments, np.full(len(numbers), -1))
+    side = "first" if read > 0 else "last"
+    expected = f"of the {side} {abs(read)} corpora" if abs(read) > 1 else f"of the {side} corpus"
 
     def name(number: int) -> str:
         return sample.name(int(np.nonzero(placed & (trace.document == numbers[number]))[0][0]))

@@ -182,6 +182,7 @@ class ScaleOptions:
             scale=self._scale_of(studies),
             corpora=tuple(options.get("corpus") or ()),
             vocabulary=options.get("vocab"),
+            bad_words=options.get("bad_words"),
             substitutes=pairs("--substitute", options.get("substitute"), "conll2003=bc5cdr"),
             intermediate_task=pairs("--intermediate-task", options.get("intermediate_task"), "squad=triviaqa"),
             finetune_seeds=options.get("finetune_seeds", 0),
@@ -218,6 +219,7 @@ class TextOptions(StoreOptions, ScaleOptions):
     vocab: Path | None = option(
         None, "FILE", "Use this vocab.txt, or tokenizer.json of BPE or Unigram, instead of training one."
     )
+    bad_words: Path | None = option(None, "FILE", "Words, one a line, for which `corpus.filter` removes a page.")
 
     def chosen_scale(self) -> Scale:
         """The scale with the fields that `--set` and `--words` change."""

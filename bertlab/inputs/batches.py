@@ -20,7 +20,7 @@ from bertlab.inputs.streams import Batch, joined
 from bertlab.recipe import Inputs, Loss, Recipe
 from bertlab.recipe.cost import tokens
 from bertlab.recipe.objective import pairing, text_length
-from bertlab.text.tokens import Part, TokenisedCorpus, by_hash, first_corpora, share_of
+from bertlab.text.tokens import Part, TokenisedCorpus, by_hash, share_of, some_corpora
 
 _KEPT = 1 << 30
 """Tokens of text whose layouts stay in memory (about 34 bytes a sequence); others are computed again when needed."""
@@ -83,7 +83,7 @@ class Batches:
 def training_text(recipe: Recipe, text: Part) -> Part:
     """The documents that a recipe trains on: a share of those of its corpora, of these about as many as its steps pass
     over `inputs.epochs` times, by a hash of each, but at least `FEWEST`. Raises `BadInput` for too short a text."""
-    text, epochs = first_corpora(text, recipe.inputs.corpora), recipe.inputs.epochs
+    text, epochs = some_corpora(text, recipe.inputs.corpora), recipe.inputs.epochs
     text = share_of(text, recipe.inputs.document_share, FEWEST)
     if not epochs:
         return text

@@ -9,7 +9,7 @@ from bertlab import keyed
 from bertlab.errors import BadInput
 from bertlab.inputs.batches import FEWEST, Batches
 from bertlab.recipe import Recipe
-from bertlab.text.tokens import TokenisedCorpus, first_corpora, share_of
+from bertlab.text.tokens import TokenisedCorpus, share_of, some_corpora
 
 SEQUENCES = 256
 """Sequences of a sample at most."""
@@ -63,7 +63,7 @@ def targets(recipe: Recipe, corpus: TokenisedCorpus) -> list[Targets]:
 
 def excerpt(recipe: Recipe, corpus: TokenisedCorpus, sequences: int) -> tuple[Recipe, TokenisedCorpus]:
     """A keyed sample of the documents that a recipe trains on, and the recipe with batches of so many sequences."""
-    text = first_corpora(corpus.train, recipe.inputs.corpora)
+    text = some_corpora(corpus.train, recipe.inputs.corpora)
     share = min(1.0, _TOKENS / len(text.tokens))
     part = share_of(text, share, FEWEST, keyed.permutation(keyed.key("targets"), len(text.documents) - 1))
     inputs = dataclasses.replace(recipe.inputs, corpora=0, document_share=1.0, epochs=0)

@@ -29,6 +29,8 @@ class Request:
     """Names or paths; empty for the corpora of the scale."""
     vocabulary: Path | None = None
     """A `vocab.txt` to use instead of training one."""
+    bad_words: Path | None = None
+    """The file of the words for which `corpus.filter` removes a page."""
     substitutes: Mapping[str, str] = field(default_factory=dict)
     """Data sets that replace those of tasks."""
     intermediate_task: Mapping[str, str] = field(default_factory=dict)
@@ -77,9 +79,11 @@ class Request:
             raise BadInput(
                 f"--finetune-seeds is {self.finetune_seeds}: give 1 to 1,000, or 0 for the study's or the scale's"
             )
-        text = self.corpora or self.vocabulary or self.scale.recipe.corpus.words
+        text = self.corpora or self.vocabulary or self.bad_words or self.scale.recipe.corpus.words
         if self.pretrained is not None and (text or tuple(self.seeds) != (0,)):
-            raise BadInput("--from is one finished pre-training: leave out --corpus, --words, --vocab and --seeds")
+            raise BadInput(
+                "--from is one finished pre-training: leave out --corpus, --words, --vocab and --seeds, and --bad-words"
+            )
         variants = [*(variant.name for study in self.studies for variant in study.variants), RANDOM_INIT]
         columns = itertools.chain.from_iterable((*one.measurements, *without_training(one)) for one in self.studies)
         measurements = [measurement.name for measurement in columns]

@@ -3,6 +3,7 @@
 import dataclasses
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from typing import TypeVar, cast
 
 from bertlab.errors import BadInput
@@ -10,12 +11,12 @@ from bertlab.lab.jobs import CorpusPreparation, Job, TrunkTraining
 from bertlab.lab.request import Request
 from bertlab.lab.scales import Scale
 from bertlab.machine import Machine
-from bertlab.recipe import Corpus, Recipe, Tokenizer
+from bertlab.recipe import Recipe, Tokenizer
 from bertlab.recipe.identity import canonical
 from bertlab.recipe.prefix import Prefix, shared_prefixes
 from bertlab.store.files import digest, kind
 from bertlab.tasks.locate import Tasks
-from bertlab.text import sources
+from bertlab.text import filters, sources
 
 J = TypeVar("J", bound=Job)
 
@@ -46,10 +47,8 @@ class SharedInputs:
         self._jobs: dict[tuple[object, ...], list[Job]] = {}
         self._machine, self._prefixes = machine, dict[str, Prefix]()
         self._trunks: dict[str, TrunkTraining] = {}
-        vocabulary = request.vocabulary
-        if vocabulary is not None and kind(vocabulary, "--vocab") != "file":
-            raise BadInput(f"vocabulary '{vocabulary}' does not exist: give the path of a vocab.txt")
-        self._digest = "" if vocabulary is None else f"sha256:{digest(vocabulary)}"
+        self._digest = _digest(request.vocabulary, "--vocab", "vocabulary", "a vocab.txt")
+        self._bad_words = _digest(request.bad_words, "--bad-words", "file", "a file of words")
         self._loaded = set[Tokenizer]()
         """The tokenizers that have read the file of `--vocab`."""
 
@@ -57,7 +56,7 @@ class SharedInputs:
         """The recipe of a scale on the text of the request."""
         recipe, text = scale.recipe, self.request.scale.recipe.corpus
         read = tuple(located.source for located in self.located)
-        corpus = Corpus(sources=read, heldout=text.heldout, documents=text.documents, words=text.words)
+        corpus = dataclasses.replace(text, sources=read, bad_words=self._bad_words, annotator="")
         tokenizer = dataclasses.replace(recipe.tokenizer, given=self._digest)
         return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
 
@@ -66,7 +65,9 @@ class SharedInputs:
         if self.request.vocabulary is not None and recipe.tokenizer not in self._loaded:
             recipe.tokenizer.load(self.request.vocabulary)
             self._loaded.add(recipe.tokenizer)
-        return CorpusPreparation(recipe.corpus, recipe.tokenizer, self.located, self.request.vocabulary, self.code)
+        filters.rules(recipe.corpus)
+        files = self.request.vocabulary, self.request.bad_words
+        return CorpusPreparation(recipe.corpus, recipe.tokenizer, self.located, *files, self.code)
 
     def share(self, recipes: Iterable[Recipe]) -> None:
         """Finds the first steps that pre-trainings share; those that the machine compiles in other ways share none."""
@@ -109,3 +110,12 @@ class SharedInputs:
     def distinct(self) -> list[Job]:
         """The jobs of all studies at their first seed."""
         return [first for first, *_ in self._jobs.values()]
+
+
+def _digest(path: Path | None, option: str, what: str, form: str) -> str:
+    """The hash of the file of an option; empty without one. Raises `BadInput` if there is no such file."""
+    if path is None:
+        return ""
+    if kind(path, option) != "file":
+        raise BadInput(f"{what} '{path}' does not exist: give the path of {form}")
+    return f"sha256:{digest(path)}"

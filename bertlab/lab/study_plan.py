@@ -69,7 +69,7 @@ class StudyPlanner:
     def _recipes(self) -> list[tuple[Variant, Recipe]]:
         request, study = self.request, self.study
         chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
-        recipes = self.annotated([(variant, self.recipe(variant)) for variant in chosen])
+        recipes = self.annotated(self.within_corpora([(variant, self.recipe(variant)) for variant in chosen]))
         baseline = study.variant(study.baseline)
         usual = study.recipe(baseline, self.base)
         if request.pretrained:  # all variants measure it, so they must not differ before
@@ -88,6 +88,24 @@ class StudyPlanner:
         recipe = self.study.recipe(variant, self.base)
         steps = self.request.timed.get(self.study.name, {}).get(variant.name)
         return recipe if steps is None else with_fields(recipe, {"schedule.steps": steps})
+
+    def within_corpora(self, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
+        """The recipes without those that read more corpora than there are, of which a warning tells; with them if these
+        are all that is left, or `--only` names them."""
+        lacking = [variant.name for variant, recipe in recipes if self.lacks_corpora(recipe)]
+        left = [variant.name for variant, _ in recipes if variant.name not in lacking]
+        if not lacking or len(left) < 2 or self.study.baseline in lacking or self.request.only:
+            return recipes
+        warn(
+            f"study {self.study.name} leaves out {' and '.join(map(repr, lacking))}, which read other corpora: name "
+            "each with --corpus"
+        )
+        return [(variant, recipe) for variant, recipe in recipes if variant.name in left]
+
+    def lacks_corpora(self, recipe: Recipe) -> bool:
+        """Whether it reads more corpora than there are; the first of one is all of them."""
+        needed, there = recipe.inputs.corpora, len(self.shared.located)
+        return self.request.pretrained is None and there < (max(2, needed) if needed > 0 else -needed)
 
     def annotated(self, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
         """The recipes, with the linguistic spans in the corpora of those that read them.
@@ -126,10 +144,10 @@ class StudyPlanner:
                 f"model.max_positions is {positions} and sequences have {recipe.inputs.longest} tokens: give as many "
                 "positions, or 0"
             )
-        needed, there = max(2, recipe.inputs.corpora), len(self.shared.located)  # the first of one is all of them
-        if recipe.inputs.corpora and there < needed:
+        if self.lacks_corpora(recipe):
+            corpora, there = recipe.inputs.corpora, len(self.shared.located)
             raise BadInput(
-                f"inputs.corpora is {recipe.inputs.corpora}, and the number of corpora is {there}: name {needed} or "
+                f"inputs.corpora is {corpora}, and the number of corpora is {there}: name {max(2, abs(corpora))} or "
                 "more, each with --corpus"
             )
 

@@ -91,7 +91,8 @@ class Variant(Checked, group="variant "):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        settable = [path for path in field_paths(Recipe) if path not in OPTIONS and not path.startswith("corpus.")]
+        of_text = {path for path in field_paths(Recipe) if path.startswith("corpus.")} - {"corpus.filter"}
+        settable = [path for path in field_paths(Recipe) if path not in OPTIONS and path not in of_text]
         for path in self.fields:
             if path not in settable:
                 raise BadInput(f"variant '{self.name}': fields: {unknown('field', path, settable)}")

@@ -23,7 +23,7 @@ from bertlab.recipe.schedules import Curve, LinearDecay
 
 OPTIONS = {
     **{"seed": "--seeds or --seed", "corpus.sources": "--corpus"},
-    **{"corpus.words": "--words", "tokenizer.given": "--vocab"},
+    **{"corpus.words": "--words", "corpus.bad_words": "--bad-words", "tokenizer.given": "--vocab"},
 }
 """Fields of a recipe that have their own options."""
 PARTS = 100
@@ -68,6 +68,11 @@ class Corpus(Checked, group="corpus"):
     """Words of the documents to train on at most, separated by white space: as many whole documents as that takes, in
     the order of a hash of each, so that a smaller budget is part of a larger one; 0 for all. A recipe passes over them
     ten times at most (BabyLM)."""
+    filter: str = ""
+    """Rules that clean pages of the web, separated by commas, or `c4` for all of C4's (`text.filters`); empty for none.
+    Documents, words and what is held out are those that the rules leave."""
+    bad_words: str = ""
+    """`sha256:...` of the file of the words for which the rules remove a page."""
     annotator: str = ""
     """What marks the linguistic spans of the text, with its version (`text.annotation`); empty if no loss reads them.
     Given as the name of a spaCy pipeline, it is that of the variants that do."""
@@ -193,8 +198,9 @@ class Inputs(Checked, group="inputs"):
     """Passes over the data within all steps: as many documents are used as that takes, by a hash of each; 0 for all."""
     document_share: Annotated[float, Range(0, 1, above=True)] = 1.0
     """Share of the training documents that are used, by a hash of each: a smaller share is part of a larger one."""
-    corpora: Annotated[int, Range(0, 1000)] = 0
-    """How many corpora are trained on, the first ones of `--corpus` in its order; 0 for all. The vocabulary and the
+    corpora: Annotated[int, Range(-1000, 1000)] = 0
+    """How many corpora are trained on, the first ones of `--corpus` in its order, or the last ones if it is negative; 0
+    for all. The vocabulary and the
     held-out documents are those of all corpora."""
     phase2_length: Annotated[int, Range(8, 8192, "tokens", or_zero=True)] = 0
     """Tokens per sequence in the last `phase2_share` of the steps; 0 keeps `length` throughout."""
@@ -395,7 +401,7 @@ class Recipe(Checked):
         number of all sources is 0, too.
         """
         inputs = self.inputs
-        if self.schedule.steps and inputs.corpora and inputs.corpora == len(self.corpus.sources):
+        if self.schedule.steps and inputs.corpora and abs(inputs.corpora) == len(self.corpus.sources):
             return dataclasses.replace(self, inputs=dataclasses.replace(inputs, corpora=0))
         if self.schedule.steps:
             return self

@@ -78,10 +78,21 @@ class Surface:
 
 
 @dataclass(frozen=True)
+class FilterFacts:
+    """The form of the facts of the filter of a text, see `text.filters`."""
+
+    rules: str
+    pages: Count
+    left: Count
+    removed: Mapping[str, Count]
+
+
+@dataclass(frozen=True)
 class TextFacts:
     """The form of the facts of a text, see `text.facts`."""
 
     files: tuple[Count, ...] = ()
+    filter: FilterFacts | None = None
     documents: Count = 0
     words: Count = 0
     sentences: Number = 0

@@ -12,10 +12,10 @@ from bertlab.errors import unknown
 from bertlab.synthetic import cloze, dialects, fusion, minimal_pairs, references, sayings, summaries, token_tasks
 from bertlab.synthetic.language import VERSION, Draw
 from bertlab.synthetic.sayings import Sample
-from bertlab.synthetic.stories import BYTES, DOCUMENTS, documents
+from bertlab.synthetic.stories import BYTES, DOCUMENTS, documents, pages
 from bertlab.synthetic.world import names
 
-__all__ = ["BYTES", "DOCUMENTS", "TASKS", "VERSION", "Split", "documents", "rows", "version"]
+__all__ = ["BYTES", "DOCUMENTS", "TASKS", "VERSION", "Split", "documents", "pages", "rows", "version"]
 
 Split = Literal["train", "validation", "test"]
 

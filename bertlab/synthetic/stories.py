@@ -16,18 +16,61 @@ BYTES = 6_811_157
 """The size of their text."""
 _TEMPLATES = TEMPLATES["story"]
 _LINKS = WORDS["restate"] + WORDS["result"]
+# fmt: off
+_MENU = (
+    "Home", "About us", "Contact", "News", "Log in", "Sign up", "Search", "Places", "People", "Works", "Help",
+    "Older posts", "Newer posts", "Share this", "Skip to content", "Related pages", "Read more", "Archive",
+    "Photos", "Questions",
+)
+_NOTICES = (
+    "This page uses cookies to show you what you like.", "Please enable JavaScript to see all of this page.",
+    "By reading on you accept our privacy policy and the rest.", "Sign up!", "Was this good? Yes. No.",
+)
+_FOOTER = ("We write a letter to our readers every week.", "You can stop it when you like.", "It costs you nothing.")
+_DUMMY = ["Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut labore."] * 3
+_CODE = ["function show(page) { return page.next(); }", "The page shows what the others had shown before it."] * 3
+# fmt: on
 
 
 def documents(count: int = DOCUMENTS, seed: int = 0) -> Iterator[str]:
     """`count` documents of 6 to 20 sentences, each one line of ASCII; document i depends on `seed` and i only."""
     for number in range(count):
-        draw = Draw("microworld", VERSION, "document", seed, number)
-        story = Story(draw)
-        length = 6 + draw.below(13)
-        clauses = story.introduce(story.people[0])
-        while len(clauses) < length:
-            clauses += draw.one(_BEATS)(story)
-        yield " ".join(map(sentence, clauses[:20]))
+        yield " ".join(_sentences(number, seed))
+
+
+def pages(count: int = DOCUMENTS, seed: int = 0) -> Iterator[str]:
+    """The same documents as pages of the web: paragraphs of some sentences, a line each, among menus, notices, lines
+    that are cut and texts that many pages have. One of ten is a price list, or shows code or dummy text instead."""
+    for number in range(count):
+        draw = Draw("microworld", VERSION, "page", seed, number)
+        story = _sentences(number, seed)
+        menu = draw.some(_MENU, 6 + draw.below(6))
+        lines = [" ".join(story[0].split()[:4]), *menu]
+        if draw.chance(0.1):
+            goods = draw.some(story[1].rstrip(".").split(), 3)
+            lines += draw.one((_DUMMY, _CODE, [f"{good}: {draw.below(90)} coins" for good in goods * 4]))
+            story = []
+        while story:
+            paragraph = story[: 2 + draw.below(3)]
+            story = story[len(paragraph) :]
+            lines.append(" ".join(paragraph))
+            if draw.chance(0.5):
+                words = draw.one(paragraph).split()
+                lines.append(" ".join(words[: 2 + draw.below(len(words) - 2)]).rstrip(".") + draw.one(("", " ...")))
+            if draw.chance(0.3):
+                lines.append(draw.one(_NOTICES))
+        yield "\n".join([*lines, *([" ".join(_FOOTER)] if draw.chance(0.6) else []), *menu[:4]])
+
+
+def _sentences(number: int, seed: int) -> list[str]:
+    """The sentences of a document."""
+    draw = Draw("microworld", VERSION, "document", seed, number)
+    story = Story(draw)
+    length = 6 + draw.below(13)
+    clauses = story.introduce(story.people[0])
+    while len(clauses) < length:
+        clauses += draw.one(_BEATS)(story)
+    return [*map(sentence, clauses[:20])]
 
 
 class Story:

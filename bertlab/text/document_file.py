@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import os
 from collections import deque
-from collections.abc import Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -54,8 +54,16 @@ class DocumentFile:
     """The first byte of each source."""
 
     @classmethod
-    def write(cls, path: Path, located: Sequence[Located], progress: Progress, unit: str = "by-type") -> Self:
-        """Copies the documents of all sources to `path`; `unit` says what a document is.
+    def write(
+        cls,
+        path: Path,
+        located: Sequence[Located],
+        progress: Progress,
+        unit: str = "by-type",
+        cleaned: Callable[[str], str] = str,
+    ) -> Self:
+        """Copies the documents of all sources to `path`; `unit` says what a document is, and `cleaned` what is left of
+        one, perhaps nothing.
 
         Raises `BadInput` for a source that is empty or has changed, and if all documents are one: some are held out.
         """
@@ -65,7 +73,7 @@ class DocumentFile:
             for corpus in located:
                 before = len(lengths)
                 begins.append(written)
-                for text in documents(corpus, unit):
+                for text in filter(None, map(cleaned, documents(corpus, unit))):
                     encoded = text.encode("utf-8", "replace")  # JSON can hold halves of surrogate pairs
                     stream.write(encoded)
                     lengths.append(len(encoded))
@@ -76,7 +84,8 @@ class DocumentFile:
                         progress(written, 0, "reading text")
                         shown = written
                 if len(lengths) == before:
-                    raise BadInput(f"corpus '{corpus.source.name}' is empty: give one with text")
+                    left = "is empty" if cleaned is str else "has no page that corpus.filter keeps"
+                    raise BadInput(f"corpus '{corpus.source.name}' {left}: give one with text")
                 if not unchanged(corpus):
                     raise BadInput(f"corpus '{corpus.source.name}' has changed: give the same command again")
         sides, order = np.frombuffer(hashes, dtype="<u8").reshape(-1, 2).T

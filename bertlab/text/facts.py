@@ -1,9 +1,9 @@
 """Facts of a text that are said in one line before anything is trained, and that a report repeats.
 
-They are JSON: `files` (those read, and all that could be), `documents`, `words` (to train on, where their number is
-limited), `sentences` of a document (their median),
-`single` (the share of documents of one sentence), `unknown` (the share of the tokens that are [UNK]), and `targets` (of
-each loss, the share of a sample of sequences that have something to predict, by words). What is not known is left out.
+They are JSON: `files` (those read, and all that could be), `filter` (see `text.filters`), `documents`, `words` (to
+train on, where their number is limited), `sentences` of a document (their median), `single` (the share of documents of
+one sentence), `unknown` (the share of the tokens that are [UNK]), and `targets` (of each loss, the share of a sample of
+sequences that have something to predict, by words). What is not known is left out.
 """
 
 import itertools
@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from bertlab.arrays import Array
-from bertlab.text import boundaries, rows
+from bertlab.text import boundaries, filters, rows
 from bertlab.text.sources import Located, documents, is_text
 from bertlab.wording import pluralise
 
@@ -92,6 +92,8 @@ def sentence(facts: Mapping[str, Any], files_read: str = "") -> str:
         read, every = facts["files"][0], facts["files"][-1]
         parts.append(f"{read:,} of {pluralise(every, 'file')}" if read < every else pluralise(read, "file"))
         parts[-1] += f" ({files_read})" if files_read else ""
+    if "filter" in facts:
+        parts.append(filters.sentence(facts["filter"]))
     if "documents" in facts:
         parts.append(pluralise(facts["documents"], "document"))
     if "words" in facts:

@@ -1,4 +1,4 @@
-"""Reads the rows of local files: `.jsonl`, `.csv` and `.tsv`, each optionally gzipped, and `.parquet`."""
+"""Reads the rows of local files: `.jsonl`, `.csv`, `.tsv` and `.wet`, each optionally gzipped, and `.parquet`."""
 
 import csv
 import gzip
@@ -20,6 +20,8 @@ Rows = Iterator[dict[str, Any]]
 """The value of each column by its name."""
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
 """The ends of the names of such files; of two files, the one whose end is first here is read."""
+WET = (".wet", ".wet.gz")
+"""The ends of the names of Common Crawl's files of texts of pages, WARC files with records `conversion`."""
 LONGEST_CELL = 2**31 - 1
 """Characters of a cell of a table; Python's own limit, 131,072, is less than a long document has."""
 _ENCLOSED = re.compile(r'"(?:[^"]|"")*"')
@@ -35,6 +37,8 @@ def read(path: Path, column: str = "", header: Sequence[str] = (), quoted: bool 
     with opened(path) as stream:
         if path.suffix == ".parquet":
             yield from _parquet(path, stream, column)
+        elif path.name.endswith(WET):
+            yield from _pages(path, stream)
         else:
             yield from _json(path, stream) if ".jsonl" in path.name else _cells(path, stream, header, quoted)
 
@@ -88,6 +92,25 @@ def parsed(line: bytes, where: str) -> dict[str, Any]:
     if not isinstance(row, dict):
         raise BadInput(f"{where} is not a JSON object: give one object per line")
     return row
+
+
+def _pages(path: Path, stream: IO[bytes]) -> Rows:
+    """The texts of a WET file; a character that is not UTF-8 is replaced."""
+    while line := stream.readline():
+        if line.isspace():
+            continue
+        if not line.startswith(b"WARC/"):
+            raise BadInput(f"{path} is no WET file: a record begins with {shown(line[:20])}, not with WARC/1.0")
+        headers = {}
+        while (line := stream.readline()).strip():
+            name, _, value = line.partition(b":")
+            headers[name.strip().lower()] = value.strip()
+        length = headers.get(b"content-length", b"")
+        text = stream.read(int(length)) if length.isdigit() else b""
+        if not length.isdigit() or len(text) < int(length):
+            raise BadInput(f"{path} is a damaged WET file, which ends within a record: fetch it again")
+        if headers.get(b"warc-type") == b"conversion":
+            yield {"text": text.decode("utf-8", "replace")}
 
 
 def _cells(path: Path, stream: IO[bytes], header: Sequence[str], quoted: bool | None) -> Rows:

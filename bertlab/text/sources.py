@@ -29,13 +29,13 @@ _TEXT = (".txt", ".raw", ".tokens", ".train", ".dev", ".valid", ".test")
 """Ends of the names of text files; WikiText's are `wiki.train.tokens`, BabyLM's `childes.train`."""
 _ENDS = (".txt", ".jsonl", ".parquet", ".raw", ".tokens")
 """Ends of names that name no split."""
-SUFFIXES = (*_TEXT, ".txt.gz", ".jsonl", ".jsonl.gz", ".parquet")
+SUFFIXES = (*_TEXT, ".txt.gz", ".jsonl", ".jsonl.gz", ".parquet", *rows.WET)
 
 _OF_LINES = (WIKITEXT,)
 """Data sets whose records are single lines of articles."""
 LOCAL = "give local files"
 """What to do without the Hub."""
-_MICROWORLD = re.compile(r"microworld(?::([1-9][0-9]{0,6}))?")
+_MICROWORLD = re.compile(r"microworld(-pages)?(?::([1-9][0-9]{0,6}))?")
 
 
 @dataclass(frozen=True)
@@ -53,23 +53,25 @@ class Located:
     dataset: Dataset | None = None
     count: int = 0
     """The number of synthetic documents."""
+    pages: bool = False
+    """Whether these are pages as of the web, for a filter."""
 
 
 def resolve(name: str, *, machine: Machine, column: str = "text") -> Located:
     """Finds the source called `name`: `microworld`, a path, a folder of the mirror `machine.data`, or on the Hub.
 
-    `microworld:2000` is 2,000 documents of the synthetic text. Hashes local files, and fetches the hashes of those of
-    the Hub, where `name@revision` is an earlier state. Raises `BadInput` if there is no such source, or if it has no
-    usable file.
+    `microworld:2000` is 2,000 documents of the synthetic text, `microworld-pages` has it as pages with noise. Hashes
+    local files, and fetches the hashes of those of the Hub, where `name@revision` is an earlier state. Raises
+    `BadInput` if there is no such source, or if it has no usable file.
     """
     if match := _MICROWORLD.fullmatch(name):
         from bertlab import synthetic as microworld
 
-        count = int(match[1] or microworld.DOCUMENTS)
-        source = Source(name="microworld", content=f"microworld:{microworld.VERSION}")
-        if count != microworld.DOCUMENTS:
-            source = Source(name=name, content=f"{source.content}/{count}")
-        return Located(source=source, origin="microworld", count=count)
+        pages, count = bool(match[1]), int(match[2] or microworld.DOCUMENTS)
+        content = f"microworld:{microworld.VERSION}" + "/pages" * pages
+        content += f"/{count}" if count != microworld.DOCUMENTS else ""
+        called = name.removesuffix(f":{microworld.DOCUMENTS}")
+        return Located(Source(name=called, content=content), "microworld", count=count, pages=pages)
     mirrored = machine.data / name if machine.data and name and not Path(name).is_absolute() else None
     for path in (expanded(name, "corpus"), mirrored):
         if name and path is not None and (located := _local(path, name, column, machine)):
@@ -124,7 +126,7 @@ def _documents(located: Located, unit: str) -> Iterator[str]:
     if located.origin == "microworld":
         from bertlab import synthetic as microworld
 
-        yield from microworld.documents(located.count)
+        yield from (microworld.pages if located.pages else microworld.documents)(located.count)
         return
     name, column = located.source.name, located.source.column
     if located.dataset is not None and located.dataset.reader != "text":

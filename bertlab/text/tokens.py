@@ -32,6 +32,7 @@ from bertlab.recipe import Corpus, Tokenizer
 from bertlab.store.files import digest
 from bertlab.text import facts as text_facts
 from bertlab.text.document_file import DocumentFile, Tokenised, tokenise_all
+from bertlab.text.filters import Filter
 from bertlab.text.sources import Located
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
@@ -68,8 +69,9 @@ class Part:
     """Documents of each source, in the order of the text; empty if that is not known."""
 
 
-def first_documents(by_source: Sequence[int], corpora: int) -> int:
-    """The number of documents in the first `corpora` sources, of those that have `by_source` documents each.
+def documents_of(by_source: Sequence[int], corpora: int) -> range:
+    """The documents of the first `corpora` sources, or of the last ones if that is negative, of sources that have
+    `by_source` documents each.
 
     Raises `BadInput` if there are fewer sources, or no document in these.
     """
@@ -79,34 +81,41 @@ def first_documents(by_source: Sequence[int], corpora: int) -> int:
             f"{setting}, and an earlier version prepared the corpus, without the sources of its documents: remove it "
             "(bertlab runs --remove) and run again"
         )
-    if corpora > len(by_source):
+    if abs(corpora) > len(by_source):
         raise BadInput(f"{setting}, and the number of corpora is {len(by_source)}: give more, or set it to 0 for all")
-    if not (documents := sum(by_source[:corpora])):
+    begin = sum(by_source[:corpora]) if corpora < 0 else 0
+    documents = range(begin, sum(by_source) if corpora < 0 else sum(by_source[:corpora]))
+    if not documents:
         raise BadInput(
-            f"{setting}: all documents of {'the first corpus' if corpora == 1 else 'these corpora'} are held out or "
+            f"{setting}: all documents of {'this corpus' if abs(corpora) == 1 else 'these corpora'} are held out or "
             "have less than two tokens: give more (corpus.documents says what a document is), or the corpora in "
             "another order"
         )
     return documents
 
 
-def first_corpora(text: Part, corpora: int) -> Part:
-    """The documents of the first `corpora` sources, with which the text begins, or of all for 0; not copied.
+def some_corpora(text: Part, corpora: int) -> Part:
+    """The documents of some sources, see `documents_of`, or of all for 0; tokens are not copied.
 
-    Raises `BadInput` as `first_documents` does.
+    Raises `BadInput` as `documents_of` does.
     """
     if not corpora:
         return text
-    documents = first_documents(text.by_source, corpora)
-    sentences = int(text.documents[documents])
-    tokens = int(text.sentences[sentences])
+    documents = documents_of(text.by_source, corpora)
+    sentences = slice(*(int(text.documents[end]) for end in (documents.start, documents.stop)))
+    tokens = slice(*(int(text.sentences[end]) for end in (sentences.start, sentences.stop)))
     return Part(
-        text.tokens[:tokens],
-        text.sentences[: sentences + 1],
-        text.documents[: documents + 1],
-        None if text.marks is None else text.marks[:tokens],
-        text.by_source[:corpora],
+        text.tokens[tokens],
+        _from(text.sentences[sentences.start : sentences.stop + 1], tokens.start),
+        _from(text.documents[documents.start : documents.stop + 1], sentences.start),
+        None if text.marks is None else text.marks[tokens],
+        text.by_source[:corpora] if corpora > 0 else text.by_source[corpora:],
     )
+
+
+def _from(offsets: Int64, begin: int) -> Int64:
+    """Offsets counted from `begin`; not copied if that is 0."""
+    return offsets - begin if begin else offsets
 
 
 def by_hash(text: Part) -> Int64:
@@ -160,15 +169,17 @@ def prepare(
     tokenizer: Tokenizer,
     located: Sequence[Located],
     directory: Path,
-    *,
     vocabulary_file: Path | None = None,
+    bad_words: Path | None = None,
+    *,
     workers: int = 1,
     progress: Progress,
 ) -> dict[str, Any]:
     """Builds the tokenised corpus of the sources `located` in `directory`, which exists and is the caller's own.
 
-    `vocabulary_file` is the vocabulary to use, None to train one; `workers` is the number of processes that tokenise a
-    large corpus. Progress is in bytes of text; their total is unknown, and given as 0, while sources are read.
+    `vocabulary_file` is the vocabulary to use, None to train one; `bad_words` is the file of its filter; `workers` is
+    the number of processes that tokenise a large corpus. Progress is in bytes of text; their total is unknown, and
+    given as 0, while sources are read.
 
     Returns facts, ready for JSON, which it also writes to `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of
     text), of each part `documents`, `sentences`, `tokens`, `bytes` and `words`, `documents_by_source` (lists by part),
@@ -178,7 +189,8 @@ def prepare(
     """
     path, vocabulary = directory / "documents.tmp", directory / tokenizer.file
     try:
-        document_file = DocumentFile.write(path, located, progress, corpus.documents)
+        cleaning = Filter(corpus, bad_words) if corpus.filter else None
+        document_file = DocumentFile.write(path, located, progress, corpus.documents, cleaning or str)
         train, heldout = document_file.split(corpus.heldout, corpus.words)
         trained = _trained(tokenizer, vocabulary_file, document_file, train, progress)
         trained.save(vocabulary)
@@ -200,6 +212,7 @@ def prepare(
     facts = _facts(directory, trained, document_file, (train, heldout))
     facts["documents_by_source"] = {part: counts.tolist() for part, counts in by_source.items()}
     facts["text"] |= text_facts.files(located) | ({"words": facts["train"]["words"]} if corpus.words else {})
+    facts["text"] |= {"filter": cleaning.facts()} if cleaning else {}
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts

@@ -22,7 +22,7 @@ from bertlab.objectives.selection import Choice
 from bertlab.recipe import Format, Inputs, Model, Recipe, Schedule
 from bertlab.recipe.objective import bert
 from bertlab.recipe.ranges import arms
-from bertlab.text.tokens import first_corpora
+from bertlab.text.tokens import some_corpora
 
 FORMATS = ("segment-pair", "sentence-pair", "full-sentences", "doc-sentences")
 BALANCE = "pairs from another document"
@@ -122,7 +122,7 @@ def test_text_of_other_corpora_is_found(corpus: Any, monkeypatch: pytest.MonkeyP
     assert "labels put back" in found(of_three(corpus), given, drawn=recipe()), "batches of all corpora"
     size = of_three(corpus).train.by_source[0]
     for more in (1, size):  # whatever the batches take for the text of the recipe
-        text = first_corpora(dataclasses.replace(corpus.train, by_source=(2 * size + more,)), 1)
+        text = some_corpora(dataclasses.replace(corpus.train, by_source=(2 * size + more,)), 1)
         for module in ("bertlab.inputs.batches", "bertlab.audit"):
             monkeypatch.setattr(f"{module}.training_text", lambda *given, text=text: text)
         assert found(of_three(corpus), given) == {FROM}

@@ -79,3 +79,17 @@ def test_with_a_single_corpus_it_is_refused_before_anything_is_prepared(call, fi
     assert "study 'more-corpora': variant 'first corpus': inputs.corpora is 1, and the number of corpora is 1" in error
     assert error.count("\n") == 1
     assert not (tmp_path / "runs").exists()
+
+
+def test_other_variants_than_the_baseline_that_lack_a_corpus_are_left_out(call, files, tmp_path, capsys):
+    _, first, second = files
+    last = 'Variant("last corpus", inputs=Inputs(corpora=-1)), Variant("short", fields={"inputs.length": "16"})'
+    text = STUDY.replace('Variant("all corpora")', last).replace('baseline="first corpus"', 'baseline="last corpus"')
+    (other := tmp_path / "other.py").write_text(text)
+    plan = ("plan", other, "--scale", "smoke", "--runs", tmp_path / "runs", "--json", "--corpus")
+    assert call(*plan, first) == 0
+    output, error = capsys.readouterr()
+    assert "leaves out 'first corpus', which read other corpora" in error
+    assert json.loads(output)["pretrainings_asked"] == 2
+    assert call(*plan, first, "--corpus", second) == 0
+    assert json.loads(capsys.readouterr().out)["pretrainings_asked"] == 3

@@ -216,29 +216,33 @@ def test_the_documents_of_each_source_are_known(build, monkeypatch, tmp_path, wo
     assert sum(corpus.train.by_source) + sum(corpus.heldout.by_source) == 150
 
 
-def test_the_first_corpora_are_the_documents_of_these_sources(build):
+def test_the_first_or_last_corpora_are_the_documents_of_these_sources(build):
     texts = world(90)
     corpus = opened(build([texts[:30], texts[30:50], texts[50:]]))
     every, sizes = texts_of(corpus, corpus.train), corpus.train.by_source
     assert 15 < sizes[0] < 30
     for corpora in (1, 2, 3):
-        part = tokens.first_corpora(corpus.train, corpora)
+        part = tokens.some_corpora(corpus.train, corpora)
         assert texts_of(corpus, part) == every[: sum(sizes[:corpora])]
         assert (part.sentences[-1], part.documents[-1]) == (len(part.tokens), len(part.sentences) - 1)
         assert np.shares_memory(part.tokens, corpus.train.tokens)
-    assert tokens.first_corpora(corpus.train, 0) is corpus.train
+        last = tokens.some_corpora(corpus.train, -corpora)
+        assert texts_of(corpus, last) == every[-sum(sizes[-corpora:]) :]
+        assert last.by_source == sizes[-corpora:]
+    assert tokens.some_corpora(corpus.train, 0) is corpus.train
     with pytest.raises(
         BadInput, match=r"^inputs.corpora is 4, and the number of corpora is 3: give more, or set it to 0"
     ):
-        tokens.first_corpora(corpus.train, 4)
+        tokens.some_corpora(corpus.train, 4)
 
 
 def test_corpora_without_documents_to_train_on_are_refused():
-    assert tokens.first_documents((0, 0, 7), 3) == 7
-    with pytest.raises(BadInput, match=r"^inputs.corpora is 1: all documents of the first corpus are held out or have"):
-        tokens.first_documents((0, 0, 7), 1)
+    assert tokens.documents_of((0, 0, 7), 3) == range(7)
+    assert tokens.documents_of((2, 3, 7), -2) == range(2, 12)
+    with pytest.raises(BadInput, match=r"^inputs.corpora is 1: all documents of this corpus are held out or have"):
+        tokens.documents_of((0, 0, 7), 1)
     with pytest.raises(BadInput, match=r"^inputs.corpora is 2: all documents of these corpora are held out or have"):
-        tokens.first_documents((0, 0, 7), 2)
+        tokens.documents_of((0, 0, 7), 2)
 
 
 def test_a_corpus_that_lacks_the_documents_of_its_sources_is_read_as_a_whole(build):
@@ -250,11 +254,11 @@ def test_a_corpus_that_lacks_the_documents_of_its_sources_is_read_as_a_whole(bui
     path.write_text(json.dumps(facts))
     earlier = opened(directory)
     assert texts_of(earlier, earlier.train) == texts_of(whole, whole.train)
-    assert tokens.first_corpora(earlier.train, 0) is earlier.train
+    assert tokens.some_corpora(earlier.train, 0) is earlier.train
     with pytest.raises(
         BadInput, match=r"^inputs.corpora is 1, and an earlier version prepared .*: remove it .* and run"
     ):
-        tokens.first_corpora(earlier.train, 1)
+        tokens.some_corpora(earlier.train, 1)
 
 
 @pytest.mark.parametrize("share", [1e-6, 0.499])

@@ -32,6 +32,8 @@ class CorpusPreparation(Job, kinds=("corpus",)):
     located: tuple[Located, ...] = field(compare=False)
     vocabulary: Path | None = field(default=None, compare=False)
     """The vocabulary file whose hash `tokenizer.given` holds."""
+    bad_words: Path | None = field(default=None, compare=False)
+    """The file whose hash `corpus.bad_words` holds."""
     code: Code | None = None
     """A study file that may change the corpus and what is trained on it."""
     kind = "corpus"
@@ -59,15 +61,18 @@ class CorpusPreparation(Job, kinds=("corpus",)):
     def run(self, work: Path, store: Store, machine: Machine, progress: Progress) -> dict[str, Any]:
         """Tokenises the corpus into `work`."""
         workers = 1 if self.code else machine.num_threads  # child processes do not run the study file
-        source = self.corpus, self.tokenizer, self.located
-        result = tokens.prepare(*source, work, vocabulary_file=self.vocabulary, workers=workers, progress=progress)
+        source, files = (self.corpus, self.tokenizer, self.located), (self.vocabulary, self.bad_words)
+        result = tokens.prepare(*source, work, *files, workers=workers, progress=progress)
         commits = {located.source.name: located.dataset.commit for located in self.located if located.dataset}
         return {"status": "done", **result, **without_none(commits=commits or None)}
 
     def describe_source(self, store: Store) -> TextNotes:
         """All that is known if it is prepared, else the files and, if they are small, the documents."""
         run, unit = store.get(self.id), self.corpus.documents
-        text = (run and dict(run.result().text)) or _facts_before(self.located, unit)
+        text = run and dict(run.result().text)
+        if not text:
+            planned = {"filter": {"rules": self.corpus.filter}} if self.corpus.filter else {}
+            text = _facts_before(self.located, unit) | planned
         return TextNotes(text, facts.names(self.located), facts.layout_doubts(self.located, unit))
 
     def work(self) -> Work:

@@ -175,10 +175,10 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         )
 
     def check_prepared(self, prepared: Mapping[str, Run]) -> None:
-        """Raises `BadInput` if the first corpora of the text, which the inputs ask for, have no documents."""
+        """Raises `BadInput` if the corpora of the text that the inputs ask for have no documents."""
         run, corpora = prepared.get(self.corpus.id), self.recipe.declared.inputs.corpora
         if run is not None and corpora:
-            tokens.first_documents(run.result().documents_by_source.get("train", ()), corpora)
+            tokens.documents_of(run.result().documents_by_source.get("train", ()), corpora)
 
     def components(self) -> tuple[object, ...]:
         """The components of study files in its recipe; none if it is not trained."""
