@@ -92,20 +92,16 @@ class StudyPlanner:
     def within_corpora(self, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
         """The recipes without those that read more corpora than there are, of which a warning tells; with them if these
         are all that is left, or `--only` names them."""
-        lacking = [variant.name for variant, recipe in recipes if self.lacks_corpora(recipe)]
+        lacking = [variant.name for variant, recipe in recipes if lacks_corpora(recipe, len(self.shared.located))]
         left = [variant.name for variant, _ in recipes if variant.name not in lacking]
-        if not lacking or len(left) < 2 or self.study.baseline in lacking or self.request.only:
+        named = self.request.pretrained is not None or self.request.only or self.study.baseline in lacking
+        if not lacking or len(left) < 2 or named:
             return recipes
         warn(
             f"study {self.study.name} leaves out {' and '.join(map(repr, lacking))}, which read other corpora: name "
             "each with --corpus"
         )
         return [(variant, recipe) for variant, recipe in recipes if variant.name in left]
-
-    def lacks_corpora(self, recipe: Recipe) -> bool:
-        """Whether it reads more corpora than there are; the first of one is all of them."""
-        needed, there = recipe.inputs.corpora, len(self.shared.located)
-        return self.request.pretrained is None and there < (max(2, needed) if needed > 0 else -needed)
 
     def annotated(self, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
         """The recipes, with the linguistic spans in the corpora of those that read them.
@@ -144,12 +140,9 @@ class StudyPlanner:
                 f"model.max_positions is {positions} and sequences have {recipe.inputs.longest} tokens: give as many "
                 "positions, or 0"
             )
-        if self.lacks_corpora(recipe):
-            corpora, there = recipe.inputs.corpora, len(self.shared.located)
-            raise BadInput(
-                f"inputs.corpora is {corpora}, and the number of corpora is {there}: name {max(2, abs(corpora))} or "
-                "more, each with --corpus"
-            )
+        if lacks_corpora(recipe, there := len(self.shared.located)):
+            corpora = f"inputs.corpora is {recipe.inputs.corpora}, and the number of corpora is {there}"
+            raise BadInput(f"{corpora}: name {max(2, abs(recipe.inputs.corpora))} or more, each with --corpus")
 
     def check_different(self) -> None:
         """Raises `BadInput` if all variants are the same runs."""
@@ -242,6 +235,12 @@ class StudyPlanner:
                 raise
             others = "name other measurements with --measure"
             raise BadInput(f"{error}; or leave out '{measurement.name}': {others}") from None
+
+
+def lacks_corpora(recipe: Recipe, there: int) -> bool:
+    """Whether a recipe reads more corpora than there are; the first of one is all of them."""
+    needed = recipe.inputs.corpora
+    return there < (max(2, needed) if needed > 0 else -needed)
 
 
 def check_metrics(

@@ -188,14 +188,14 @@ def prepare(
     Raises `BadInput` for unusable sources, and if a part has no document.
     """
     path, vocabulary = directory / "documents.tmp", directory / tokenizer.file
+    cleaning = Filter(corpus, bad_words) if corpus.filter else None
     try:
-        cleaning = Filter(corpus, bad_words) if corpus.filter else None
         document_file = DocumentFile.write(path, located, progress, corpus.documents, cleaning or str)
         train, heldout = document_file.split(corpus.heldout, corpus.words)
-        trained = _trained(tokenizer, vocabulary_file, document_file, train, progress)
-        trained.save(vocabulary)
+        (trained := _trained(tokenizer, vocabulary_file, document_file, train, progress)).save(vocabulary)
         size = int(document_file.lengths[train].sum() + document_file.lengths[heldout].sum())
-        done, by_source = 0, {part: np.zeros(len(located), dtype=np.int64) for part in PARTS}
+        doing, done = "annotating" if corpus.annotator else "tokenising", 0
+        by_source = {part: np.zeros(len(located), dtype=np.int64) for part in PARTS}
         for part, chosen in zip(PARTS, (train, heldout), strict=True):
             processes = workers if document_file.lengths[chosen].sum() >= SMALL else 1
             blocks = document_file.blocks(chosen)
@@ -204,18 +204,22 @@ def prepare(
                 for block, tokenised in zip(blocks, written, strict=True):
                     sources = document_file.sources(block)[tokenised.numbers]
                     by_source[part] += np.bincount(sources, minlength=len(located))
-                    done += int(block[:, 1].sum())
-                    progress(done, size, "annotating" if corpus.annotator else "tokenising")
+                    progress(done := done + int(block[:, 1].sum()), size, doing)
                     stop_if_asked()
     finally:
         path.unlink(missing_ok=True)
     facts = _facts(directory, trained, document_file, (train, heldout))
     facts["documents_by_source"] = {part: counts.tolist() for part, counts in by_source.items()}
-    facts["text"] |= text_facts.files(located) | ({"words": facts["train"]["words"]} if corpus.words else {})
-    facts["text"] |= {"filter": cleaning.facts()} if cleaning else {}
+    facts["text"] |= _limits(corpus, facts, cleaning) | text_facts.files(located)
     facts["fingerprint"] = _fingerprint(directory, tokenizer)
     (directory / "corpus.json").write_text(json.dumps(facts, indent=1, sort_keys=True) + "\n", encoding="utf-8")
     return facts
+
+
+def _limits(corpus: Corpus, facts: dict[str, Any], cleaning: Filter | None) -> dict[str, Any]:
+    """What limits the text: the number of its words, and what its filter removed."""
+    words = {"words": facts["train"]["words"]} if corpus.words else {}
+    return words | ({"filter": cleaning.facts()} if cleaning else {})
 
 
 def _write_part(directory: Path, blocks: Generator[Tokenised], corpus: Corpus) -> Generator[Tokenised]:
