@@ -15,11 +15,12 @@ from bertlab.report import tidy
 from bertlab.report.export import write_parquet
 from bertlab.report.gather import gather_all
 from bertlab.store.archive import FILE
+from bertlab.store.config import configs
 from bertlab.store.runs import Store
 
 ROOT = Path(__file__).parents[1]
 REPORTS = ROOT / "reports"
-STORES = sorted(path.parent for path in REPORTS.glob("*/studies"))
+STORES = sorted(path.parent for path in REPORTS.glob("*/runs.tar.xz"))
 NAME = attrgetter("name")
 
 
@@ -42,25 +43,22 @@ def test_every_store_that_the_readme_lists_is_there_and_no_other():
     assert sorted(listed) == sorted(["example", *(store.name for store in STORES)])
 
 
-CONFIGS = sorted(path for path in REPORTS.glob("*/studies/*.toml") if "corpus" not in path.read_text(encoding="utf-8"))
-# Its steps are those of equal training time, which a setting that was revised since then has timed anew.
-CONFIGS = [path for path in CONFIGS if not path.name.startswith("equal-time--")]
-# A search begins with its trials, which are no results of a study and stay where they were made.
-CONFIGS = [path for path in CONFIGS if "search" not in path.read_text(encoding="utf-8")]
-
-
-@pytest.fixture(scope="module")
-def copied(tmp_path_factory):
-    """A copy of a store of the repository, into which nothing must be written."""
-    return functools.cache(lambda store: shutil.copytree(store, tmp_path_factory.mktemp(store.name) / "runs"))
-
-
-@pytest.mark.parametrize("config", CONFIGS, ids=lambda path: path.stem)
-def test_the_command_of_a_synthetic_study_requests_the_runs_that_are_there(config, call, copied, capsys):
-    store = copied(config.parents[1])
-    assert call("ablate", "--config", config, "--runs", store, "--dry-run", "--json") == 0
-    left = json.loads(capsys.readouterr().out)["to_do"]
-    assert (left["pretrainings"], left["measurements"]) == (0, 0)
+@pytest.mark.parametrize("store", STORES, ids=NAME)
+def test_the_commands_of_synthetic_studies_request_the_runs_that_are_there(store, call, tmp_path, capsys):
+    runs = shutil.copytree(store, tmp_path / "runs")  # into which nothing must be written
+    files = {
+        name: file for stem, record in Store(runs).records().items() for name, file in configs(stem, record).items()
+    }
+    for name, (file, _) in files.items():
+        # The steps of equal-time are those of equal training time, which a setting that was revised since then has timed
+        # anew; a search begins with its trials, which are no results of a study and stay where they were made.
+        if b"corpus" in file or b"search" in file or name.startswith("equal-time--"):
+            continue
+        config = runs / "studies" / f"{name}.toml"
+        assert call("ablate", "--config", config, "--runs", runs, "--dry-run", "--json") == 0
+        left = json.loads(capsys.readouterr().out)["to_do"]
+        assert (left["pretrainings"], left["measurements"]) == (0, 0), name
+    assert files
 
 
 @pytest.fixture(scope="module", params=[REPORTS / "default", REPORTS / "real"], ids=NAME)

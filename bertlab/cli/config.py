@@ -64,10 +64,10 @@ def read(path: Path, command: str) -> dict[str, Any]:
     Commands on studies read the files of one another, and each takes the options that it has. For a study file that is
     not at hand, takes the copy that results keep. Raises `BadInput` for unknown keys and wrong types.
     """
-    from bertlab.store.files import content
+    from bertlab.store import config
 
     try:
-        written = tomllib.loads(content(path, "--config").decode())
+        written = tomllib.loads(config.read(path).decode())
     except (ValueError, RecursionError) as error:
         if isinstance(error, BadInput):
             raise

@@ -19,7 +19,7 @@ from bertlab.report import cards, tidy
 from bertlab.report.gather import gather_all
 from bertlab.store import archive, forecasts, lookup, predictions
 from bertlab.store.addenda import floor_key
-from bertlab.store.config import write_configs
+from bertlab.store.config import configs, write_sources
 from bertlab.store.run import ANSWERS, CHANGES, Run
 from bertlab.store.runs import Store
 from bertlab.store.schema import to_json
@@ -132,11 +132,12 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
         raise BadInput(f"{which} results in '{store.root}': run `bertlab ablate` first, or give --runs")
     if not chosen:
         raise unknown("study with results", study, sorted({record.study for record in records.values()}))
-    folder(directory, "studies")
+    folder(directory)
     wanted, floors, files = set(), set(), dict[str, bytes]()
     for name, record in chosen.items():
         files[f"studies/{filename(name)}.json"] = _line(sealed(to_json(record)))
-        write_configs(directory, filename(name), record)
+        for config, (_, sources) in configs(filename(name), record).items():
+            write_sources(directory, f"studies/{config}", sources)
         wanted |= {run_id for value in record.cells for run_id in (value.run_id, value.pretrain_id)}
     copied = 0
     for run in store.runs():

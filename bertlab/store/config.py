@@ -8,7 +8,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from bertlab.errors import unknown
+from bertlab.store import archive, records
 from bertlab.store.commands import options
+from bertlab.store.files import content
 from bertlab.store.record import Record, short_hash
 from bertlab.store.schema import is_name
 from bertlab.store.writes import below, folder, remove, write
@@ -19,29 +22,52 @@ HEAD = "# `bertlab ablate --config FILE` requests these runs again. Devices and 
 def write_configs(root: Path, stem: str, record: Record) -> None:
     """Writes the command of each request of a record to a file of the folder `studies` of the store `root`.
 
-    The files are `STEM.toml`, `STEM-2.toml`, ..., each whole or not there; removes other ones. Each has the sources of
-    its study file, as it was then, in a directory of its name (see `saved_copy`). A command that is none, as a record
-    from elsewhere may have, and one with bytes that are no text, as a file name may have, have no file.
+    The files are those of `configs`, each whole or not there; removes other ones. Each has the sources of its study
+    file, as it was then, in a directory of its name (see `saved_copy`).
+    """
+    studies, written = root / "studies", configs(stem, record)
+    for name, (file, sources) in written.items():
+        path = studies / f"{name}.toml"
+        if not path.is_file() or path.read_bytes() != file:
+            write(root, f"studies/{path.name}", file)
+        write_sources(root, f"studies/{name}", sources)
+    for path in (*studies.glob(f"{glob.escape(stem)}.toml"), *studies.glob(f"{glob.escape(stem)}-*.toml")):
+        if path.stem not in written:
+            remove(root, f"studies/{path.name}")
+            remove(root, f"studies/{path.stem}")
+
+
+def configs(stem: str, record: Record) -> dict[str, tuple[bytes, Mapping[str, str]]]:
+    """The commands of a record as files, with the sources of their study file, by the names `STEM`, `STEM-2`, ...
+
+    A command that is none, as a record from elsewhere may have, and one with bytes that are no text, as a file name may
+    have, have no file.
     """
     by_hash = {short_hash(files): files for files in record.sources}
     newest = {path: text for files in record.sources for path, text in files.items()}  # older requests name no file
-    studies, written = root / "studies", set()
+    named = {}
     for number, request in enumerate(record.requests, start=1):
-        path = studies / f"{stem}{f'-{number}' if number > 1 else ''}.toml"
-        try:
-            content = _toml_file(HEAD, options(request, record.name))
-        except (StopIteration, ValueError):
-            continue
-        written.add(path)
-        if not path.is_file() or path.read_bytes() != content:
-            write(root, f"studies/{path.name}", content)
-        _write_sources(root, f"studies/{path.stem}", by_hash.get(request.file, newest))
-    for path in {*studies.glob(f"{glob.escape(stem)}.toml"), *studies.glob(f"{glob.escape(stem)}-*.toml")} - written:
-        remove(root, f"studies/{path.name}")
-        remove(root, f"studies/{path.stem}")
+        with suppress(StopIteration, ValueError):
+            file = _toml_file(HEAD, options(request, record.name))
+            named[f"{stem}-{number}" if number > 1 else stem] = file, by_hash.get(request.file, newest)
+    return named
 
 
-def _write_sources(root: Path, stem: str, sources: Mapping[str, str]) -> None:
+def read(path: Path) -> bytes:
+    """The bytes of a file for `--config`. Of exported results, `studies/STEM.toml` is made from the record in their
+    archive. Raises `BadInput`, with the names that there are."""
+    root = path.parent.parent
+    if path.exists() or path.parent.name != "studies" or not (root / archive.FILE).is_file():
+        return content(path, "--config")
+    commands: dict[str, tuple[bytes, Mapping[str, str]]] = {}
+    for stem, record in records.read(root).items():
+        commands |= configs(stem, record)
+    if path.stem not in commands:
+        raise unknown(f"file in '{path.parent}':", path.name, [f"{name}.toml" for name in commands])
+    return commands[path.stem][0]
+
+
+def write_sources(root: Path, stem: str, sources: Mapping[str, str]) -> None:
     """Writes the source of a user's study file, and of the modules beside it.
 
     Records may come from elsewhere: names that lead out of the directory or are no names of files, and sources that are
@@ -51,13 +77,13 @@ def _write_sources(root: Path, stem: str, sources: Mapping[str, str]) -> None:
         if not is_name(name) or not name.endswith(".py"):
             continue
         try:
-            path, content = below(root, f"{stem}/{name}"), source.encode()
+            path, data = below(root, f"{stem}/{name}"), source.encode()
         except ValueError:
             continue
         with suppress(FileExistsError, IsADirectoryError, NotADirectoryError):  # `a.py` beside `a.py/b.py`
-            if not path.is_file() or path.read_bytes() != content:
+            if not path.is_file() or path.read_bytes() != data:
                 folder(root, path.parent.relative_to(root).as_posix())
-                write(root, f"{stem}/{name}", content)
+                write(root, f"{stem}/{name}", data)
 
 
 def saved_copy(config: Path, study: str) -> Path | None:

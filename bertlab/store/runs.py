@@ -5,7 +5,8 @@ runs/<kind>/.<id>.work/         a run in progress, or one that was killed and ca
 runs/<kind>/.<id>--<label>.damaged/   a run whose files changed after it finished; no command reads it
 runs/<kind>/.<id>.merged/       a run that a merge copies, or copied when it was killed
 runs/studies/<name>.json        which runs belong to a study, over all commands
-runs/studies/<name>.toml        the command that requested them, for `--config`; of several, <name>-2.toml and so on
+runs/studies/<name>.toml        the command that requested them, for `--config`; of several, <name>-2.toml and so on;
+                                not of exported results, see `config.read`
 runs/addenda.json               what is added to finished results later: floors, and remarks on verdicts
 runs/studies/<name>/            the study file of a user, with the modules beside it that it imports
 runs/failures/<id>.json         why a run ended without a result

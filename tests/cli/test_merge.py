@@ -11,7 +11,7 @@ import pytest
 
 from bertlab.errors import RunFailed
 from bertlab.store import archive, records
-from bertlab.store.config import write_configs
+from bertlab.store.config import read, write_configs
 from bertlab.store.files import digest, read_json
 from bertlab.store.merge import MergedStores
 from bertlab.store.runs import Store
@@ -123,10 +123,17 @@ def test_the_texts_of_the_first_store_count(halves):
 
 def test_the_command_of_results_takes_their_copy_of_the_study_file(call, whole, tmp_path, capsys):
     assert call("export", "own", tmp_path / "results", "--results", "--runs", whole) == 0
-    (config,) = (tmp_path / "results" / "studies").glob("*.toml")
+    (record,) = (whole / "studies").glob("*.json")
+    config = tmp_path / "results" / "studies" / f"{record.stem}.toml"
+    assert not config.exists()
+    text = read(config).decode()
+    assert text == record.with_suffix(".toml").read_text()
+    assert call("ablate", "--config", config, "--runs", whole, "--precision", "fp32", "--dry-run") == 0
+    assert call("ablate", "--config", config.with_name("own.toml"), "--runs", whole, "--dry-run") == 2
+    assert f"did you mean '{config.name}'?" in capsys.readouterr().err
     (copy,) = (tmp_path / "results" / "studies").glob("*/*.py")
     assert copy.read_text() == STUDY
-    lines = config.read_text().splitlines()
+    lines = text.splitlines()
     lines = ['study = ["gone/own.py"]' if line.startswith("study") else line for line in lines]
     config.write_text("\n".join(lines))
     capsys.readouterr()

@@ -19,7 +19,7 @@ from small_record import record, row, value
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "bertlab"
 REPORTS = ROOT / "reports"
-STORES = sorted(path.parent for path in REPORTS.glob("*/studies"))
+STORES = sorted(path.parent for path in REPORTS.glob("*/runs.tar.xz"))
 
 
 @pytest.mark.parametrize("store", STORES, ids=lambda path: path.name)
