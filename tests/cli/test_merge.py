@@ -130,7 +130,7 @@ def test_the_command_of_results_takes_their_copy_of_the_study_file(call, whole, 
     assert text == record.with_suffix(".toml").read_text()
     assert call("ablate", "--config", config, "--runs", whole, "--precision", "fp32", "--dry-run") == 0
     assert call("ablate", "--config", config.with_name("own.toml"), "--runs", whole, "--dry-run") == 2
-    assert f"did you mean '{config.name}'?" in capsys.readouterr().err
+    assert f"'own.toml': choose from {config.name}" in capsys.readouterr().err
     (copy,) = (tmp_path / "results" / "studies").glob("*/*.py")
     assert copy.read_text() == STUDY
     lines = text.splitlines()
