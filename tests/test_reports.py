@@ -46,12 +46,10 @@ def test_every_store_that_the_readme_lists_is_there_and_no_other():
 @pytest.mark.parametrize("store", STORES, ids=NAME)
 def test_the_commands_of_synthetic_studies_request_the_runs_that_are_there(store, call, tmp_path, capsys):
     runs = shutil.copytree(store, tmp_path / "runs")  # into which nothing must be written
-    files = {
-        name: file for stem, record in Store(runs).records().items() for name, file in configs(stem, record).items()
-    }
-    for name, (file, _) in files.items():
-        # The steps of equal-time are those of equal training time, which a setting that was revised since then has timed
-        # anew; a search begins with its trials, which are no results of a study and stay where they were made.
+    files = [file for stem, record in Store(runs).records().items() for file in configs(stem, record).items()]
+    for name, (file, _) in files:
+        # The steps of equal-time are those of equal training time, which a setting that was revised since then has
+        # timed anew; a search begins with its trials, which are no results of a study and stay where they were made.
         if b"corpus" in file or b"search" in file or name.startswith("equal-time--"):
             continue
         config = runs / "studies" / f"{name}.toml"

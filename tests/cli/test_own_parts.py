@@ -1,4 +1,4 @@
-"""A study with a loss, a selection and an adaptation of its own, in a process that has not run its file."""
+"""A loss, a selection, an adaptation, an input format and a tokenizer of the user's own, in a study file."""
 
 import json
 import os
@@ -8,11 +8,16 @@ import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import bertlab
+from bertlab.audit import audit
 from bertlab.errors import BadInput
-from bertlab.recipe.identity import flatten_json
+from bertlab.inputs.batches import Batches
+from bertlab.lab import scales, studies
+from bertlab.recipe import Recipe
+from bertlab.recipe.identity import flatten_json, load, set_fields, to_canonical
 from bertlab.report.gather import gather_all
 from bertlab.store import lookup
 from bertlab.store.runs import Store
@@ -210,3 +215,143 @@ def test_its_file_defines_the_parts_of_a_run(runs, call, tmp_path, capsys):
         capsys.readouterr()
         assert call("predict", f"lengths/{variant}/0/SST-2", tmp_path / "rows.csv", *where) == 0
         assert json.loads(capsys.readouterr().out)["label"] in ("0", "1", "negative", "positive")
+
+
+OWN_FORMAT = """
+from dataclasses import dataclass
+from typing import Annotated, ClassVar
+
+import numpy as np
+
+from bertlab import Format, FullSentences, Inputs, MaskedLM, Measurement, Study, Variant
+from bertlab.inputs.formats import base, pairs
+from bertlab.recipe.ranges import Range
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sentences(Format):
+    kind: ClassVar[str] = "sentences-of-tests"
+    token_matched_to: ClassVar[Format | None] = FullSentences()
+    most: Annotated[int, Range(1, 9)] = 1
+
+    def lay_out(self, text, recipe, length, copy):
+        sentences, documents = base.pieces(text, length - 2, length - 2)
+
+        def after(i):
+            fit = np.searchsorted(sentences, sentences[i] + length - 2, side="right") - 1
+            return np.minimum(np.minimum(i + self.most, fit), documents[np.searchsorted(documents, i, side="right")])
+
+        return base.consecutive(sentences, after, length - 2)
+
+
+ALONE = (MaskedLM(),)
+study = Study(
+    name="own-format", question="?", source="me", baseline="packed",
+    variants=[
+        Variant("packed", inputs=Inputs(format="full-sentences"), objective=ALONE),
+        Variant("one", inputs=Inputs(format=Sentences()), objective=ALONE),
+        Variant("two", inputs=Inputs(format=Sentences(most=2)), objective=ALONE),
+    ],
+    measurements=[Measurement("loss", metric="masked_lm_loss")],
+)
+"""
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory):
+    file = tmp_path_factory.mktemp("study") / "mine.py"
+    file.write_text(OWN_FORMAT)
+    return file
+
+
+def test_it_is_trained_and_reported(call, text_file, path, tmp_path):
+    runs = tmp_path / "runs"
+    command = ("ablate", path, "--only", "two", "--scale", "smoke", "--corpus", text_file, "--threads", "1")
+    assert call(*command, "--precision", "fp32", "--runs", runs) == 0
+    (own,) = (run.path for run in Store(runs).runs() if run.kind == "pretrain")
+    saved = json.loads((own / "recipe.json").read_text())["science"]
+    assert saved["recipe"]["inputs"]["format"] == {"kind": "sentences-of-tests", "most": 2}
+    assert saved["code"], "the source of the file is part of the id"
+    assert call("report", "--runs", runs, "--out", tmp_path / "reports") == 0
+
+
+def test_its_recipe_is_read_again_and_its_fields_can_be_set(path):
+    study = studies.find(str(path))
+    recipes = {each.name: study.recipe(each, scales.find("smoke").recipe) for each in study.variants}
+    shown = {name: to_canonical(each)["inputs"]["format"] for name, each in recipes.items()}
+    own = "sentences-of-tests"
+    assert shown == {"packed": "full-sentences", "one": own, "two": {"kind": own, "most": 2}}
+    assert all(load(Recipe, to_canonical(each)) == each for each in recipes.values())
+    assert study.varied >= {"inputs.format", "inputs.format.most"}
+    fields = {"objective": "masked_lm", "inputs.format": own, "inputs.format.most": "2"}
+    assert set_fields(scales.find("smoke").recipe, fields).inputs == recipes["two"].inputs
+    with pytest.raises(BadInput, match=r"inputs\.format\.most is 10: give 1 to 9"):
+        set_fields(recipes["two"], {"inputs.format.most": "10"})
+    with pytest.raises(BadInput, match=r"inputs\.format\.most has no effect: inputs\.format is full-sentences"):
+        set_fields(recipes["packed"], {"inputs.format.most": "2"})
+
+
+def test_its_batches_are_of_the_tokens_of_the_other_format_and_are_audited(corpus, path):
+    study = studies.find(str(path))
+    recipes = [study.recipe(each, scales.find("smoke").recipe) for each in study.variants]
+    lengths = [[batch.lengths for batch in map(Batches(each, corpus).batch, range(20))] for each in recipes]
+    packed, one, two = (np.concatenate(each).mean() for each in lengths)
+    assert one < two < packed
+    assert [sum(map(sum, each)) for each in lengths] == [pytest.approx(20 * 8 * packed, rel=0.05)] * 3
+    (audited,) = audit(recipes[2], corpus, most=100_000)
+    assert all(check.holds is not False for check in audited.checks)
+    assert {"a segment's text", "tokens of the text in an epoch"} <= {check.figure for check in audited.checks}
+
+
+OWN_TOKENIZER = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+import tokenizers
+from tokenizers import Regex, models, normalizers, pre_tokenizers, trainers
+
+from bertlab import Measurement, Study, Tokenizer, TrainedTokenizer, Variant, WordPiece
+
+
+@dataclass(frozen=True, kw_only=True)
+class Characters(Tokenizer):
+    kind: ClassVar[str] = "characters"
+
+    def train(self, texts):
+        backend = tokenizers.Tokenizer(models.WordLevel(unk_token="[UNK]"))
+        backend.normalizer = normalizers.Lowercase()
+        backend.pre_tokenizer = pre_tokenizers.Split(Regex(r"\\\\s*\\\\S"), "isolated")
+        trainer = trainers.WordLevelTrainer(
+            vocab_size=self.vocabulary, special_tokens=list(TrainedTokenizer.specials), show_progress=False
+        )
+        backend.train_from_iterator(texts, trainer)
+        return TrainedTokenizer.of(self, backend)
+
+    def load(self, path):
+        return TrainedTokenizer.of(self, tokenizers.Tokenizer.from_file(str(path)))
+
+
+study = Study(
+    name="characters", question="Do characters suffice?", source="me", baseline="wordpiece",
+    variants=[Variant("wordpiece", tokenizer=WordPiece()), Variant("characters", tokenizer=Characters())],
+    measurements=[Measurement(task, task=task, metric=metric) for task, metric in TASKS],
+)
+"""
+TASKS = (("conll2003", "f1"), ("squad", "f1"))
+
+
+def test_another_tokenizer_is_trained_measured_and_reported(call, tmp_path):
+    path, runs = tmp_path / "characters.py", tmp_path / "runs"
+    path.write_text(OWN_TOKENIZER.replace("TASKS", repr(TASKS)).replace("\\\\", "\\"))
+    command = ("ablate", path, "--only", "characters", "--scale", "smoke", "--threads", "1", "--precision", "fp32")
+    assert call(*command, "--runs", runs) == 0
+    found = list(Store(runs).runs())
+    (own,) = (run.path for run in found if run.kind == "pretrain")
+    recipe = json.loads((own / "recipe.json").read_text())["science"]["recipe"]
+    assert recipe["tokenizer"] == {"kind": "characters", "vocabulary": 512}, "the scale's size of the vocabulary"
+    assert not (own / "vocab.txt").exists()
+    entries = json.loads((own / "tokenizer.json").read_text())["model"]["vocab"]
+    assert all(len(entry.strip()) == 1 for entry, number in entries.items() if number >= 5)
+    assert sorted(run.result().task for run in found if run.kind == "finetune") == sorted(task for task, _ in TASKS)
+    assert call("report", "--runs", runs, "--out", tmp_path / "reports") == 0
+    assert "characters" in (tmp_path / "reports" / "characters.md").read_text()

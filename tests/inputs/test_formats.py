@@ -1,7 +1,10 @@
-"""Segment pairs and single segments: nothing lost, nothing twice, balanced, and drawn as BERT draws them."""
+"""Segment pairs and single segments: nothing lost, nothing twice, balanced, drawn as BERT draws them; and the form of
+a pair, without its words, does not tell whether the second segment follows the first."""
 
 from __future__ import annotations
 
+from importlib import import_module
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -16,6 +19,7 @@ from bertlab.errors import BadInput
 from bertlab.inputs.formats import Layout, segment_pair, segment_pairs, single_segments
 from bertlab.inputs.formats import base as layouts
 from bertlab.inputs.formats.pairs import FormIndex, PairLayout
+from bertlab.recipe import Inputs
 
 COLUMNS = tuple(name for name in Layout.__dataclass_fields__ if name != "breaks")
 UNLIKELY = 1e-6
@@ -286,3 +290,69 @@ def test_single_segments_go_through_each_document(source: Any, length: int) -> N
 def test_one_document_has_no_random_partner() -> None:
     with pytest.raises(BadInput, match="1 document"):
         segment_pairs(text([[5, 5]]), length=16, short=0.0, copy=0, seed=0)
+
+
+PAIRS = 8000
+MOST = 0.03 + 3 * 0.5 / np.sqrt(PAIRS / 2)
+"""Above the majority: three points, and three standard errors of the half that is scored."""
+FORMATS = ("segment-pair", "sentence-pair")
+
+
+@pytest.fixture(scope="module")
+def pair_form() -> Any:
+    """The classifiers of `benchmarks/pair_form.py`."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(Path(__file__).parents[2] / "benchmarks")
+        yield import_module("pair_form")
+
+
+def random_text(documents: list[np.ndarray]) -> Any:
+    """Documents given as the lengths of their sentences."""
+    sentences = np.cumsum([0, *np.concatenate(documents)])
+    places = np.cumsum([0, *map(len, documents)])
+    return SimpleNamespace(tokens=np.arange(sentences[-1]), sentences=sentences, documents=places)
+
+
+def made(shape: str) -> Any:
+    """Documents of one shape."""
+    draw = np.random.default_rng(0)
+
+    def documents(count: int, least: int, most: int, shortest: int, longest: int) -> list[np.ndarray]:
+        return [draw.integers(shortest, longest + 1, draw.integers(least, most + 1)) for _ in range(count)]
+
+    if shape == "lone sentences":
+        return random_text(documents(3000, 1, 2, 4, 30))
+    if shape == "a few sentences":
+        return random_text(documents(1500, 2, 9, 3, 25))
+    if shape == "one long sentence":
+        return random_text(documents(3000, 1, 1, 4, 150))
+    if shape == "a short sentence and a long one":
+        return random_text([np.array([draw.integers(4, 20), draw.integers(40, 90)]) for _ in range(3000)])
+    if shape == "a title and a sentence":
+        return random_text([np.array([draw.integers(3, 8), draw.integers(15, 28)]) for _ in range(3000)])
+    if shape == "long sentences":
+        return random_text(documents(300, 1, 40, 5, 150))
+    if shape == "short documents and long ones":
+        return random_text(documents(2000, 1, 4, 3, 20) + documents(10, 600, 800, 3, 20))
+    # Sentences of each document about as long.
+    return random_text([draw.integers(size, 2 * size, draw.integers(1, 200)) for size in draw.integers(2, 20, 150)])
+
+
+SHAPES = (
+    "lone sentences", "a few sentences", "one long sentence", "a short sentence and a long one",
+    "a title and a sentence", "long sentences", "short documents and long ones", "alike within",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("length", [64, 128])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_form_does_not_tell_the_label(pair_form: Any, shape: str, length: int, name: str) -> None:
+    found = pair_form.classify(*pair_form.pairs(made(shape), Inputs(format=name, length=length), PAIRS))
+    assert found.gain < MOST
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_form_does_not_tell_the_label_in_the_embedded_text(pair_form: Any, corpus: Any, name: str) -> None:
+    found = pair_form.classify(*pair_form.pairs(corpus.train, Inputs(format=name, length=64), PAIRS))
+    assert found.gain < MOST

@@ -1,16 +1,21 @@
-"""Masks and biases of attention at 160 tokens, beyond the short sequences of the products, against a plain softmax."""
+"""Attention at 160 tokens against a plain softmax; and operations of backbones as torch counts them, on sequences of
+one token, since the counted attention sees all tokens."""
 
 import pytest
 import torch
+from torch.utils.flop_counter import FlopCounterMode
 
 from bertlab import recipe
 from bertlab.model.attention import Attention, bias_at, gather, padding_bias
 from bertlab.model.encoder import BertEncoder
+from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
 from bertlab.model.layers import MLP, Block, LayerNorm
 from bertlab.model.modern_bert import ModernBertEncoder
 from bertlab.model.positions import window_bias
 from bertlab.model.streams import TensorBatch
+from bertlab.objectives import BidirectionalLM, CausalLM
+from bertlab.recipe import LSTM, BiLSTM, BiTransformer, Model
 
 BATCH, HEADS, TOKENS, WIDTH = 3, 2, 160, 16
 LENGTHS = torch.tensor([TOKENS, 7, 131])
@@ -169,3 +174,39 @@ def test_what_an_encoder_reads_at_positions_is_what_it_computes_for_all(name, mo
         sees &= (column - 3).abs() <= 4
     for row, length in enumerate(LENGTHS.tolist()):
         assert differs[row, :length].tolist() == sees[:length].tolist()
+
+
+SHAPE = {"layers": 3, "hidden": 32, "heads": 4}
+DIRECTIONS = (BidirectionalLM(),)
+LEFT_TO_RIGHT = (CausalLM(),)
+
+
+@pytest.mark.filterwarnings("ignore:LSTM with projections is not supported with oneDNN")
+@pytest.mark.parametrize(
+    ("config", "objective"),
+    [
+        (Model(**SHAPE), LEFT_TO_RIGHT),
+        (BiTransformer(**SHAPE), DIRECTIONS),
+        (BiTransformer(**SHAPE, intermediate=80, positions="rotary", norm_position="pre"), DIRECTIONS),
+        (BiLSTM(layers=3, hidden=32, cells=40), DIRECTIONS),
+        (BiLSTM(layers=2, hidden=32, cells=40, embeddings="characters"), DIRECTIONS),
+        (LSTM(layers=2, hidden=32, embedding_size=12), LEFT_TO_RIGHT),
+    ],
+)
+def test_they_are_those_that_torch_counts(config, objective):
+    encoder = PretrainingModel(config, 40, 64, 0, objective).encoder.double().eval()  # oneDNN's LSTM is not counted
+    tokens = torch.arange(5, 15)[:, None]  # ten sequences of one token each, all different
+    with torch.no_grad(), FlopCounterMode(display=False) as counter:
+        encoder.encode(encoder.embed(TensorBatch.of(tokens))["inputs"])
+    assert counter.get_total_flops() == 10 * config.flops_per_token(1, encoder.causal)
+
+
+def test_both_directions_cost_twice_a_model_of_the_same_size():
+    """BERT's section 5.1: twice as expensive as one bidirectional model; with attention to one side, a little less."""
+    single = Model(layers=12, hidden=768, heads=12)
+    both = BiTransformer(layers=12, hidden=1536, heads=24)
+    assert both.half == single
+    ratio = both.flops_per_token(512, causal=False) / single.flops_per_token(512, causal=False)
+    assert 1.85 < ratio < 2
+    layers = single.parameters(0, 0) - 4 * 768
+    assert both.parameters(30_522, 512) == single.parameters(30_522, 512) + layers

@@ -1,7 +1,6 @@
 """Names that try to be more than names, wherever a name can stand: what is written is that of a study with plain ones.
 
-The pages are read by markdown-it, with tables, raw HTML, bare links, footnotes and formulas on.
-"""
+The pages are read by markdown-it, with tables, raw HTML, bare links, footnotes and formulas on."""
 
 from __future__ import annotations
 
@@ -19,6 +18,8 @@ from typing import Any
 
 import pandas
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 from mdit_py_plugins.dollarmath import dollarmath_plugin
 from mdit_py_plugins.footnote import footnote_plugin
@@ -30,7 +31,7 @@ from bertlab.cli.console import complain, print_json, say
 from bertlab.cli.results import print_result
 from bertlab.cli.table import print_table
 from bertlab.names import plain, visible
-from bertlab.report import page, tidy
+from bertlab.report import escape, page, tidy
 from bertlab.report.agreement import agreement
 from bertlab.report.gather import gather_all
 from bertlab.report.pages import Chapter, chapter, decided, render, undecided
@@ -259,3 +260,60 @@ def test_a_narrow_terminal_breaks_names_between_words(monkeypatch: Any) -> None:
 def test_markup_and_emoji_codes_are_text(capsys: pytest.CaptureFixture[str]) -> None:
     say("[bold]x[/bold] [/] :smile: {0} %s")
     assert capsys.readouterr().out == "[bold]x[/bold] [/] :smile: {0} %s\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        ("80/10/10", "80/10/10"),
+        ("100 % [MASK]", "100 % \\[MASK\\]"),
+        ("a|b", "a&#124;b"),
+        ("a\\|b", "a&#92;&#124;b"),
+        ("a\nb\r\n# c", "a b # c"),
+        ("`rm`", "&#96;rm&#96;"),
+        ("<script>alert(1)</script>", "&lt;script&gt;alert(1)&lt;/script&gt;"),
+        ("[x](javascript:1)", "\\[x\\](javascript:1)"),
+        ("![x](y)", "!\\[x\\](y)"),
+        ("https://example.org", "https&#58;//example.org"),
+        ("www.example.org", "www&#46;example.org"),
+        ("_www.example.org", "\\_www&#46;example.org"),
+        ("a@example.org", "a&#64;example.org"),
+        ("**bold** _it_ ud_gum", "\\*\\*bold\\*\\* \\_it\\_ ud_gum"),
+        ("&lt;b&gt;", "&amp;lt;b&amp;gt;"),
+        ("a\u202eb\x00c", "abc"),
+    ],
+)
+def test_markdown(name: str, shown: str) -> None:
+    assert escape.markdown(name) == shown
+
+
+@pytest.mark.parametrize("name", ["# x", ":---:", "- x", "+ x", "= x", "1. x", "12) x", "> x", "---"])
+def test_a_paragraph_opens_no_block(name: str) -> None:
+    assert not re.match(r"[-+>=:#]|\d+[.)](\s|$)", escape.paragraph(name))
+
+
+def test_a_heading_keeps_its_end() -> None:
+    assert escape.paragraph("in C# ##") == "in C# #\\#"
+    assert escape.paragraph("#") == "\\#"
+
+
+def test_numbers_stay_readable() -> None:
+    assert escape.paragraph("50.0 % of -0.5") == "50.0 % of -0.5"
+    assert escape.paragraph("-0.5") == "-0.5"
+
+
+@given(st.text())
+def test_no_cell_ends_early_and_no_html_gets_through(name: str) -> None:
+    shown = escape.markdown(name)
+    assert not set(shown) & set("|`<>\n\r")
+    assert not re.search(r"(?<!\\)[\[\]*]", shown)
+
+
+@pytest.mark.parametrize("name", ["=1+1", "+1", "-1", "@x", "\t=x", "\r+x", "\u200b-x", "＝1", "'=1"])
+def test_no_formula_in_csv(name: str) -> None:
+    assert escape.csv(name) == "'" + plain(name)
+
+
+@pytest.mark.parametrize("name", ["80/10/10", "", "1-1", "'", "'quoted'"])
+def test_csv_leaves_what_is_no_formula(name: str) -> None:
+    assert escape.csv(name) == name

@@ -1,4 +1,4 @@
-"""Tables and the tidy CSV of a store whose numbers are known."""
+"""Tables, the tidy CSV and the exported tables of a store whose numbers are known."""
 
 from __future__ import annotations
 
@@ -8,12 +8,17 @@ import json
 import math
 from collections.abc import Callable
 from dataclasses import replace
+from decimal import Decimal
+from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
+from pyarrow import parquet
 
 from bertlab.report import facts, tables, tidy
 from bertlab.report.cells import Point
+from bertlab.report.export import write_parquet
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
 from bertlab.report.study_results import StudyResults
@@ -346,3 +351,11 @@ def test_published_values_of_other_models_are_shown_and_compared_with_nothing(bu
     assert title == "Elsewhere (Somebody)"
     assert (table.columns, table.rows) == (("model", "A", "B"), (("theirs", "1.0", "22.5"),))
     assert "theirs" not in tidy.values([study]).to_csv()
+
+
+def test_published_decimals_and_absent_values_keep_their_values(tmp_path: Path) -> None:
+    lines = {"difference": [Decimal("-0.3"), None], "seeds": [4, None], "nothing": [None, None]}
+    write_parquet(tmp_path / "table.parquet", pandas.DataFrame(lines, dtype=object))
+    found = parquet.read_table(tmp_path / "table.parquet")
+    assert found.to_pydict() == {"difference": [-0.3, None], "seeds": [4, None], "nothing": [None, None]}
+    assert [str(each) for each in found.schema.types] == ["double", "int64", "double"]

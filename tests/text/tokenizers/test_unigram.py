@@ -1,6 +1,7 @@
-"""Unigram: training, the tokens and offsets of ALBERT as transformers computes them, words, files."""
+"""Unigram of ALBERT and T5, as transformers and SentencePiece compute it; and entries that stand for spans of text."""
 
 import base64
+import dataclasses
 import functools
 import io
 import itertools
@@ -19,8 +20,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
+from bertlab.objectives import Corruption
+from bertlab.objectives.selection import Choice
+from bertlab.recipe.identity import to_canonical
 from bertlab.tasks.kinds.span import Answers, tokens_of
-from bertlab.text.tokenizers import Unigram, base
+from bertlab.text.tokenizers import ByteLevelBPE, ModernBPE, T5Unigram, Unigram, WordPiece, base
 
 SPECIALS = ["<pad>", "<unk>", "[CLS]", "[SEP]", "[MASK]"]
 WORDS = ["".join(random.Random(i).choices("abcdefghijklmnop", k=2 + i % 7)) for i in range(600)]
@@ -370,3 +374,148 @@ def test_more_entries_split_text_less_and_a_small_corpus_yields_fewer():
     assert Unigram().train(["a"]).vocabulary == [*SPECIALS, "a", "▁"]
     with pytest.raises(BadInput, match="special tokens alone"):
         Unigram().train([])
+
+
+PARTY = ["The cat sat on the mat, and the dog saw it.", "A naïve Cat!", "Thank you for inviting me to your party"] * 5
+UNSEEN = ["The dog thanked the cat", "naïve <extra_id_3> </s> mats", "Zürich is 7 miles off", ""]
+
+
+@pytest.fixture(scope="module")
+def spiece():
+    """A spiece.model with the specials of T5's, and SentencePiece's own tokenizer."""
+    import sentencepiece
+
+    model = io.BytesIO()
+    sentencepiece.SentencePieceTrainer.train(
+        sentence_iterator=iter(PARTY), model_writer=model, vocab_size=90, model_type="unigram", hard_vocab_limit=False,
+        pad_id=0, eos_id=1, unk_id=2, bos_id=-1, normalization_rule_name="nmt_nfkc", minloglevel=2, num_threads=1,
+    )  # fmt: skip
+    return model.getvalue(), sentencepiece.SentencePieceProcessor(model_proto=model.getvalue())
+
+
+def test_a_spiece_model_is_read_with_its_ids(spiece, tmp_path):
+    content, theirs = spiece
+    (tmp_path / "spiece.model").write_bytes(content)
+    ours = base.read(tmp_path)
+    assert ours.settings == T5Unigram()
+    assert ours.encode([*PARTY, *UNSEEN]) == theirs.encode([*PARTY, *UNSEEN])
+    assert (ours.pad, ours.sep, ours.unk) == (0, 1, 2)
+    size = theirs.get_piece_size()
+    assert ours.size == size + 100
+    assert ours.sentinels.tolist() == [*range(size + 99, size - 1, -1)]
+    assert ours.vocabulary[-1] == "<extra_id_0>"
+    assert not np.isin(ours.ordinary, [0, 1, 2, *ours.sentinels]).any()
+
+
+def test_a_config_says_how_many_sentinels_there_are(spiece, tmp_path):
+    (tmp_path / "spiece.model").write_bytes(spiece[0])
+    config = tmp_path / "tokenizer_config.json"
+    config.write_text(json.dumps({"extra_ids": 7}))
+    assert len(base.read(tmp_path).sentinels) == 7
+    config.write_text(json.dumps({"extra_ids": "7"}))
+    with pytest.raises(BadInput, match="extra_ids '7': give a number"):
+        base.read(tmp_path)
+
+
+def test_a_tokenizer_of_transformers_is_read_with_its_ids(spiece, tmp_path):
+    from transformers import T5Tokenizer
+
+    size = spiece[1].get_piece_size()
+    scored = [(spiece[1].id_to_piece(number), spiece[1].get_score(number)) for number in range(size)]
+    scored += [(f"<extra_id_{number}>", 0.0) for number in reversed(range(20))]
+    theirs = T5Tokenizer(vocab=scored, extra_ids=20)
+    theirs.save_pretrained(tmp_path)
+    ours = base.read(tmp_path)
+    assert ours.settings == T5Unigram(sentinels=20)
+    plain = [text for text in (*PARTY, *UNSEEN) if "<" not in text]
+    assert ours.encode(plain) == theirs(plain, add_special_tokens=False)["input_ids"]
+    assert ours.sentinels.tolist() == theirs.convert_tokens_to_ids([f"<extra_id_{number}>" for number in range(20)])
+
+
+def test_a_trained_one_is_written_for_transformers_and_read_back(tmp_path):
+    from transformers import AutoTokenizer
+
+    ours = T5Unigram(vocabulary=80, sentinels=5).train(PARTY)
+    assert ours.vocabulary[:3] == ["<pad>", "</s>", "<unk>"]
+    assert ours.vocabulary[-5:] == [f"<extra_id_{number}>" for number in (4, 3, 2, 1, 0)]
+    ours.write(tmp_path, 64, 0)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "t5"}))
+    theirs = AutoTokenizer.from_pretrained(tmp_path)
+    assert theirs(PARTY[0])["input_ids"] == [*ours.encode(PARTY[:1])[0], ours.sep]
+    assert theirs("<extra_id_2>", add_special_tokens=False)["input_ids"] == [ours.sentinels[2]]
+    again = base.read(tmp_path)
+    assert (again.vocabulary, again.settings) == (
+        ours.vocabulary,
+        dataclasses.replace(ours.settings, vocabulary=30_522),
+    )
+    assert again.encode(UNSEEN) == ours.encode(UNSEEN)
+    assert max(map(max, filter(None, again.encode(UNSEEN)))) < min(ours.sentinels)
+
+
+def test_its_file_needs_its_number_of_sentinels(tmp_path):
+    trained = T5Unigram(vocabulary=80, sentinels=5).train(PARTY)
+    trained.save(tmp_path / "tokenizer.json")
+    assert T5Unigram(vocabulary=80, sentinels=5).load(tmp_path / "tokenizer.json").data == trained.data
+    with pytest.raises(BadInput, match="lacks some of 6 sentinels"):
+        T5Unigram(vocabulary=80, sentinels=6).load(tmp_path / "tokenizer.json")
+
+
+TEXTS = ["the cat sat on the mat, and the dog saw it.", "A naive cat! <b> [c] url covid <extra_id_0>"] * 5
+KINDS = [
+    WordPiece(vocabulary=80),
+    WordPiece(vocabulary=80, whole=True),
+    ByteLevelBPE(vocabulary=300),
+    ModernBPE(vocabulary=300),
+    Unigram(vocabulary=80),
+]
+
+
+@pytest.fixture(params=KINDS, ids=lambda kind: f"{kind.kind}{'-whole' * getattr(kind, 'whole', False)}")
+def both(request):
+    """The same tokenizer without sentinels, and with three."""
+    return request.param.train(TEXTS), dataclasses.replace(request.param, sentinels=3).train(TEXTS)
+
+
+def test_they_follow_the_vocabulary_which_stays_as_it_is(both):
+    without, trained = both
+    assert without.sentinels.size == 0
+    assert trained.vocabulary == [*without.vocabulary, "<extra_id_0>", "<extra_id_1>", "<extra_id_2>"]
+    assert trained.sentinels.tolist() == [without.size, without.size + 1, without.size + 2]
+    assert trained.ordinary.tolist() == without.ordinary.tolist()
+    assert trained.word_starts.shape == (trained.size,)
+    assert trained.encode(TEXTS) == without.encode(TEXTS)  # a text that names one has ordinary tokens
+    assert max(map(max, trained.encode(TEXTS))) < without.size
+
+
+def test_their_file_is_the_same_and_is_read_with_them(both, tmp_path):
+    without, trained = both
+    assert trained.data == without.data
+    trained.save(tmp_path / "file")
+    opened = trained.settings.load(tmp_path / "file")
+    assert (opened.vocabulary, opened.sentinels.tolist()) == (trained.vocabulary, trained.sentinels.tolist())
+    assert opened.settings == trained.settings
+
+
+def test_transformers_knows_them_by_their_ids(both, tmp_path):
+    transformers = pytest.importorskip("transformers")
+    _, trained = both
+    trained.write(tmp_path, 64, 2)
+    (tmp_path / "config.json").write_text(json.dumps({"model_type": "bert"}))
+    theirs = transformers.PreTrainedTokenizerFast.from_pretrained(tmp_path)
+    assert theirs.convert_tokens_to_ids(["<extra_id_0>", "<extra_id_2>"]) == trained.sentinels[[0, 2]].tolist()
+    assert len(theirs) == trained.size
+
+
+def test_none_is_drawn_as_a_random_token(both):
+    _, trained = both
+    numbers = np.arange(4000, dtype=np.int32)[None]
+    show = Corruption(mask=0.0, keep=0.0, random=1.0).replacer(trained)
+    shown = show(numbers * 0 + trained.unk, np.array([7], np.uint64), Choice(numbers, numbers * 0 + 1, numbers))
+    assert not np.isin(shown, trained.sentinels).any()
+    assert {*shown.flat} == {*trained.ordinary.tolist()}
+
+
+def test_ids_of_recipes_know_them_only_where_there_are_some():
+    assert "sentinels" not in to_canonical(WordPiece())
+    assert to_canonical(WordPiece(sentinels=100))["sentinels"] == 100
+    assert WordPiece(vocabulary=32_000, sentinels=100).entries == 32_100
