@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Literal
 
 from bertlab import keyed
 from bertlab.adaptation.base import Adaptation
@@ -19,15 +19,13 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class Adapters(Adaptation):
-    """Trains two bottleneck adapters per layer, the encoder's normalisations, the head of the task and a missing
-    pooler; a pre-trained pooler is frozen, as in the released code."""
+    """Trains bottleneck adapters in each layer, also of a decoder, the normalisations, the head of the task and a
+    missing pooler; a pre-trained pooler is frozen, as in the released code."""
 
     kind = "adapters"
     description = "adapters trained in a frozen encoder"
     stage = "training adapters"
     searched = True
-    trained_share = 0.1
-    """With `bottleneck` 256, the largest of the paper; with 64 it is 0.03."""
     rate_factor = 10.0
     """The example of the released code has 6 times the rate of BERT's appendix A.3 (3e-4 and 5e-5); at scale tiny, 6,
     12 and 24 times give an F1 of 40, 58 and 56 on held-back examples of SQuAD's counterpart."""
@@ -39,6 +37,21 @@ class Adapters(Adaptation):
     base_width: Annotated[int, Range(0, 65_536)] = 0
     """The encoder width that `bottleneck` refers to: the units of other encoders are proportional to their width, at
     least one. 0 for `bottleneck` units at any width."""
+    after: Literal["both", "feed-forward"] = "both"
+    """The sub-layers with an adapter behind them: self-attention and the feed-forward network, or the latter alone, as
+    in T5 (Raffel et al. 2020, section 3.5.1)."""
+    activation: Literal["gelu", "relu"] = "gelu"
+    """The activation of an adapter; T5 has ReLU."""
+
+    @property
+    def trained_share(self) -> float:
+        """The adapters beside BERT base, and a hundredth."""
+        return 0.01 + 12 * self._count * 2 * 768 * self.bottleneck / 109e6
+
+    @property
+    def _count(self) -> int:
+        """Adapters of a layer."""
+        return 2 if self.after == "both" else 1
 
     def units(self, hidden: int) -> int:
         """Units of each bottleneck in an encoder of this width."""
@@ -51,7 +64,8 @@ class Adapters(Adaptation):
         model.requires_grad_(False)
         for norm in model.encoder.norms:
             norm.requires_grad_(True)
-        add_adapters(model.encoder, self.units(model.encoder.hidden_size), keyed.key(*key, "adapters"))
+        units, seed = self.units(model.encoder.hidden_size), keyed.key(*key, "adapters")
+        add_adapters(model.encoder, units, seed, self.after, self.activation)
         return model.encoder
 
     def flops(
@@ -59,5 +73,5 @@ class Adapters(Adaptation):
     ) -> float:
         """Two forward passes of the encoder per token (frozen weights need no gradient), three of the adapters."""
         encoder = model.flops_per_token(self.length, causal)
-        adapters = 2.0 * model.layers * 2 * 2 * model.hidden * self.units(model.hidden)
+        adapters = 2.0 * model.layers * self._count * 2 * model.hidden * self.units(model.hidden)
         return passes * trained * (2.0 * encoder + 3.0 * adapters) + evaluated * (encoder + adapters)

@@ -23,6 +23,8 @@ class GradualUnfreezing(FineTuning):
     stages: Annotated[int, Range(0, 10_000)] = 0
     """Equal parts of the training, which unfreeze all layers evenly, the embeddings with the lowest one; 0 for one
     layer an epoch. T5 has 12 (Raffel et al. 2020, section 3.5.1)."""
+    embeddings: bool = False
+    """Whether the embeddings are trained from the beginning, as in T5, where they are the output matrix too."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -30,11 +32,12 @@ class GradualUnfreezing(FineTuning):
             raise FieldError(self._group, "frozen", "is true, and every layer is unfrozen in its turn: leave it out")
 
     def on_step(self, model: nn.Module, step: int, steps: int) -> None:
-        """Freezes the levels whose turn has not come; parameters that layers share go with the highest one."""
+        """Freezes the levels whose turn has not come; parameters that layers share go with the highest one. A layer of
+        an encoder and one of a decoder are one level."""
         levels = levels_of(model)
         frozen = len(levels) - self.unfrozen(step, steps, len(levels))
         for index, level in enumerate(levels):
-            level.requires_grad_(index >= frozen)
+            level.requires_grad_(index >= frozen or (self.embeddings and index == 0))
 
     def unfrozen(self, step: int, steps: int, levels: int) -> int:
         """How many of the `levels` (the embeddings, and each layer) update number `step` of `steps` trains."""

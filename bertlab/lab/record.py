@@ -80,7 +80,8 @@ def _record(plan: Plan, study: Study, options: str) -> Record:
     twice = [cell.job.tasks for cell in cells if len(cell.job.tasks) > 1]
     pretrained = {(cell.variant, cell.pretraining.id): cell for cell in cells}
     asked = _asked(plan, study, options)
-    speeds = Speeds(published=dict(study.speeds), measured=dict(request.speeds.get(study.name, {})))
+    printed = {variant: speed for variant, speed in study.speeds.items() if speed is not None}
+    speeds = Speeds(published=printed, measured=dict(request.speeds.get(study.name, {})))
     return Record(
         study=study.name,
         setting=_setting(plan, study),

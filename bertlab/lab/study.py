@@ -57,9 +57,9 @@ class Study(Checked, group="study "):
     """Published values in points by (variant, measurement) or (variant, measurement, milestone); `table` makes them."""
     related: list[PublishedTable] = field(default_factory=list)
     """Published results of other models, for reference."""
-    speeds: Annotated[Mapping[str, float], Range(0, 1e6, above=True)] = field(default_factory=dict)
-    """Published training speeds by variant, as multiples of one of them, which has 1. With them, `ablate` times the
-    variants on the machine that trains, and the report shows both."""
+    speeds: Annotated[Mapping[str, float | None], Range(0, 1e6, above=True)] = field(default_factory=dict)
+    """Published training speeds by variant, as multiples of one of them, which has 1; None for one that is not printed.
+    With them, `ablate` times the variants on the machine that trains, and the report shows both."""
     claims: list[Claim] = field(default_factory=list)
     """What the paper found; each gets a verdict."""
     text: str = ""

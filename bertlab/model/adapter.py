@@ -1,6 +1,7 @@
-"""Bottleneck adapters between the sub-layers of an encoder (Houlsby et al. 2019, section 2.1)."""
+"""Bottleneck adapters between the sub-layers of a transformer (Houlsby et al. 2019, section 2.1)."""
 
-import torch.nn.functional as F
+from typing import Literal
+
 from torch import Tensor, nn
 
 from bertlab.errors import BadInput
@@ -13,21 +14,29 @@ ADAPTER_STD = 1e-2
 
 
 class Adapter(nn.Module):
-    """A bottleneck with a skip connection: x + up(GELU(down(x))) (Houlsby et al. 2019, section 2.1)."""
+    """A bottleneck with a skip connection: x + up(GELU(down(x))) (Houlsby et al. 2019, section 2.1), or with ReLU."""
 
-    def __init__(self, hidden: int, bottleneck: int) -> None:
+    def __init__(self, hidden: int, bottleneck: int, activation: Literal["gelu", "relu"] = "gelu") -> None:
         super().__init__()
+        self.activation = nn.GELU() if activation == "gelu" else nn.ReLU()
         self.down = nn.Linear(hidden, bottleneck)
         self.up = nn.Linear(bottleneck, hidden)
 
     def forward(self, x: Tensor) -> Tensor:
         """(B, T, D) -> (B, T, D)."""
-        out: Tensor = x + self.up(F.gelu(self.down(x)))
+        out: Tensor = x + self.up(self.activation(self.down(x)))
         return out
 
 
-def add_adapters(encoder: Backbone, bottleneck: int, seed: int) -> None:
-    """Puts two new adapters into each block of `encoder`, in place; their weights start from `seed`.
+def add_adapters(
+    encoder: Backbone,
+    bottleneck: int,
+    seed: int,
+    after: Literal["both", "feed-forward"] = "both",
+    activation: Literal["gelu", "relu"] = "gelu",
+) -> None:
+    """Puts new adapters into each block of `encoder`, in place: behind the self-attention and the feed-forward network,
+    or only behind the latter. Their weights start from `seed`.
 
     As in the released code, the input of an adapter is its sub-layer's output after dropout, before the residual.
     Raises `BadInput` for an encoder without blocks.
@@ -37,8 +46,10 @@ def add_adapters(encoder: Backbone, bottleneck: int, seed: int) -> None:
         raise BadInput(
             "adapters stand in the blocks of a transformer, and this encoder has none: use another adaptation"
         )
-    widths = [block.attention.out_proj.out_features for block in blocks for _ in range(2)]
-    adapters = nn.ModuleList(Adapter(width, bottleneck) for width in widths)
+    names = ("attention_output", "mlp_output") if after == "both" else ("mlp_output",)
+    places = [(block, name) for block in blocks for name in names]
+    widths = (block.attention.out_proj.out_features for block, _ in places)
+    adapters = nn.ModuleList(Adapter(width, bottleneck, activation) for width in widths)
     initialise(adapters, ADAPTER_STD, seed)
-    for block, of_attention, of_mlp in zip(blocks, adapters[::2], adapters[1::2], strict=True):
-        block.attention_output, block.mlp_output = of_attention, of_mlp
+    for (block, name), adapter in zip(places, adapters, strict=True):
+        setattr(block, name, adapter)

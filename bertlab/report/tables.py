@@ -388,12 +388,14 @@ def _mean(values: Sequence[float]) -> str:
 def speeds(study: StudyResults) -> Table:
     """Parameters and training speed of each variant, as a multiple of one of them; empty if nothing was timed."""
     speeds = study.record.speeds or Speeds(published={}, measured={})
+    printed = speeds.published if len(speeds.published) > 1 else {}
+    digits = 1 if printed else 2
     rows = []
     for variant, speed in speeds.measured.items():
         parameters = _parameters(run for run in study.of(variant) if not run.untrained)
-        published = f"{speeds.published[variant]:.1f}x" if variant in speeds.published else ""
-        rows.append((label(study, variant), parameters, f"{speed:.1f}x", published))
-    return Table(("variant", "parameters", "speed", "published speed"), tuple(rows))
+        published = f"{printed[variant]:.1f}x" if variant in printed else ""
+        rows.append((label(study, variant), parameters, f"{speed:.{digits}f}x", published))
+    return Table(("variant", "parameters", "speed", "published speed"), tuple(rows)).trimmed
 
 
 def _parameters(runs: Iterable[Pretraining]) -> str:

@@ -108,7 +108,7 @@ def test_bash_completes_commands_studies_and_words_with_spaces(shell):
         (["finetune", "--adaptation", "feat"], ["features"]),
         (["ablate", "masking", "--substitute", "conll"], ["conll2003="]),
         (["export", ""], []),
-        (["export", "--results", "a"], ["adaptation", "adapters", "all"]),
+        (["export", "--results", "a"], ["adaptation", "adapters", "architectures", "all"]),
         (["ablate", "none.py", "--only", ""], []),
     ],
 )

@@ -29,7 +29,9 @@ BASES = {  # pre-trainings of Base with batches of 256 sequences, and with as ma
     "layer-decay": (1, 0),
 }
 
-T5 = {"objectives": 3, "denoising": 4, "corruption-rate": 4, "span-length": 5}
+T5 = {
+    "objectives": 3, "denoising": 4, "corruption-rate": 4, "span-length": 5, "t5-baseline": 1, "finetuning-methods": 1,
+}  # fmt: skip
 
 
 def lines(machine, study):
@@ -43,7 +45,16 @@ def test_every_study_is_here():
         "sharing",
     }
     others = {"batch-size", "data-and-steps", "encoding", "mask-rate", "norm", "size", "span-boundary", "spans"}
-    later = {"adaptation", "elmo-layers", "gpt", "lineage", "pretraining-value", "seq2seq-start", "stability"}
+    later = {
+        "adaptation",
+        "architectures",
+        "elmo-layers",
+        "gpt",
+        "lineage",
+        "pretraining-value",
+        "seq2seq-start",
+        "stability",
+    }
     newest = {"generator", "gpt-bert", "lr-schedule", "mask-schedule", "mlm-or-clm", "optimizer", "replaced-tokens"}
     assert {*BASES, *alberts, *others, *later, *newest, *T5, "base-and-large", "features"} == set(studies.names())
 
@@ -234,6 +245,22 @@ def test_variants_of_t5_have_the_model_and_the_steps_of_its_baseline(machine, st
     """220 million parameters; 2^19 steps."""
     model = "12 layers, 768 wide, 12 heads, T5 encoder-decoder: 223M parameters"
     assert lines(machine, study) == [f"{T5[study]} x {model}; 128 sequences, 524,288 steps of 512 tokens"]
+
+
+def test_structures_of_t5_have_one_or_two_stacks_of_its_layers(machine):
+    """Table 2: 2P, P, P, P and P parameters beside embeddings and cross-attention."""
+    width, vocabulary = 768, 32_000 + 100 + 5
+    cross, stack = 4 * width**2, 12 * 12 * width**2
+    beside = [12 * cross, 12 * cross, 6 * cross, 0, 0]
+    structures = ["encoder-decoder", "encoder-decoder, shared", "encoder-decoder", "decoder", "prefix-decoder"]
+    layers, stacks = [12, 12, 6, 12, 12], [2, 1, 1, 1, 1]
+    counts = [(vocabulary * width + part + n * stack) / 1e6 for part, n in zip(beside, stacks, strict=True)]
+    assert [round(count) for count in counts] == [223, 138, 124, 110, 110]
+    assert lines(machine, "architectures") == [
+        f"2 x {depth} layers, 768 wide, 12 heads, T5 {structure}: {count:.0f}M parameters; 128 sequences, "
+        "524,288 steps of 512 tokens"
+        for depth, structure, count in zip(layers, structures, counts, strict=True)
+    ]
 
 
 def test_optimisers_are_compared_in_berts_model_with_berts_steps(machine):

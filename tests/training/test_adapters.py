@@ -15,7 +15,7 @@ from bertlab.model.adapter import Adapter, add_adapters
 from bertlab.model.encoder import BertEncoder
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.streams import TensorBatch
-from bertlab.objectives import BidirectionalLM, MaskedLM
+from bertlab.objectives import BidirectionalLM, MaskedLM, SpanCorruption
 from bertlab.progress import silent
 from bertlab.tasks import kinds
 from bertlab.training import finetuning
@@ -48,6 +48,10 @@ def test_an_adapter_is_a_bottleneck_with_a_skip_connection():
     hidden = F.gelu(torch.tensor(1.0 * 10 + 2.0 * 20 + 3.0))
     expected = torch.tensor([10 + 4 * hidden + 6, 20 + 5 * hidden + 7])
     torch.testing.assert_close(adapter(torch.tensor([10.0, 20.0])), expected)
+    adapter.activation = Adapter(2, 1, "relu").activation
+    x = torch.tensor([[10.0, 20.0], [-10.0, -20.0]])
+    wanted = torch.tensor([[10.0 + 4 * 53 + 6, 20 + 5 * 53 + 7], [-10.0 + 6, -20 + 7]])
+    torch.testing.assert_close(adapter(x), wanted)
 
 
 def test_each_sublayer_has_an_adapter_before_its_residual_addition():
@@ -61,6 +65,22 @@ def test_each_sublayer_has_an_adapter_before_its_residual_addition():
     assert len({id(part) for each in encoder.layers for part in (each.attention_output, each.mlp_output)}) == 4
     middle = layer.attention_norm(x + attention(layer.attention(x, x, None, None)))
     torch.testing.assert_close(layer(x, None, None), layer.mlp_norm(middle + mlp(layer.mlp(middle))))
+
+
+def test_t5_has_one_adapter_a_layer_of_both_stacks_behind_its_feed_forward_network():
+    setting = dataclasses.replace(SETTINGS, after="feed-forward", activation="relu")
+    model = PretrainingModel(recipe.T5(layers=2, hidden=32, heads=2), 20, 16, 0, (SpanCorruption(),))
+    encoder = prepared(model, setting, "text-to-text").encoder.eval()
+    with torch.no_grad():
+        for block in (*encoder.layers, *encoder.decoder_layers):
+            assert isinstance(block.attention_output, nn.Identity)
+            block.mlp_output.up.weight.zero_()
+            block.mlp_output.up.bias.fill_(1.0)  # each adapter adds one
+    layer, x = encoder.layers[0], torch.randn(3, 5, 32, generator=torch.Generator().manual_seed(3))
+    bias = encoder.relative_bias(5)
+    with_adapter = layer(x, bias, None)
+    layer.mlp_output = nn.Identity()
+    torch.testing.assert_close(with_adapter, layer(x, bias, None) + 1)
 
 
 def test_adapters_are_as_wide_as_their_block():
@@ -178,3 +198,5 @@ def test_operations_are_two_passes_of_the_encoder_and_three_of_the_adapters():
     adapters = 2 * 2 * (2 * 32 * 8 + 2 * 8 * 32)  # two layers, two adapters, two products of 32 x 8 a token
     assert settings.flops(model, 100, 0, 3) == 3 * 100 * (2 * encoder + 3 * adapters)
     assert settings.flops(model, 0, 10, 3) == 10 * (encoder + adapters)
+    one_a_layer = dataclasses.replace(settings, after="feed-forward")
+    assert one_a_layer.flops(model, 0, 10, 3) == 10 * (encoder + adapters / 2)

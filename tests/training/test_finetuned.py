@@ -179,6 +179,7 @@ def test_nothing_is_kept_that_nobody_asked_for(pretrained, pairs, machine):
         FineTuning(frozen=True, bilstm=True),
         Adapters(bottleneck=64),
         Adapters(bottleneck=256),
+        Adapters(bottleneck=2048, after="feed-forward"),
         LoRA(),
         LoRA(rank=64, matrices=("query", "value", "fc1", "fc2")),
         BitFit(),

@@ -9,9 +9,9 @@ import torch
 from bertlab.adaptation import GradualUnfreezing
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
-from bertlab.objectives import MaskedLM
+from bertlab.objectives import MaskedLM, SpanCorruption
 from bertlab.progress import silent
-from bertlab.recipe import Model
+from bertlab.recipe import T5, Model
 from bertlab.tasks import kinds
 from bertlab.training import finetuning
 from bertlab.training.finetuning import FinetuningModule, finetune, open_pretrained
@@ -68,6 +68,26 @@ def test_parameters_that_layers_share_are_trained_with_the_last_layer():
     SETTINGS.on_step(adapted, 0, 100)
     trained = {name for name, value in adapted.encoder.named_parameters() if value.requires_grad}
     assert trained == {name for name, _ in adapted.encoder.named_parameters() if name.startswith("layers.")}
+
+
+def test_both_stacks_of_t5_are_unfrozen_together_below_embeddings_that_are_always_trained():
+    """Raffel et al. 2020, section 3.5.1."""
+    model = PretrainingModel(T5(layers=3, hidden=32, heads=2), 20, 32, 0, (SpanCorruption(),))
+    setting = GradualUnfreezing(stages=3, embeddings=True)
+    adapted = setting.adapt(model, kinds.find("text-to-text"), (), ("k",))
+    trained, turns = {"embeddings.tokens.weight"}, []
+    for stage in range(3):
+        setting.on_step(adapted, stage, 3)
+        now = {name for name, value in model.encoder.named_parameters() if value.requires_grad}
+        turns.append({".".join(name.split(".")[:2]) for name in now - trained})
+        trained = trained | now
+        assert now == trained
+    assert turns == [
+        {"layers.2", "decoder_layers.2", "final_norm.weight", "decoder_norm.weight"},
+        {"layers.1", "decoder_layers.1"},
+        {"layers.0", "decoder_layers.0", "relative_bias.table", "decoder_bias.table"},
+    ]
+    assert trained == {name for name, _ in model.encoder.named_parameters()}
 
 
 def test_a_frozen_encoder_is_refused():

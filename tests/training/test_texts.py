@@ -182,12 +182,16 @@ def test_all_rows_of_embeddings_that_are_the_output_matrix_too_are_trained(t5, m
 
 
 def test_low_rank_changes_are_trained_in_both_stacks(t5, machine):
+    setting = LoRA(**SETTING | {"max_steps": 5}, rank=2, matrices=("query", "key", "value", "output"))
     outcome = finetune(
-        t5, WRITTEN, LoRA(**SETTING | {"max_steps": 5}, rank=2), seed=0, finetune_seed=0, machine=machine,
-        progress=silent, keep=True,
+        t5, WRITTEN, setting, seed=0, finetune_seed=0, machine=machine, progress=silent, keep=True,
     )  # fmt: skip
-    assert any("encoder.layers" in name for name in outcome.changes)
-    assert any("decoder_layers" in name for name in outcome.changes)
+    changed = {name.removeprefix("encoder.").split(".parametrizations")[0] for name in outcome.changes}
+    assert changed == {
+        f"{attention}.{linear}"
+        for attention in ("layers.0.attention", "decoder_layers.0.attention", "decoder_layers.0.cross_attention")
+        for linear in ("qkv_proj", "out_proj")
+    }
 
 
 def test_a_model_without_a_decoder_is_refused(pretrained, machine):

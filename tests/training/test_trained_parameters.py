@@ -3,9 +3,10 @@
 import pytest
 import torch
 
-from bertlab.adaptation import Adapters, BitFit, FineTuning, LoRA, TopLayers
+from bertlab.adaptation import Adapters, BitFit, FineTuning, GradualUnfreezing, LoRA, TopLayers
 from bertlab.model.heads import PretrainingModel
-from bertlab.recipe import Model
+from bertlab.objectives import SpanCorruption
+from bertlab.recipe import T5, Model
 from bertlab.tasks import kinds
 
 D = 768
@@ -37,6 +38,33 @@ def test_of_bert_base(adaptation, trained):
         model = PretrainingModel(Model(), 30_522, 512, 0)
         adapted = adaptation.adapt(model, kinds.find("classification"), ("a", "b", "c"), ("k",))
     assert sum(value.numel() for value in adapted.parameters() if value.requires_grad) == trained + HEAD
+
+
+T5_NORMS = 12 * (2 + 3) * D + 2 * D  # two in a layer of the encoder, three in one of the decoder, one above each stack
+T5_MATRICES = (
+    12 * (4 + 8 + 4 + 4 + 8) * D * D + 2 * 32 * 12
+)  # attention, feed-forward; the same with cross-attention; biases
+
+
+@pytest.mark.parametrize(
+    ("adaptation", "trained"),
+    [
+        (FineTuning(), 32_128 * D + T5_MATRICES + T5_NORMS),
+        (GradualUnfreezing(stages=12, embeddings=True), 32_128 * D + T5_MATRICES + T5_NORMS),
+        *(
+            (Adapters(bottleneck=d, after="feed-forward", activation="relu"), 24 * (2 * D * d + D + d) + T5_NORMS)
+            for d in (32, 128, 512, 2048)
+        ),
+        (LoRA(rank=8, matrices=("query", "key", "value", "output")), (12 + 2 * 12) * 4 * 8 * (D + D)),
+    ],
+)
+def test_of_t5_base(adaptation, trained):
+    """222,903,552 parameters in all, as the published model has; adapters stand in both stacks, one in each layer."""
+    with torch.device("meta"):
+        model = PretrainingModel(T5(), 32_128, 512, 0, (SpanCorruption(),))
+        adapted = adaptation.adapt(model, kinds.find("text-to-text"), (), ("k",))
+    assert 32_128 * D + T5_MATRICES + T5_NORMS == 222_903_552
+    assert sum(value.numel() for value in adapted.parameters() if value.requires_grad) == trained
 
 
 def test_adapters_of_bert_large():
