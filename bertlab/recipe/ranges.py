@@ -324,7 +324,7 @@ def _problem(hint: Any, allowed: Range | None, value: Any) -> str:
 
 def _problem_of_arm(axis: Any, kind: Any) -> str:
     """Why a class below an axis is no arm of it, and what to do; empty if it is one."""
-    if flaw := _flaw_of_arm(axis, kind):
+    if (flaw := _flaw_of_arm(axis, kind)) or not kind._own:
         return flaw
     other = arms(axis)[kind.kind]
     if other.__name__ == kind.__name__:

@@ -339,7 +339,7 @@ class Recipe(Checked):
 
     def numbers(self, step: int) -> dict[str, float]:
         """The numbers that change over the steps, as they are at update number `step`, by their paths."""
-        schedule, usual = self.schedule, flatten(self)
+        schedule, usual = self.schedule, flatten(self) if self.schedule.over_steps else {}
         part = step * PARTS // max(1, schedule.steps)
         begin = -(-part * schedule.steps // PARTS)
         numbers = {}

@@ -22,9 +22,9 @@ ALONE = (MaskedLM(),)
 
 
 def exact(batch, micro_batch=0, norm="layer", **changes):
-    """50 steps without dropout, so that a group's losses are those of one process, and their micro-batches."""
+    """20 steps without dropout, so that a group's losses are those of one process, and their micro-batches."""
     model = dataclasses.replace(SMOKE.model, dropout=0.0, norm=norm)
-    schedule = dataclasses.replace(SMOKE.schedule, steps=50, batch_size=batch)
+    schedule = dataclasses.replace(SMOKE.schedule, steps=20, batch_size=batch)
     return dataclasses.replace(SMOKE, model=model, schedule=schedule, **changes), micro_batch
 
 
