@@ -14,7 +14,7 @@ from bertlab.errors import BadInput
 from bertlab.wording import pluralise
 
 if TYPE_CHECKING:
-    from bertlab.arrays import Array, Float, Integer
+    from bertlab.arrays import Array
     from bertlab.lab.jobs import Job, Pretrained
     from bertlab.lab.plan import Request
     from bertlab.machine import Machine
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from bertlab.tasks.kinds.base import TaskKind
     from bertlab.tasks.task import Task, TaskData
 
-NORMAL_95 = 1.96
-"""Standard errors of half of a 95 % interval."""
 LENGTH = 128
 """Tokens of a sentence at most, where the model has as many positions."""
 METRICS = {"accuracy": "accuracy", "right_share": "right share", "ties": "ties"}
@@ -124,11 +122,11 @@ def _write_predictions(path: Path, data: TaskData, arrays: Mapping[str, Array]) 
     """Writes the preferred sentences of all pairs, and says how many are ties."""
     from json import dumps
 
-    from bertlab.report import babylm
     from bertlab.store.writes import folder, write
+    from bertlab.tasks.kinds.minimal_pairs import babylm_predictions
 
     paradigms = [data.labels[number].rpartition("/")[2] for number in arrays["label"].tolist()]
-    predicted = babylm.predictions(data.evaluation.text, paradigms, arrays["margin"])
+    predicted = babylm_predictions(data.evaluation.text, paradigms, arrays["margin"])
     write(folder(path.parent), path.name, dumps(predicted) + "\n")
     ties = int((arrays["margin"] == 0).sum())
     about = ", for which it has the right and the wrong sentence in turn" if ties else ""
@@ -138,6 +136,8 @@ def _write_predictions(path: Path, data: TaskData, arrays: Mapping[str, Array]) 
 def _parts(kind: TaskKind, arrays: Mapping[str, Array], labels: Sequence[str]) -> Iterator[dict[str, Any]]:
     """All pairs, each phenomenon and each paradigm, with their metrics, and the ends of 95 % intervals."""
     import numpy as np
+
+    from bertlab.tasks.kinds.minimal_pairs import over_paradigms
 
     paradigm = arrays["label"].astype(np.int64)
     names = [f"{metric}{way}" for way in WAYS if f"margin{way}" in arrays for metric in METRICS]
@@ -151,28 +151,8 @@ def _parts(kind: TaskKind, arrays: Mapping[str, Array], labels: Sequence[str]) -
         parts.setdefault(labels[number], np.array([number]))  # a paradigm may be named as a phenomenon is
     for name, numbers in parts.items():
         rows = np.isin(paradigm, numbers)
-        yield _part(name, {metric: values[rows] for metric, values in points.items()}, paradigm[rows])
-
-
-def _part(name: str, points: Mapping[str, Float], paradigm: Integer) -> dict[str, Any]:
-    """A part of the pairs, whose paradigms count the same.
-
-    A paradigm of a single pair is given the mean spread of the others; without others there is no interval.
-    """
-    import numpy as np
-
-    numbers, counts = np.unique(paradigm, return_inverse=True, return_counts=True)[1:]
-    several = counts > 1
-    figures: dict[str, Any] = {"name": name, "pairs": len(paradigm)}
-    for metric, values in points.items():
-        means = np.bincount(numbers, values) / counts
-        spread = np.bincount(numbers, (values - means[numbers]) ** 2) / np.maximum(1, counts - 1)
-        spread = np.where(several, spread, spread[several].mean() if several.any() else 0.0)
-        half = NORMAL_95 * float(np.sqrt((spread / counts).sum())) / len(counts)
-        value = float(means.mean())
-        ends = (max(0.0, value - half), min(100.0, value + half)) if several.any() else (None, None)
-        figures[metric] = {"value": value, "low": ends[0], "high": ends[1]}
-    return figures
+        figures = {metric: over_paradigms(values[rows], paradigm[rows]) for metric, values in points.items()}
+        yield {"name": name, "pairs": int(rows.sum()), **figures}
 
 
 def _print(parts: Sequence[Mapping[str, Any]], title: str) -> None:

@@ -14,6 +14,7 @@ from bertlab.errors import BadInput
 from bertlab.report.pairs import PAIR, ROUNDING, SECTION, measured_pairs
 from bertlab.report.statistics.variance import Interval
 from bertlab.report.study_results import StudyResults
+from bertlab.tasks.metrics import NORMAL_95
 
 if TYPE_CHECKING:
     import pandas
@@ -26,7 +27,6 @@ DIFFERENCE = [*PAIR, "endpoint", "metric"]
 COLUMNS = [*RUNG, *DIFFERENCE, "effect", "n", "variance", "runs"]
 """The differences of a store: the mean `effect` over `n` seeds with its `variance`, NaN where it is not known."""
 SMALLER, FEWER_STEPS = "at a smaller scale", "after fewer steps"
-NORMAL_95 = 1.96
 
 
 def differences(studies: Iterable[StudyResults]) -> pandas.DataFrame:

@@ -13,6 +13,9 @@ import numpy as np
 
 from bertlab.arrays import Float, Integer
 
+NORMAL_95 = 1.96
+"""Standard errors of half of a 95 % interval of a normal distribution."""
+
 
 class Metric(ABC):
     """A metric of one model on E examples."""

@@ -8,6 +8,7 @@ as in BLiMP, and paradigms are what the statistics resample.
 from __future__ import annotations
 
 import dataclasses
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from bertlab.tasks import ngrams
 from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds.base import OpenText, Options, Predicted, TaskKind, token_counts
 from bertlab.tasks.kinds.scoring import LIKELIHOOD, Arrays
-from bertlab.tasks.metrics import Metric
+from bertlab.tasks.metrics import NORMAL_95, Metric
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData, columns_of
 from bertlab.wording import pluralise
 
@@ -244,6 +245,39 @@ class OfPart(Metric):
     def per_example(self) -> Float:
         """The points of each pair, 0 outside of the part."""
         return np.where(self.chosen, self.scores, 0.0)
+
+
+def over_paradigms(points: Float, paradigms: Integer) -> dict[str, float | None]:
+    """The mean over paradigms of their means over pairs, as `value`, and `low` and `high`, the ends of its 95 %
+    interval over other pairs of the same paradigms: `points` (E,) of pairs and their `paradigms` (E,).
+
+    A paradigm of a single pair is given the mean spread of the others; without others there is no interval.
+    """
+    numbers, counts = np.unique(paradigms, return_inverse=True, return_counts=True)[1:]
+    several, means = counts > 1, np.bincount(numbers, points) / counts
+    value = float(means.mean())
+    if not several.any():
+        return {"value": value, "low": None, "high": None}
+    spread = np.bincount(numbers, (points - means[numbers]) ** 2) / np.maximum(1, counts - 1)
+    spread = np.where(several, spread, spread[several].mean())
+    half = NORMAL_95 * float(np.sqrt((spread / counts).sum())) / len(counts)
+    return {"value": value, "low": max(0.0, value - half), "high": min(100.0, value + half)}
+
+
+def babylm_predictions(pairs: Sequence[Sequence[str]], paradigms: Sequence[str], margin: Float) -> dict[str, Any]:
+    """The `predictions.json` of BabyLM's evaluation: the preferred sentence of each of E pairs, which are
+    `(good, bad)` columns of E sentences, by their paradigms.
+
+    `margin` (E,) is by how much the good one is likelier; where it is 0, the good and the bad one are taken in turn, as
+    a tie counts one half. BabyLM's own evaluation takes the good one.
+    """
+    ties = np.cumsum(margin == 0)
+    is_good = np.where(margin == 0, ties % 2 == 1, margin > 0)
+    by_paradigm: dict[str, list[dict[str, str]]] = defaultdict(list)
+    for good, bad, paradigm, right in zip(*pairs, paradigms, is_good.tolist(), strict=True):
+        chosen = by_paradigm[paradigm]
+        chosen.append({"id": f"{paradigm}_{len(chosen)}", "pred": good if right else bad})
+    return {paradigm: {"predictions": chosen} for paradigm, chosen in by_paradigm.items()}
 
 
 def of_file(path: Path) -> Task:

@@ -16,6 +16,7 @@ from bertlab.machine import Machine
 from bertlab.tasks import catalog, ngrams
 from bertlab.tasks.data import load, sampled
 from bertlab.tasks.kinds import KINDS
+from bertlab.tasks.kinds.minimal_pairs import babylm_predictions
 from bertlab.tasks.kinds.scoring import LIKELIHOOD
 from bertlab.tasks.task import RawExamples, Task
 from bertlab.text.tokens import Part
@@ -269,3 +270,36 @@ def test_a_kind_of_a_study_file_keeps_the_metrics_of_all_pairs(monkeypatch):
     kept = KIND.contributions(predicted([1, 2, -1], [0, 1, 2]).arrays, LABELS)
     assert {*kept} == {"metric_accuracy", "metric_right_share", "metric_ties"}
     assert kept["metric_accuracy"].tolist() == [100, 100, 0]
+
+
+SENTENCES = (["a b", "a c", "b a", "b c", "c a"], ["b b", "c c", "a a", "c b", "a c"])
+PARADIGMS = ["order", "order", "number", "order", "number"]
+
+
+def pipelines_score(predicted, paradigm):
+    """The points that BabyLM gives a paradigm: its file is compared with the good sentences, line by line."""
+    rows = [good for good, of_pair in zip(SENTENCES[0], PARADIGMS, strict=True) if of_pair == paradigm]
+    hits = [one["pred"] == good for one, good in zip(predicted[paradigm]["predictions"], rows, strict=True)]
+    return 100 * sum(hits) / len(hits)
+
+
+def test_babylms_file_has_the_likelier_sentences_in_order_by_paradigm():
+    margin = np.array([1.5, -0.1, 0.2, -3.0, -7.0])
+    predicted = babylm_predictions(SENTENCES, PARADIGMS, margin)
+    assert predicted == {
+        "order": {
+            "predictions": [
+                {"id": "order_0", "pred": "a b"},
+                {"id": "order_1", "pred": "c c"},
+                {"id": "order_2", "pred": "c b"},
+            ]
+        },
+        "number": {"predictions": [{"id": "number_0", "pred": "b a"}, {"id": "number_1", "pred": "a c"}]},
+    }
+    assert [pipelines_score(predicted, name) for name in ("order", "number")] == [100 / 3, 50]
+
+
+def test_a_model_that_tells_nothing_apart_has_half_of_the_points():
+    pairs, margin = ([f"{number}" for number in range(100)], ["-"] * 100), np.zeros(100)
+    chosen = babylm_predictions(pairs, ["all"] * 100, margin)["all"]["predictions"]
+    assert sum(one["pred"] != "-" for one in chosen) == 50
