@@ -13,7 +13,6 @@ Int64 = npt.NDArray[np.int64]
 UInt8 = npt.NDArray[np.uint8]
 UInt32 = npt.NDArray[np.uint32]
 UInt64 = npt.NDArray[np.uint64]
-Float32 = npt.NDArray[np.float32]
 Float64 = npt.NDArray[np.float64]
 Integer = npt.NDArray[np.integer[Any]]
 """Whole numbers of any width."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, STORE, Names, argument, option
+from bertlab.cli.options import JSON, SEVERAL, Names, argument, option
 from bertlab.cli.table import print_table
 from bertlab.errors import BadInput
 from bertlab.names import ALL
@@ -23,13 +23,7 @@ HEADINGS = {"study": "study", "smaller": "smaller", "larger": "largest", "measur
 
 def ladder(
     study: Names = argument(None, "STUDY", "Studies; default: all that were run."),
-    runs: list[Path] | None = option(
-        None,
-        "DIR",
-        "A store or exported results; repeat it to read several together. [default: runs]",
-        "--store",
-        envvar=STORE,
-    ),
+    runs: list[Path] | None = SEVERAL,
     scales: str = option("", "SCALE,SCALE", "Compare these scales alone, such as micro,tiny."),
     forecast: str = option("", "SCALE", "Write down, before it is run, which signs this scale will have."),
     json: bool = JSON,

@@ -123,6 +123,13 @@ def argument(default: Any, metavar: str, text: str, **more: Any) -> Any:
 
 STORE = "BERTLAB_RUNS"
 RUNS = option(Path("runs"), "DIR", "The store: the directory of all runs.", "--store", envvar=STORE)
+SEVERAL = option(
+    None,
+    "DIR",
+    "A store or exported results; repeat it to read several together. [default: runs]",
+    "--store",
+    envvar=STORE,
+)
 JSON = flag("Print one JSON document on standard output, and all else on standard error.")
 STUDY_FILE = option("", "FILE", "The study file that defines parts of RUN, such as a loss: runs its code.")
 _REST: dict[str, Any] = {"rich_help_panel": OPTIONS}

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bertlab.cli.console import print_json, say
-from bertlab.cli.options import JSON, STORE, Names, argument, option
+from bertlab.cli.options import JSON, SEVERAL, Names, argument, option
 from bertlab.cli.results import FAIL_ON, check_fail_on, failing, print_results, results_data
 from bertlab.wording import pluralise
 
@@ -16,13 +16,7 @@ if TYPE_CHECKING:
 
 def report(
     study: Names = argument(None, "STUDY", "Studies; default: all that were run."),
-    runs: list[Path] | None = option(
-        None,
-        "DIR",
-        "A store or exported results; repeat it to report several together. [default: runs]",
-        "--store",
-        envvar=STORE,
-    ),
+    runs: list[Path] | None = SEVERAL,
     out: Path = option(Path("reports"), "DIR", "Directory of the pages."),
     format_: Names = option(None, "md|html|latex", "Repeatable; default: md and html."),
     data: Path | None = option(

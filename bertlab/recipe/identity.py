@@ -5,6 +5,7 @@ field keeps old ids.
 """
 
 import dataclasses
+import functools
 import hashlib
 import json
 import typing
@@ -77,6 +78,7 @@ def filled(pieces: Sequence[str], *values: str) -> str:
     return hashlib.sha256(text.encode(errors="surrogatepass")).hexdigest()[:16]
 
 
+@functools.cache
 def default_of(field: dataclasses.Field[Any]) -> Any:
     """The default of a field; `MISSING` if it has none."""
     return field.default_factory() if field.default_factory is not dataclasses.MISSING else field.default
