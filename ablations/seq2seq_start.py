@@ -21,7 +21,7 @@ TASKS = {"DiscoFuse": ("discofuse", "sari"), "CNN/DM": ("cnn_dailymail-text", "r
 SHARES = {"": 1.0, ", 10 %": 0.1, ", 1 %": 0.01}
 COLUMNS = (EXACT, *(f"DiscoFuse{share}" for share in SHARES), "CNN/DM", "En-De")
 SMALL = {
-    **group("finetune", optimizer="adafactor", peak_lr="1e-2", epochs="1000", max_steps="1600", max_train_examples="0"),
+    **group("finetune", optimizer="adafactor", peak_lr="1e-2", epochs="1000", max_steps="800", max_train_examples="0"),
     **group("tasks.cnn_dailymail-text", length="96"),
 }
 
@@ -61,28 +61,30 @@ study = Study(
         *(Claim(f"A pre-trained decoder is better than a random one on {on}", better="rnd2bert", worse="rnd2rnd", on=on)
           for on in COLUMNS),
         Claim("Encoder and decoder with the same weights are better on CNN/DM", better="bertShare", worse="bert2bert", on="CNN/DM"),
-        *(Claim(f"The embeddings alone are not what helps: the encoder is better than they are on {on}", better="bert2rnd",
-                worse="BERT's embeddings", on=on) for on in ("DiscoFuse",)),
+        Claim("They are about as good on En-De", better="bertShare", worse="bert2bert", on="En-De", within=1.0),
+        Claim("The embeddings alone gain little on DiscoFuse", better="BERT's embeddings", worse="rnd2rnd", on="DiscoFuse", within=1.0),
     ],
-    at_paper=group("finetune", batch_size="256", beam_search="true") | {
+    at_paper={
+        "finetune.beam_search": "true",
         "tasks.discofuse.length": "128",
         "tasks.cnn_dailymail-text.length": "512",
     },
     at_scale={"smoke": SMALL | {"finetune.max_steps": "20"}, "micro": SMALL, "tiny": SMALL},
     unlike=[
         "fine-tuned with the rates and the epochs of BERT (paper: a rate that rises over 40,000 steps and falls as an inverse square root)",
-        ("En-De", "BERT has read English alone (paper: 104 languages)"),
+        ("En-De", "BERT has read English alone (paper: a multilingual BERT)"),
         ("En-De", "inputs begin with words that name the task, as T5's do (paper: with the text)"),
         ("CNN/DM", "inputs begin with words that name the task, as T5's do (paper: with the text)"),
     ],
     notes=[
         "The paper's gap between bert2rnd and rnd2rnd grows as data shrink: 2.4 points of SARI with all examples of DiscoFuse, 4.6 with a "
         "tenth and 11.0 with a hundredth. The columns of 10 and 1 % of the other tasks are ours.",
-        "The paper finds that sharing helps on summaries and not on translation, where bertShare is half a point below bert2bert, and that "
-        "embeddings alone gain almost nothing, 87.1 against 86.9; neither is a claim here, as no difference is what it says.",
         "Encoder and decoder have the same embeddings in all variants, as in the paper. Table 1 counts 221 million parameters, 136 with shared "
         "layers; here it is 223 and 138 at scale paper, with the transform of BERT's LM head and the biases of cross-attention.",
+        "The margins of the last two claims, a point, are ours: the paper has half a point and 0.2.",
+        "At micro and tiny, every fine-tuning has 800 steps of Adafactor with a peak rate of 1e-2, whatever the number of examples. They "
+        "were not compared with other settings: with them a model learned to fuse sentences, pre-trained or not.",
         "On synthetic text, DiscoFuse is two sentences on invented people, whose traits decide between `and` and `but`; En-De is one of "
-        "three invented dialects.",
+        "three invented dialects, whose words the vocabulary splits.",
     ],
 )  # fmt: skip
