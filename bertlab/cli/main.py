@@ -22,6 +22,7 @@ from bertlab.cli.export import export
 from bertlab.cli.fetch import fetch
 from bertlab.cli.fill_mask import fill_mask
 from bertlab.cli.finetune import finetune
+from bertlab.cli.generate import generate
 from bertlab.cli.help import Command, Group
 from bertlab.cli.judge import judge
 from bertlab.cli.ladder import ladder
@@ -57,7 +58,7 @@ app = typer.Typer(
 )
 PANELS: dict[str, tuple[Callable[..., Any], ...]] = {
     "Run": (ablate, plan, audit, bench, pretrain, finetune, score, submit),
-    "See": (report, judge, ladder, runs, studies, show, tasks, scales, fill_mask, predict),
+    "See": (report, judge, ladder, runs, studies, show, tasks, scales, fill_mask, generate, predict),
     "Share": (export, merge, fetch),
 }
 """The commands under their headings."""

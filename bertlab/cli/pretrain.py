@@ -105,8 +105,9 @@ def _tell(run: Run, called: str, scale: str) -> None:
     say(f"{called} on held-out text: {figures} (losses in nats)")
     tuning = f"finetune --from {called} --task mnli --scale {scale}"  # its settings fit the size of the model
     ways = [tuning]
-    if any(loss.hub_task == "fill-mask" for loss in recipe.objective):
-        ways.append(f"fill-mask {called} TEXT")
+    tasks = {loss.hub_task for loss in recipe.objective}
+    ways += [f"fill-mask {called} TEXT"] * ("fill-mask" in tasks)
+    ways += [f"generate {called} TEXT"] * ("text2text-generation" in tasks)
     with suppress(BadInput):  # of a model that transformers lacks
         architecture_of(recipe.model, recipe.causal, recipe.tokenizer.load(run.path / recipe.tokenizer.file).pad)
         ways.append(f"export {called} DIR")

@@ -102,8 +102,7 @@ class TextModel(nn.Module):
         decoder."""
         super().__init__()
         if not encoder.decodes:
-            name = type(encoder).__name__
-            raise BadInput(f"{name} has no decoder, which tasks with texts as answers need: use T5, or Bert2Bert")
+            raise BadInput(f"{type(encoder).__name__} has no decoder and writes no texts: use T5 or Bert2Bert")
         self.encoder, self.beams = encoder, beams
         set_dropout(self, dropout)
         draw_few_bits(self)
@@ -117,8 +116,17 @@ class TextModel(nn.Module):
         logits = F.linear(states, self.encoder.output_embeddings, self.encoder.output_bias)
         return logits.to(torch.promote_types(logits.dtype, torch.float32))
 
-    def generate(self, batch: TensorBatch, start: Tensor, end: Tensor, steps: int) -> Tensor:
-        """The texts of B examples, (B, S): see `greedy`."""
-        if self.beams == 1:
+    def generate(self, batch: TensorBatch, start: Tensor, end: Tensor, steps: int, beams: int = 0) -> Tensor:
+        """The texts of B examples, (B, S): see `greedy`. 0 `beams` are those of the model."""
+        beams = beams or self.beams
+        if beams == 1:
             return greedy(self.encoder, batch, start, end, steps)
-        return beam_search(self.encoder, batch, start, end, steps, self.beams)[0]
+        return beam_search(self.encoder, batch, start, end, steps, beams)[0]
+
+    def log_likelihood(self, batch: TensorBatch, start: Tensor, end: Tensor, outputs: Tensor) -> tuple[Tensor, Tensor]:
+        """The log-likelihood (B,) in nats of `outputs` (B, S) up to `end` (B,), and the number (B,) of these tokens."""
+        logits = self(batch, torch.cat([start[:, None], outputs[:, :-1]], 1))
+        ended = outputs == end[:, None]
+        counted = ended.cumsum(1) <= ended.long()
+        losses = F.cross_entropy(logits.transpose(1, 2), outputs, reduction="none")
+        return -(losses * counted).sum(1, dtype=torch.float64), counted.sum(1)

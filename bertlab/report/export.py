@@ -96,6 +96,7 @@ def _task_model(store: Store, run: Run, directory: Path, study: str, licence: st
     pretraining = store.get(described.pretrained)
     assert pretraining is not None  # it has been opened
     recipe = load(Recipe, pretraining.definition()["recipe"])
+    tokenizer.opened &= kind.opened
     of_model, head = (model.pretrained.model, recipe.model, tokenizer), kind.published_head
     fields = kind.published_fields(described.labels)
     if adapter:

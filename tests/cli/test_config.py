@@ -59,6 +59,7 @@ def printed(call, capsys, monkeypatch, tmp_path):
         ["merge", "A", "B", "--into", "C"],
         ["fetch", "masking", "there"],
         ["fill-mask", "a-run", "a [MASK] b", "--top", "3"],
+        ["generate", "a-run", "a text", "--beam", "3"],
         ["submit", "--sbatch", "partition=gpu", "--nodes", "2", "ablate", "all"],
     ],
 )

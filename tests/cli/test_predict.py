@@ -1,4 +1,4 @@
-"""`bertlab predict`: a kept model answers the rows of files, of standard input and of Python."""
+"""`bertlab predict`: a kept model answers the rows of files, of standard input and of Python; `bertlab generate`."""
 
 import csv
 import gzip
@@ -12,7 +12,7 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 
-from bertlab import predictor, synthetic
+from bertlab import open_run, predictor, synthetic
 from bertlab.errors import BadInput
 from bertlab.store import predictions
 from bertlab.store.runs import Store
@@ -233,3 +233,113 @@ def test_a_model_that_does_not_fit_its_pre_training_is_refused(run, tmp_path, ch
     with pytest.raises(BadInput, match=problem) as raised:
         predictor(store.root, run.id, threads=1)
     assert str(raised.value).startswith(f"run {run.id} ")
+
+
+T5 = ("model=t5", "objective=span_corruption", "tokenizer.sentinels=16", "inputs.format=chunks", "schedule.steps=20")
+TUNED = ("finetune.max_steps=60", "finetune.peak_lr=1e-2", "finetune.epochs=50", "finetune.max_eval_examples=8")
+SOURCES = [" ".join(row["source"].split()[:3]) for row in synthetic.rows("translation-hills", "validation", 6)]
+
+
+def fields(settings):
+    return [word for setting in settings for word in ("--set", setting)]
+
+
+@pytest.fixture(scope="module")
+def translator(call, tmp_path_factory):
+    """A store with a T5 of a few steps, `t5`, and a translator that is made of it; the translator."""
+    runs = tmp_path_factory.mktemp("t5")
+    where = ("--scale", "smoke", "--threads", "1", "--runs", runs)
+    assert call("pretrain", "--name", "t5", *fields(T5), *where) == 0
+    task = ("--from", "t5", "--task", "wmt_en_ro-text", "--keep")
+    assert call("finetune", *task, *fields(TUNED), *where) == 0
+    return next(run for run in Store(runs).runs() if run.holds_task_model)
+
+
+@pytest.fixture
+def generated(translator, call, capsys):
+    def generate(model, *arguments):
+        capsys.readouterr()
+        assert call("generate", model, *arguments, "--json", "--runs", translator.root) == 0
+        return json.loads(capsys.readouterr().out)
+
+    return generate
+
+
+@pytest.mark.filterwarnings("ignore:.*max_new_tokens")
+def test_a_translator_writes_the_texts_of_predict_and_of_transformers(
+    translator, generated, call, capsys, tmp_path, monkeypatch
+):
+    from transformers import AutoTokenizer, T5ForConditionalGeneration
+
+    inputs = [f"translate to hills: {source}" for source in SOURCES]
+    written = generated(translator.id, *inputs)
+    answers = predictor(translator.root, translator.id)([{"source": text} for text in SOURCES])
+    assert [(one["text"], one["finished"]) for one in written] == [(it["text"], it["finished"]) for it in answers]
+    assert len({one["text"] for one in written}) > 1
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO("\n \n".join(inputs).encode())))
+    assert generated(translator.id) == written
+
+    beams = generated(translator.id, *inputs, "--beam", "4")
+    assert beams != written
+    assert call("export", translator.id, tmp_path / "out", "--runs", translator.root) == 0
+    model, tokenizer = (part.from_pretrained(tmp_path / "out") for part in (T5ForConditionalGeneration, AutoTokenizer))
+    for one, text in zip(written, inputs, strict=True):
+        ids = tokenizer(text, return_tensors="pt").input_ids
+        theirs = model.generate(ids, max_new_tokens=32, do_sample=False)[:, 1:]
+        assert one["text"] == tokenizer.decode(theirs[0], skip_special_tokens=True)
+        with torch.inference_mode():
+            loss = model(input_ids=ids, labels=theirs).loss.item()
+        assert one["tokens"] == theirs.shape[1]
+        assert one["log_likelihood"] == pytest.approx(-loss * one["tokens"], rel=1e-4)
+
+
+def test_a_pre_trained_model_fills_sentinels(translator, generated, call, capsys, monkeypatch):
+    from bertlab.model.decoding import TextModel
+
+    text = "the <extra_id_1> fox sat <extra_id_0>."
+    (one,) = generated("t5", text, "--max-length", "5")
+    assert one["tokens"] <= 5
+    tokenizer = open_run(translator.root, "t5").tokenizer
+    (fox, cow), marks = tokenizer.encode(["fox", "cow"]), tokenizer.sentinels
+    ids, read = [*cow, marks[1], *fox, *cow, marks[0], *cow, tokenizer.sep], []
+
+    def write(self, batch, start, end, steps, beams):
+        read.append(batch.tokens[0].tolist())
+        return torch.tensor([ids + [tokenizer.pad] * (steps - len(ids))])
+
+    monkeypatch.setattr(TextModel, "generate", write)
+    (one,) = generated("t5", text)
+    head, middle, tail = tokenizer.encode(["the", "fox sat", "."])
+    assert read[0] == [tokenizer.cls, *head, marks[1], *middle, marks[0], *tail, tokenizer.sep]
+    assert one["text"] == "cow <extra_id_1> fox cow <extra_id_0> cow"
+    assert one["filled"] == "the fox cow fox sat cow."
+    assert (one["tokens"], one["finished"]) == (len(ids), True)
+    assert call("generate", "t5", text, "--runs", translator.root) == 0
+    printed = f"the fox cow fox sat cow. (log-likelihood {one['log_likelihood']:.2f}, {len(ids)} tokens)\n"
+    assert capsys.readouterr().out == printed
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "says"),
+    [
+        ("a <extra_id_16>", (), "<extra_id_16> is none of the model's 16 sentinels"),
+        ("cow " * 200, (), "tokens, and the model reads "),
+        ("cow", ("--study", "nothing.py"), "nothing.py"),
+    ],
+)
+def test_what_no_model_reads_is_refused_in_a_line(translator, call, capsys, text, options, says):
+    capsys.readouterr()
+    assert call("generate", "t5", text, *options, "--runs", translator.root) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert says in line
+
+
+def test_models_that_write_no_texts_are_refused(run, call, capsys):
+    for name, says in (
+        ("masking-80-10-10-seed0", "BertEncoder has no decoder and writes no texts"),
+        (run.id, "was trained on classification, whose answers are no texts: use `bertlab predict`"),
+    ):
+        capsys.readouterr()
+        assert call("generate", name, "a text", "--runs", run.root) == 2
+        (line,) = capsys.readouterr().err.splitlines()
+        assert says in line

@@ -44,7 +44,7 @@ KINDS: dict[str, TaskKind] = {}
 """The kinds of the package and of the study files that this process has run, by name."""
 _RETURNS: Mapping[str, Any] = {
     **dict.fromkeys(("name", "hub_task", "published_head", "settings_group"), str),
-    **dict.fromkeys(("labelled", "cased", "per_token", "trained"), bool),
+    **dict.fromkeys(("labelled", "cased", "per_token", "trained", "opened"), bool),
     **dict.fromkeys(
         ("metrics", "of_questions", "options", "extra_columns", "label_columns", "label_names"), tuple[str, ...]
     ),
@@ -101,6 +101,8 @@ class TaskKind(Scoring):
     """Columns that it reads beside those of the task, where a source has them."""
     trained: ClassVar[bool] = True
     """Whether its tasks have training examples; otherwise a model is measured as it is."""
+    opened: ClassVar[bool] = True
+    """Whether [CLS] stands in front of what it reads."""
     exchanged_column: ClassVar[int | None] = 1
     """The text column that the floor of exchanged texts takes from another example; None without this floor."""
 

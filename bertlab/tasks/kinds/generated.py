@@ -121,6 +121,7 @@ class Generated(ABC):
     hub_task: ClassVar[str] = "text-generation"
     published_head: ClassVar[str] = "ConditionalGeneration"
     options: ClassVar[tuple[str, ...]] = (BEAM_SEARCH,)
+    opened: ClassVar[bool] = False
     exchanged_column: ClassVar[int | None] = 0
     closed: ClassVar[bool] = False
     """Whether all answers come from a few texts, so that each of them has to be one that a model can write."""

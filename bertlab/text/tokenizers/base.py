@@ -41,7 +41,7 @@ class TrainedTokenizer:
 
     specials: ClassVar[tuple[str, ...]] = SPECIALS
     """The entries that serve as [PAD], [UNK], [CLS], [SEP] and [MASK]."""
-    opened: ClassVar[bool] = True
+    opened: bool = True
     """Whether [CLS] stands in front of a text for `transformers`."""
     spaced: ClassVar[bool] = False
     """Whether the first token of a word holds the space in front of it."""
@@ -210,6 +210,8 @@ class TrainedTokenizer:
         inputs = ["input_ids", *["token_type_ids"] * (segments > 1), "attention_mask"]
         config = {**self.config, "model_max_length": length, "model_input_names": inputs}
         config |= dict(zip(ROLES, self.specials, strict=True))
+        if not self.opened:
+            config["tokenizer_class"] = "PreTrainedTokenizerFast"  # that of a model puts [CLS] in front by itself
         if self.added:
             config["added_tokens_decoder"] = {
                 str(token["id"]): {name: value for name, value in token.items() if name != "id"} for token in self.added

@@ -68,7 +68,7 @@ class TrainedT5Unigram(TrainedUnigram):
     """Unigram with sentinels among its pieces."""
 
     specials: ClassVar[tuple[str, ...]] = T5Unigram.specials
-    opened: ClassVar[bool] = False
+    opened = False
 
     def adopt(self, settings: Any) -> None:
         """Takes `settings` that split text as it does. Raises `BadInput` if they have more sentinels than its file."""

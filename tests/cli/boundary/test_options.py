@@ -70,6 +70,7 @@ SMOKE = ("--scale", "smoke")
         (["ablate", "masking", *SMOKE, "--scratch"], "--scratch"),
         (["ablate", "masking", *SMOKE, "--first", "mnli=rte"], "--first"),
         *[(["fill-mask", "a", "b", "--top", top], "top") for top in ("0", "-1", "1001", "x", "")],
+        *[(["generate", "a", "b", "--beam", beams], "beam") for beams in ("0", "101", "x")],
         *[(["pretrain", *SMOKE, "--seed", seed], "seed") for seed in ("-1", "1.5", str(2**63), "x")],
         (["report", "--format", "pdf"], "unknown format"),
         (["report", "--format", ""], "unknown format"),

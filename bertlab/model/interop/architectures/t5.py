@@ -83,7 +83,11 @@ class T5(Architecture[recipe.T5]):
 
     def holds(self, model: recipe.T5, causal: bool) -> bool:
         """All such models of an encoder and a decoder that share nothing."""
-        return model.structure == "encoder-decoder" and not model.shared and model.activation == "gelu_new"
+        return (
+            model.structure == "encoder-decoder"
+            and not model.shared
+            and (not model.gated or model.activation == "gelu_new")
+        )
 
     def name(self, model: PretrainingModel) -> str:
         """The class of encoder and decoder."""
