@@ -17,6 +17,8 @@ PLATEAU = 0.25
 """Nats: an LM that ends this close to the unigram entropy of its held-out text has learned next to nothing of context.
 Models that never left the plateau ended up to 0.23 below it: the length of a sequence gives some tokens away, others
 are shown."""
+READS = 0.02
+"""Nats: a decoder that gains less by the inputs of a held-out text than by those of another one does not read them."""
 
 LARGEST = 1e50
 """A value whose squares and their sums are finite."""
@@ -213,6 +215,12 @@ class Pretraining(Planned):
         if self.untrained or self.loss is None or self.plateau is None:
             return False
         return self.loss > self.plateau - PLATEAU
+
+    @property
+    def ignores_inputs(self) -> bool:
+        """Whether its decoder does not read its inputs: held-out text is as likely with those of another text."""
+        exchanged = self.heldout("exchanged_loss")
+        return self.loss is not None and exchanged is not None and exchanged - self.loss < READS
 
     def heldout(self, name: str) -> float | None:
         """A metric of its final held-out evaluation."""

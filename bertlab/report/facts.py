@@ -7,6 +7,7 @@ from statistics import fmean
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.study_results import StudyResults
 from bertlab.tasks.kinds import KINDS
+from bertlab.tasks.kinds.generated import DEFECT_WORDS
 from bertlab.text import facts as text_facts
 from bertlab.wording import duration, join_words, lowest_to_highest, pluralise
 
@@ -30,6 +31,9 @@ PAPERS = {
 }
 """Where the papers are that the shipped studies cite."""
 
+NOTED = 1.0
+"""Outputs with a defect that are noted, at least, in per cent of all."""
+
 
 def cited(study: StudyResults) -> list[tuple[str, str]]:
     """The papers that the source of a study cites, as it does, each with its address; empty if that is not known."""
@@ -42,6 +46,32 @@ def progress(study: StudyResults) -> str:
     counts = ", ".join(f"{n} {status}" for status, n in Counter(cell.status for cell in study.unfinished).items())
     measured = len(study.cells) - len(study.unfinished)
     return f"{measured} of {len(study.cells)} values are measured; {counts}." if counts else ""
+
+
+def defects(study: StudyResults) -> list[str]:
+    """The outputs with a defect, of each measurement the mean share of the variant that has most, from 1 % on. Those of
+    a mixture are of the task that has most."""
+    lines = []
+    for name in study.distinct:
+        most = []
+        for defect, words in DEFECT_WORDS.items():
+            shares = {variant: _share(study.at(variant, name), defect) for variant in study.variants}
+            variant = max(shares, key=shares.__getitem__)
+            if shares[variant] >= NOTED:
+                most.append(f"{shares[variant]:.0f} % {words} ({variant})")
+        lines += [f"{study.head(name)} {', '.join(most)}"] if most else []
+    return lines
+
+
+def _share(cells: Iterable[Cell], defect: str) -> float:
+    """The mean share of outputs with a defect, in per cent; 0 of no outputs."""
+    shares = []
+    for cell in cells:
+        task = cell.metric.rpartition("/")[0]
+        shares.append(
+            max((cell.metrics[it] for it in cell.metrics if it.startswith(task) and it.endswith(defect)), default=0.0)
+        )
+    return fmean(shares) if shares else 0.0
 
 
 def facts(study: StudyResults) -> list[tuple[str, str]]:

@@ -86,6 +86,7 @@ class Builder:
         batch: int = 2048,
         over_vocabulary: list[str] | None = None,
         words: int | None = None,
+        exchanged: float | None = None,
         **files: Any,
     ) -> str:
         """A pre-training of the record and, unless it is pending, its run."""
@@ -113,6 +114,7 @@ class Builder:
             }
             if causal:
                 heldout = {"causal_lm_loss": loss, "perplexity": 81.5}
+            heldout |= {} if exchanged is None else {"exchanged_loss": exchanged}
             result = {
                 "status": "done",
                 "steps": steps,

@@ -166,6 +166,28 @@ def test_a_variant_on_the_unigram_plateau_has_learned_nothing(
     assert ("is above the unigram entropy, or less than 0.25 below it." in text) is warned
 
 
+def test_a_model_whose_loss_is_the_same_with_other_inputs_does_not_read_its_encoder(
+    builder: Any, tmp_path: Path
+) -> None:
+    baseline(builder, exchanged=4.43)
+    builder.pretrain("0/0/100", exchanged=4.41)
+    builder.record()
+    text = " ".join(written(builder, tmp_path / "out").split())
+    assert "1 of 2 models does not read the encoder: held-out text is as likely" in text
+    assert "inputs of another text (0/0/100)" in text
+
+
+def test_defects_of_outputs_are_below_the_tables(builder: Any, tmp_path: Path) -> None:
+    trained = baseline(builder)
+    defects = {"no_label": 0.4, "sst2-text/unfinished": 3.0, "cola-text/unfinished": 50.0}
+    builder.cell("80/10/10", "MNLI", 50.0, seed=1, pretrain_id=trained, metrics=defects)
+    builder.cell("0/0/100", "MNLI", 50.0, metrics={"no_label": 12.0, "with_sentinels": 0.9})
+    builder.cell("0/0/100", "NER", 50.0, metrics={"no_label": 0.9})
+    builder.record()
+    text = " ".join(written(builder, tmp_path / "out").split())
+    assert "of the variant with most: MNLI 12 % that are no label (0/0/100), 25 % without an end (80/10/10)." in text
+
+
 @pytest.mark.parametrize(("losses", "warned"), [(None, True), (["own_loss"], True), ([], False)])
 def test_only_a_loss_over_the_vocabulary_has_a_plateau(
     builder: Any, tmp_path: Path, losses: list[str] | None, warned: bool

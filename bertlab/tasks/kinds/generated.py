@@ -38,6 +38,15 @@ DEFECTS = ("unfinished", "with_sentinels", "cut")
 """Metrics of all such kinds, the percentage of examples: outputs without an end, outputs with a sentinel of the
 pre-training, and right answers that are longer than an output may be."""
 
+DEFECT_WORDS = {
+    "no_label": "that are no label",
+    "no_number": "that are no number",
+    "unfinished": "without an end",
+    "with_sentinels": "with sentinels",
+    "cut": "too short for the right answer",
+}
+"""What a report says of outputs, by the metrics of their defects."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TextBatch(ExampleBatch):
