@@ -153,8 +153,7 @@ class TaskKind(Scoring):
         return [0] * len(text[0])
 
     def check(self, read_recipe: Callable[[], Recipe]) -> None:
-        """Raises `BadInput` for models that cannot answer it, whose recipe it reads if that matters: for a checkpoint,
-        that may be a download."""
+        """Raises `BadInput` for models that cannot answer it; to read a recipe may be a download."""
 
     def context_rows(self, length: int, options: Options) -> int:
         """The most rows before and after one in its split that `encode` reads with it, in sequences of at most `length`
