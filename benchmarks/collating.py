@@ -28,6 +28,7 @@ from ids import VOCABULARY
 from shapes import BASE
 
 from bertlab.inputs.batches import Batches
+from bertlab.training.data import to_tensors
 
 SHAPE = dataclasses.replace(BASE, batch=256)
 
@@ -39,7 +40,7 @@ def ours(batches: Batches) -> Callable[[], float]:
     def collate() -> float:
         nonlocal step
         made = batches.batch(step)
-        made.map(torch.from_numpy)
+        to_tensors(made)
         step += 1
         return float(made.lengths.sum())
 
