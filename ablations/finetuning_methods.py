@@ -98,6 +98,9 @@ study = Study(
         "its columns.",
         "The paper finds that small adapters do well on SQuAD, of fewer examples, where its four rows are 0.3 points apart. That has "
         "no claim: fine-tuning here is not the paper's. On SuperGLUE unfreezing is 0.57 points worse, 1.4 standard deviations.",
+        "The rate of adapters was looked at on EnRo at micro with d = 512, by the training loss at the end: 4.5, 3.4, 2.7 and 3.4 nats "
+        "with 1, 3.3, 10 and 30 times that of fine-tuning; with AdamW 4.5 and more. All parameters end at 0.04, with a BLEU of 52; no "
+        "adapters of that width translate after as many steps. Adafactor's steps are relative to weights, and these begin near zero.",
         "Gradual unfreezing trains the last layer of both stacks in the first of 12 equal parts of the training, and in each "
         "further one a layer more of both; the embeddings, which are the output matrix, always. A model of fewer layers has as "
         "many parts.",
