@@ -1,6 +1,6 @@
-"""A record of a study as small as its form allows."""
+"""A record of a study, and what a look found at a claim, as small as their forms allow."""
 
-from bertlab.store.record import AblateRequest, Definition, Record, Row, Value
+from bertlab.store.record import AblateRequest, ClaimLook, Definition, Record, Row, Value
 
 TEXTS = ("scale", "setting", "question", "source", "baseline", "command", "summary", "pretrained")
 LISTS = ("requests", "sources", "notes", "claims", "corpus", "differences", "tries", "rows", "cells")
@@ -30,3 +30,8 @@ def request(study, **changes):
     """A request of one seed of everything."""
     usual = {"options": "", "seeds": (0,), "finetune_seeds": 0, "only": (), "random_init": False}
     return AblateRequest(**{"study": study, **usual, **changes})
+
+
+def look(n: int, p: float, as_claimed: bool, power: float) -> ClaimLook:
+    """What a look found at some claim."""
+    return ClaimLook(claim="", hypothesis="", on="", metric="", n=n, p=p, as_claimed=as_claimed, power=power)

@@ -23,7 +23,7 @@ from bertlab.store import records
 from bertlab.store.files import read_sealed
 from bertlab.store.runs import Store
 from bertlab.tasks.metrics import Mean
-from claim_look import look
+from small_record import look
 
 STUDY = """
 from bertlab import Claim, Corruption, MaskedLM, Measurement, Study, Variant

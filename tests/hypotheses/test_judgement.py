@@ -11,8 +11,8 @@ from bertlab.report.looks import LookHistory
 from bertlab.report.statistics.effects import effect
 from bertlab.report.verdicts import holm, seeds_needed
 from bertlab.tasks.metrics import Mean
-from claim_look import look
-from table_of_numbers import numbers
+from simulated import numbers
+from small_record import look
 
 
 def of(table, variant):

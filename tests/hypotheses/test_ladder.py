@@ -7,7 +7,7 @@ import pytest
 from bertlab.errors import BadInput
 from bertlab.hypotheses import forecasting, ladder
 from bertlab.hypotheses.ladder import COLUMNS, FEWER_STEPS, SMALLER
-from simulated_ladder import differences
+from simulated import differences
 
 COST = {"micro": 1.0, "tiny": 8.0, "mini": 40.0}
 

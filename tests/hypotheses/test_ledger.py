@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from bertlab import judge, register
 from bertlab.errors import BadInput
 from bertlab.hypotheses import online
-from table_of_numbers import numbers
+from simulated import numbers
 
 
 def test_levels_are_those_of_the_published_recursion():

@@ -22,7 +22,7 @@ from bertlab.sequential.power import chance, final_level
 from bertlab.store.record import ClaimLook, Sequential, StudyLook
 from bertlab.store.runs import Store
 from bertlab.tasks.metrics import Mean
-from claim_look import look
+from small_record import look
 
 CLAIM = Claim("A beats B", better="A", worse="B", on="MNLI")
 

@@ -1,4 +1,4 @@
-"""Differences of simulated studies at two scales, whose truth is known."""
+"""Simulated numbers whose truth is known: of variants, and of the differences of studies at two scales."""
 
 import itertools
 
@@ -26,3 +26,14 @@ def differences(rng, studies, variants, correlation, tau=2.0, noise=1.0, measure
             pair = f"M{measurement}", f"v{two}", f"v{one}", "metric", "accuracy"
             lines.append((*rung, *pair, values[two, scale] - values[one, scale], 4, noise**2, frozenset()))
     return pandas.DataFrame(lines, columns=COLUMNS)
+
+
+def numbers(seeds=6, **better):
+    """A table of a baseline and of variants that are better by so much."""
+    rng = np.random.default_rng(0)
+    lines = [
+        {"variant": name, "seed": seed, "value": 10 + by + 0.5 * rng.standard_normal()}
+        for name, by in {"base": 0.0, **better}.items()
+        for seed in range(seeds)
+    ]
+    return pandas.DataFrame(lines)
