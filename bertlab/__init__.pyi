@@ -35,6 +35,7 @@ from .inputs.formats import SentencePairs as SentencePairs
 from .lab.claim import Claim as Claim
 from .lab.needs import Needs as Needs
 from .lab.study import Average as Average
+from .lab.study import Ensemble as Ensemble
 from .lab.study import Measurement as Measurement
 from .lab.study import PublishedTable as PublishedTable
 from .lab.study import RelativeSchedule as RelativeSchedule

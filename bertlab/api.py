@@ -85,13 +85,14 @@ def prepare_corpus(
 
 def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str) -> CorpusPreparation:
     from bertlab.lab.jobs import CorpusPreparation
-    from bertlab.text import annotation, sources
+    from bertlab.text import annotation, filters, sources
 
     located = tuple(sources.resolve(name, machine=Machine(), column=column) for name in _texts(text))
     annotator = annotation.resolve(recipe.corpus.annotator, located) if recipe.annotated else ""
     sources_of = tuple(corpus.source for corpus in located)
-    read = recipe.corpus
-    corpus = Corpus(sources=sources_of, annotator=annotator, documents=read.documents, words=read.words)
+    heldout = Corpus().heldout
+    corpus = dataclasses.replace(recipe.corpus, sources=sources_of, annotator=annotator, heldout=heldout)
+    filters.rules(corpus)
     return CorpusPreparation(corpus, recipe.tokenizer, located)
 
 

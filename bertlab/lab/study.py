@@ -19,6 +19,7 @@ from bertlab.lab.claim import Claim as Claim
 from bertlab.lab.study_file import StudyFile
 from bertlab.lab.variant import DEFAULT_METRIC as DEFAULT_METRIC
 from bertlab.lab.variant import Average as Average
+from bertlab.lab.variant import Ensemble as Ensemble
 from bertlab.lab.variant import Measurement as Measurement
 from bertlab.lab.variant import PublishedTable as PublishedTable
 from bertlab.lab.variant import RelativeSchedule as RelativeSchedule

@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, at, suggestion, warn
-from bertlab.lab.jobs import Evaluation, HeldOutEvaluation, Job, Pretrained, Pretraining
+from bertlab.lab.jobs import EnsembleEvaluation, Evaluation, HeldOutEvaluation, Job, Pretrained, Pretraining
 from bertlab.lab.shared_inputs import SharedInputs
 from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant
 from bertlab.recipe import Recipe
@@ -219,10 +219,12 @@ class StudyPlanner:
             adaptation.check_kind(kind, pretraining.read_recipe)
         before = self.shared.tasks.intermediate(measurement.task) if adaptation.intermediate else None
         for milestone in pretraining.saved(measurement.milestones):
-            parts = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
-            fields = (pretraining, data, adaptation, 0, "-".join(parts), milestone, before)
-            keep = request.keep and adaptation.trains
-            first = Evaluation(*fields, request.held_back, self.shared.code, study.name, keep)
+            names = (study.name, variant.name, measurement.name, *([f"{milestone}%"] if milestone < 100 else []))
+            fields = (pretraining, data, adaptation, 0, "-".join(names), milestone, before, request.held_back)
+            parts = (*fields, self.shared.code, study.name)
+            first = Evaluation(*parts, request.keep and adaptation.trains)
+            if variant.ensemble is not None and adaptation.trains:
+                first = EnsembleEvaluation(*parts, ensemble=variant.ensemble)
             for seed in range(self.finetune_seeds if adaptation.trains else 1):
                 yield first.with_seed(seed) if seed else first
 

@@ -55,6 +55,16 @@ class RelativeSchedule(Checked, group="relative"):
         )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Ensemble(Checked, group="ensemble"):
+    """Several models as one, whose logits are averaged before the softmax."""
+
+    of: Literal["pre-trainings", "fine-tunings"] = "pre-trainings"
+    """Whether each member has a pre-training of its own, or all have the same one."""
+    members: Annotated[int, Range(2, 100)] = 4
+    """How many models they are."""
+
+
 @dataclass(frozen=True)
 class Variant(Checked, group="variant "):
     """A variant: its differences from the scale's recipe, or from the baseline's adaptation.
@@ -88,6 +98,8 @@ class Variant(Checked, group="variant "):
     adaptation: Adaptation | None = None
     """How the model is adapted to its tasks. It overrides the adaptation of a measurement, of the same kind, in the
     fields in which the variants differ."""
+    ensemble: Ensemble | None = None
+    """How several models answer together on its tasks; None for one model."""
 
     def __post_init__(self) -> None:
         super().__post_init__()

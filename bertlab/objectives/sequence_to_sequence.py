@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from bertlab.arrays import Array, Bool, Int32
-from bertlab.inputs.batches import Evaluation, heldout
+from bertlab.inputs.batches import Evaluation, heldout, training_text
 from bertlab.inputs.checks import Check, always
 from bertlab.inputs.sample import Sample
 from bertlab.inputs.streams import Sequences, Stream, Transform
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 OUTPUTS = "outputs"
 """The stream that a decoder reads: [PAD], and the targets but the last."""
+TRAINING = "training_loss"
+"""The metric of losses that are also evaluated, at the end, on the documents that were trained on."""
 _SUMS = ("loss", "exchanged", "right", "count", "all", "targets")
 
 
@@ -129,13 +131,14 @@ class SequenceToSequence(Loss):
         return 2.0 * predicted * model.hidden * vocabulary + model.decoder_flops(length, outputs)
 
     def evaluations(self, recipe: Recipe, corpus: TokenisedCorpus, size: int, final: bool) -> list[Evaluation]:
-        """Single held-out segments, read as they are, and with the inputs of the next sequence in their place."""
+        """Single held-out segments, read as they are, and with the inputs of the next sequence in their place; at the
+        end also segments of the training text."""
         plain = dataclasses.replace(self, over_inputs=False)
 
         def metrics(total: Mapping[str, float]) -> dict[str, float]:
             loss, exchanged, right = (total[name] / total["count"] for name in ("loss", "exchanged", "right"))
             values = (loss, exchanged, right, total["all"] / total["targets"])
-            return dict(zip(self.metric_labels, values, strict=True))
+            return dict(zip(self.metric_labels, values, strict=False))
 
         def batch_sums(model: Any, batch: Any) -> dict[str, Any]:
             arrays, head, matrix = batch.arrays[self.kind], model.head(self), model.encoder.output_embeddings
@@ -147,7 +150,12 @@ class SequenceToSequence(Loss):
             sums = (loss, exchanged, right, count, whole, arrays["weights"].sum())
             return dict(zip(_SUMS, sums, strict=True))
 
-        return [Evaluation(heldout(recipe, corpus, (plain,), size, together=16), _SUMS, batch_sums, metrics)]
+        evaluated = [Evaluation(heldout(recipe, corpus, (plain,), size, together=16), _SUMS, batch_sums, metrics)]
+        if final and TRAINING in self.metric_labels:
+            seen = dataclasses.replace(corpus, heldout=training_text(recipe, corpus.train))
+            batches = heldout(recipe, seen, (plain,), size, together=16)
+            evaluated.append(Evaluation(batches, _SUMS, batch_sums, _training_loss))
+        return evaluated
 
     def _decoded(self, model: Any, batch: TensorBatch) -> Tensor:
         """The decoder's vectors (B, K, D)."""
@@ -184,6 +192,10 @@ class SequenceToSequence(Loss):
             always("read by the decoder", "[PAD], then the targets", begins | late.any(axis=1), sample.name),
             always("predicted", "all targets" + " and the inputs" * self.over_inputs, missed, sample.name),
         ]
+
+
+def _training_loss(total: Mapping[str, float]) -> dict[str, float]:
+    return {TRAINING: total["loss"] / total["count"]}
 
 
 def packed(values: Array, used: Bool, width: int, filling: int = 0) -> Stream:

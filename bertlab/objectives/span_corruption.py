@@ -16,7 +16,7 @@ from bertlab.inputs.sample import Sample, again
 from bertlab.inputs.streams import Sequences, Stream
 from bertlab.objectives.masked_lm import Corruption
 from bertlab.objectives.selection import Choice, Selection, Tokens, chosen
-from bertlab.objectives.sequence_to_sequence import OUTPUTS, SequenceToSequence, Split, packed
+from bertlab.objectives.sequence_to_sequence import OUTPUTS, TRAINING, SequenceToSequence, Split, packed
 from bertlab.recipe import Recipe
 from bertlab.recipe.objective import INPUTS, Arrays
 from bertlab.recipe.ranges import POSITIVE_SHARE, SHARE
@@ -40,12 +40,14 @@ class SpanCorruption(SequenceToSequence):
         "exchanged_loss": "with another text's inputs",
         "span_corruption_accuracy": "hidden tokens, accuracy",
         "all_targets_loss": "all targets",
+        TRAINING: "hidden tokens, training text",
     }
     meaning: ClassVar[str] = (
         "Span corruption: the loss of the hidden tokens of held-out text, each written from those before it and from "
         "the inputs; and the same with the inputs of another text. A model whose two losses are equal does not read "
         "its inputs. The loss of all targets counts sentinels and [SEP] too, which are easy, or the tokens that the "
-        "inputs show: it does not compare variants with different targets."
+        "inputs show: it does not compare variants with different targets. The loss on the training text has tokens "
+        "hidden anew, and no dropout."
     )
     mask_prob: Annotated[float, POSITIVE_SHARE] = 0.15
     """Share of the ordinary tokens that are hidden."""

@@ -1,13 +1,16 @@
 """A pre-trained model, adapted to a task and measured on it."""
 
+from __future__ import annotations
+
 import dataclasses
 import json
 import math
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
@@ -19,6 +22,7 @@ from bertlab.adaptation.base import Inputs
 from bertlab.arrays import Array, Float
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
+from bertlab.model.ensemble import mean_of
 from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Progress
 from bertlab.recipe.identity import load
@@ -169,6 +173,14 @@ class Pretrained:
         self.model.tokenizer = self.tokenizer
 
 
+class Member(NamedTuple):
+    """A model to adapt: the directory of its pre-training, and its seeds."""
+
+    pretrained: Path
+    seed: int
+    finetune_seed: int
+
+
 def open_pretrained(directory: Path, milestone: int = 100) -> Pretrained:
     """Reads recipe, tokenizer and the weights after `milestone` per cent of the steps; `BadInput` if any is missing."""
     try:
@@ -221,17 +233,46 @@ def finetune(
     loggers: Sequence[CurveLogger] = (),
     keep: bool = False,
     work: Path | None = None,
+    others: Sequence[Member] = (),
 ) -> Outcome:
     """Adapts the model in `pretrained`, as it was at `milestone`, to a task, and measures it. `keep` gives the tensors
     that training changed; in the directory `work` it saves checkpoints, and goes on from the newest one, to the bit.
 
     With `intermediate_task`, model and head are first trained on that task, which has the same kind and labels. Data
-    order and dropout are keyed: the same call gives the same bits at the same number of threads.
+    order and dropout are keyed: the same call gives the same bits at the same number of threads. With `others`, these
+    are trained in the same way, without checkpoints, and the mean of the logits of all is measured.
 
     Raises `BadInput` for a kind of task that the adaptation is not for, `RunFailed` if a loss or gradient is not
     finite, `Interrupted` when a signal came, after saving.
     """
     configure_process(machine)  # the features are computed before any Trainer is made
+    fit = partial(_fit, data, adaptation, milestone, machine, progress, intermediate_task)
+    scores, encoded, training = fit(Member(pretrained, seed, finetune_seed), loggers, keep, work)
+    if others:
+        first, members = scores.module, [fit(member)[0].module.model for member in others]
+        module = FinetuningModule(
+            mean_of([first.model, *members]), first.kind, adaptation, first.schedule.steps, first.key
+        )
+        module.curve = first.curve
+        scores = dataclasses.replace(scores, module=module)
+        training["trained_parameters"] *= 1 + len(members)
+    return scores.outcome(encoded, **training)
+
+
+def _fit(
+    data: TaskData,
+    adaptation: Adaptation,
+    milestone: int,
+    machine: Machine,
+    progress: Progress,
+    intermediate_task: TaskData | None,
+    member: Member,
+    loggers: Sequence[CurveLogger] = (),
+    keep: bool = False,
+    work: Path | None = None,
+) -> tuple[_Scores, list[Examples], dict[str, Any]]:
+    """Adapts one model: what scores examples, the examples of the splits, and what is known of the training."""
+    pretrained, seed, finetune_seed = member
     kind, key = _supported_kind(data, adaptation), (adaptation.kind, seed, finetune_seed)
 
     def start() -> tuple[Pretrained, nn.Module]:
@@ -241,7 +282,7 @@ def finetune(
     encoded = [encode(data, raw, opened, adaptation) for raw in (data.evaluation, data.test) if raw is not None]
     if not adaptation.trains:
         module, nothing = FinetuningModule(model, kind, adaptation, 0, key), encode_training(data, opened, adaptation)
-        return _Scores(data, opened, nothing, module, machine, progress).outcome(encoded, trained_parameters=0)
+        return _Scores(data, opened, nothing, module, machine, progress), encoded, {"trained_parameters": 0}
     heldout = heldout_inputs(adaptation, opened.model, encoded[0], machine, progress)
     stages: list[tuple[TaskData, str, tuple[int | str, ...]]] = [(data, "train", key)]
     if intermediate_task is not None and (work is None or checkpoints.newest(work, "train") is None):
@@ -252,11 +293,11 @@ def finetune(
         examples = TaskDataModule(inputs, adaptation, order, evaluation=heldout)
         module = FinetuningModule(model, kind, adaptation, examples.steps, order, stage).train()
         train(module, examples, machine, progress, f"{adaptation.stage} {task.name}", loggers, work)
-    trained, diagnosed = trained_parameters(model), diagnose(module, lambda: start()[1], inputs, machine)
-    changes = changes_of(model, *start()) if keep else {}
+    training: dict[str, Any] = {"trained_parameters": trained_parameters(model)}
+    training["diagnosed"] = diagnose(module, lambda: start()[1], inputs, machine)
+    training["changes"] = changes_of(model, *start()) if keep else {}
     adaptation.merge(model)
-    scores = _Scores(data, opened, encoded_training, module, machine, progress)
-    return scores.outcome(encoded, trained_parameters=trained, changes=changes, diagnosed=diagnosed)
+    return _Scores(data, opened, encoded_training, module, machine, progress), encoded, training
 
 
 def _supported_kind(data: TaskData, adaptation: Adaptation) -> TaskKind:

@@ -79,6 +79,7 @@ def shell(tmp_path_factory):
 def test_bash_completes_commands_studies_and_words_with_spaces(shell):
     assert shell("abl") == ["ablate"]
     assert shell("ablate", "masking", "s") == [
+        "scaling",
         "sentence-order",
         "seq2seq-start",
         "sharing",

@@ -32,6 +32,7 @@ BASES = {  # pre-trainings of Base with batches of 256 sequences, and with as ma
 T5 = {
     "objectives": 3, "denoising": 4, "corruption-rate": 4, "span-length": 5, "t5-baseline": 1, "finetuning-methods": 1,
 }  # fmt: skip
+T5 |= {"unlabeled-data": 2, "repeats": 5}  # without an encyclopedia and books
 
 
 def lines(machine, study):
@@ -56,6 +57,7 @@ def test_every_study_is_here():
         "stability",
     }
     newest = {"generator", "gpt-bert", "lr-schedule", "mask-schedule", "mlm-or-clm", "optimizer", "replaced-tokens"}
+    newest |= {"scaling", "t5"}
     assert {*BASES, *alberts, *others, *later, *newest, *T5, "base-and-large", "features"} == set(studies.names())
 
 

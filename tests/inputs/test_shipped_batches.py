@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import bertlab
+from bertlab import synthetic
 from bertlab.inputs.batches import Batches
 from bertlab.lab import scales, studies
 from bertlab.recipe.identity import identity
@@ -32,14 +33,25 @@ def hashes(directory: Path) -> dict[str, dict[str, str]]:
         study = studies.find(name)
         for variant in study.variants:
             recipe = study.recipe(variant, scales.find("smoke").recipe).declared
-            key = identity("text", tokenizer=recipe.tokenizer, annotated=recipe.annotated)
+            several, cleaned = bool(recipe.inputs.corpora), recipe.corpus.filter
+            text = {"annotated": recipe.annotated, "filter": cleaned, "several": several}
+            key = identity("text", tokenizer=recipe.tokenizer, **text)
             if key not in corpora:
-                corpora[key] = bertlab.prepare_corpus(directory / key, recipe, TEXT)
+                texts = [TEXT, *others(directory)] if several else TEXT
+                corpora[key] = bertlab.prepare_corpus(directory / key, recipe, texts)
             own = identity("batches", recipe=recipe)
             if own not in by_recipe:
                 by_recipe[own] = hash_of(Batches(recipe, corpora[key])) if recipe.schedule.steps else "no batch"
             shown.setdefault(name, {})[variant.name] = by_recipe[own]
     return shown
+
+
+def others(directory: Path) -> list[Path]:
+    """Further texts for variants that read some of several: documents, and pages for a filter."""
+    texts = {"books.jsonl": synthetic.documents(100, seed=1), "pages.jsonl": synthetic.pages(200, seed=2)}
+    for name, documents in texts.items():
+        (directory / name).write_text("".join(json.dumps({"text": text}) + "\n" for text in documents))
+    return [directory / name for name in texts]
 
 
 def hash_of(batches: Batches) -> str:

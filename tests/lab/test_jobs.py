@@ -62,6 +62,20 @@ def measure(folder, machine, store):
     return job
 
 
+def test_an_ensemble_needs_the_models_of_all_members_and_its_first_is_that_of_one_model(machine):
+    request = plan.Request(
+        studies=(studies.find("scaling"),), scale=scales.find("smoke"), seeds=(0, 1), measure=("EnRo",)
+    )
+    cells = {(cell.variant, cell.pretraining.seed): cell.job for cell in plan.make(request, machine).cells}
+    alone, apart, tuned = (cells[name, 1] for name in ("baseline", "4x ensembled", "4x ensembled, fine-tune only"))
+    assert [model.seed for model in apart.needs] == [1, 1_000_001, 2_000_001, 3_000_001]
+    assert tuned.needs == alone.needs == apart.needs[:1]
+    assert [seed for _, seed in tuned.members] == [0, 1_000_000, 2_000_000, 3_000_000]
+    assert len({cell.id for cell in cells.values()}) == len(cells)
+    assert apart.work().flops == tuned.work().flops == 4 * alone.work().flops
+    assert len({model.with_seed(0).id for model in apart.needs}) == 1
+
+
 def outcome(**changes):
     found = {"examples": 30, "metrics": {}, "majority": {}, "predictions": {"label": np.zeros(1)}, "collapsed": False}
     return found | changes

@@ -9,6 +9,7 @@ from bertlab.adaptation import Bert2Bert
 from bertlab.errors import BadInput
 from bertlab.model.decoding import TextModel, beam_search, greedy
 from bertlab.model.encoder import BertEncoder
+from bertlab.model.ensemble import mean_of
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.initial import initialise
 from bertlab.model.interop.architectures import bert, t5
@@ -296,3 +297,40 @@ def copied(encoder, theirs, back=False):
                 (part if back else state[stack + their_name]).copy_(state[stack + their_name] if back else part)
                 if "embeddings." in name:
                     state[f"decoder.bert.{their_name}"].copy_(part)
+
+
+def rescaled(encoder, factor):
+    """A copy whose weights differ by a factor."""
+    other = copy.deepcopy(encoder)
+    with torch.no_grad():
+        for value in other.parameters():
+            value *= factor
+    return other
+
+
+def test_several_models_write_by_the_mean_of_their_logits():
+    """Greedy decoding against the mean of the logits of each of them, read anew for each token."""
+    encoders = [encoder_of(), rescaled(encoder_of(), 1.2), encoder_of(gated=True, tied=False)]
+    models = [TextModel(encoder, 0.0).eval() for encoder in encoders]
+    joint, batch = mean_of(models).eval(), batch_of()
+    rows = 64
+    start, end = torch.full((rows,), START), torch.full((rows,), END)
+    outputs, ended = start[:, None], torch.zeros(rows, dtype=torch.bool)
+    with torch.no_grad():
+        written = joint.generate(batch, start, end, STEPS)
+        for step in range(STEPS):
+            logits = torch.stack([model(batch, outputs) for model in models]).mean(0)
+            torch.testing.assert_close(joint(batch, outputs), logits, rtol=0, atol=1e-10)
+            tokens = logits[:, -1].argmax(-1).where(~ended, torch.tensor(START))
+            assert torch.equal(written[:, step], tokens)
+            ended |= tokens == END
+            outputs = torch.cat((outputs, tokens[:, None]), 1)
+        assert any(not torch.equal(written, model.generate(batch, start, end, STEPS)) for model in models)
+
+
+def test_a_model_beside_itself_writes_what_it_writes_alone_in_beams_too():
+    model, batch = TextModel(encoder_of(), 0.0, beams=4).eval(), batch_of()
+    start, end = (torch.full((64,), token) for token in (START, END))
+    joint = mean_of([model, copy.deepcopy(model)])
+    with torch.no_grad():
+        assert torch.equal(joint.generate(batch, start, end, STEPS), model.generate(batch, start, end, STEPS))

@@ -10,7 +10,7 @@ import torch
 
 from bertlab.audit import audit
 from bertlab.errors import BadInput
-from bertlab.inputs.batches import Batches, heldout
+from bertlab.inputs.batches import Batches, heldout, training_text
 from bertlab.inputs.formats import chunks
 from bertlab.inputs.streams import Sequences, Stream
 from bertlab.lab import scales
@@ -337,15 +337,10 @@ def test_the_exchanged_loss_reads_the_inputs_of_the_next_sequence(structure, spa
     loss = SpanCorruption(selection=RandomSpans(), over_inputs=structure == "decoder")
     recipe = dataclasses.replace(RECIPE, model=dataclasses.replace(MODEL, structure=structure), objective=(loss,))
     model = PretrainingModel.of(recipe, spans.tokenizer.size).eval()
-    (evaluation,) = loss.evaluations(recipe, spans, 12, True)
+    (evaluation,) = loss.evaluations(recipe, spans, 12, False)
     plain = dataclasses.replace(loss, over_inputs=False)
     batches = heldout(recipe, spans, (plain,), 12, together=16)
-    sums = dict.fromkeys(evaluation.names, 0.0)
-    for batch in evaluation.batches:
-        with torch.no_grad():
-            part = evaluation.sums(model, to_tensors(batch).to("cpu"))
-        sums = {name: total + float(part[name]) for name, total in sums.items()}
-    found = evaluation.metrics(sums)
+    found = evaluated(evaluation, model)
     totals, count, right, whole, targets = np.zeros(2), 0, 0, 0.0, 0
     for batch in batches:
         rows = len(batch.lengths)
@@ -366,7 +361,30 @@ def test_the_exchanged_loss_reads_the_inputs_of_the_next_sequence(structure, spa
     assert found["exchanged_loss"] == pytest.approx(totals[1] / count, rel=1e-4)
     assert found["all_targets_loss"] == pytest.approx(whole / targets, rel=1e-4)
     assert found["span_corruption_accuracy"] == pytest.approx(right / count)
-    assert found.keys() == loss.metric_labels.keys()
+    assert found.keys() == loss.metric_labels.keys() - {"training_loss"}
+
+
+def evaluated(evaluation, model):
+    """The metrics of an evaluation."""
+    sums = dict.fromkeys(evaluation.names, 0.0)
+    for batch in evaluation.batches:
+        with torch.no_grad():
+            part = evaluation.sums(model, to_tensors(batch).to("cpu"))
+        sums = {name: total + float(part[name]) for name, total in sums.items()}
+    return evaluation.metrics(sums)
+
+
+def test_the_training_loss_is_what_the_held_out_loss_were_of_the_documents_that_are_read(spans):
+    loss = SpanCorruption()
+    few = dataclasses.replace(RECIPE.inputs, document_share=0.2)
+    recipe = dataclasses.replace(RECIPE, model=MODEL, objective=(loss,), inputs=few)
+    model = PretrainingModel.of(recipe, spans.tokenizer.size).eval()
+    heldout_text, training = (evaluated(one, model) for one in loss.evaluations(recipe, spans, 12, True))
+    read = dataclasses.replace(spans, heldout=training_text(recipe, spans.train))
+    assert len(read.heldout.documents) < len(spans.train.documents)
+    (expected,) = loss.evaluations(recipe, read, 12, False)
+    assert training == {"training_loss": pytest.approx(evaluated(expected, model)["span_corruption_loss"])}
+    assert training["training_loss"] != pytest.approx(heldout_text["span_corruption_loss"], rel=1e-3)
 
 
 def logits_of(model, read, written):

@@ -17,13 +17,14 @@ from bertlab.progress import silent
 from bertlab.recipe import T5, Inputs, Model, Recipe
 from bertlab.recipe.identity import to_canonical
 from bertlab.tasks import kinds
+from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD
 from bertlab.tasks.task import RawExamples, TaskData
 from bertlab.tasks.text_metrics import bleu_statistics
 from bertlab.text.tokenizers import WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 from bertlab.training import embedding_rows
 from bertlab.training.finetuned import Description, Finetuned
-from bertlab.training.finetuning import finetune, open_pretrained, prepare
+from bertlab.training.finetuning import Member, finetune, open_pretrained, prepare
 
 PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *"abcdefgh", *(f"##{letter}" for letter in "abcdefgh")]
 RECIPE = Recipe(
@@ -82,6 +83,23 @@ def test_a_decoder_learns_to_write_the_answer_and_does_not_know_that_of_another_
     assert outcome.curve[-1]["loss"] < 0.1 < outcome.curve[0]["loss"]
     assert outcome.exchanged[metric] < 80
     assert not outcome.collapsed
+
+
+def test_an_ensemble_has_the_likelihood_of_the_mean_of_logits_and_is_itself_if_its_members_are_equal(t5, machine):
+    setting = FineTuning(**SETTING | {"max_steps": 20})
+
+    def tuned(first, *others):
+        seeds = {"seed": 0, "finetune_seed": first, "others": [Member(t5, 0, seed) for seed in others]}
+        return finetune(t5, WRITTEN, setting, machine=machine, progress=silent, **seeds)
+
+    alone, twice, apart = tuned(0), tuned(0, 0), tuned(0, 1, 2)
+    assert twice.metrics == alone.metrics
+    np.testing.assert_allclose(twice.predictions[LOG_LIKELIHOOD], alone.predictions[LOG_LIKELIHOOD], rtol=1e-2)
+    trained = alone.trained_parameters
+    assert (twice.trained_parameters, apart.trained_parameters) == (2 * trained, 3 * trained)
+    likelihoods = np.stack([one.predictions[LOG_LIKELIHOOD].astype(float) for one in (alone, tuned(1), tuned(2))])
+    assert (apart.predictions[LOG_LIKELIHOOD] >= likelihoods.mean(0) - 0.05).all()  # a log of a softmax is concave
+    assert (apart.predictions[LOG_LIKELIHOOD] != likelihoods).any(1).all()
 
 
 @pytest.mark.parametrize("start", ["both", "shared"])

@@ -32,7 +32,7 @@ from bertlab.tasks.locate import LocatedTask, content_of, splits_of
 from bertlab.tasks.task import Task, TaskData
 
 if TYPE_CHECKING:
-    from bertlab.training.finetuning import EvalResult, Outcome
+    from bertlab.training.finetuning import EvalResult, Member, Outcome
 
 KEPT_BYTES = 200_000
 """Typical size of the result and the predictions."""
@@ -102,7 +102,7 @@ class Evaluation(Job, kinds=("finetune", "features", "zero-shot")):
         return f"{self.name}-seed{self.pretrained.seed}-finetune{self.finetune_seed}"
 
     @property
-    def needs(self) -> tuple[Pretrained]:
+    def needs(self) -> tuple[Pretrained, ...]:
         """The model."""
         return (self.pretrained,)
 
@@ -165,17 +165,20 @@ class Evaluation(Job, kinds=("finetune", "features", "zero-shot")):
                 loggers=loggers,
                 keep=self.keep,
                 work=work,
+                others=self.others(store),
             )
             for logger in loggers:
                 logger.log_result(outcome.steps, outcome.metrics)
         lexical = [] if self.held_back else _lexical(self, data, store)
-        predictions = dict(outcome.predictions)
-        if outcome.test is not None:
-            predictions |= {f"test_{name}": values for name, values in outcome.test.predictions.items()}
-        write(work, PREDICTIONS, packed(predictions))
+        test = {f"test_{name}": values for name, values in (outcome.test.predictions if outcome.test else {}).items()}
+        write(work, PREDICTIONS, packed({**outcome.predictions, **test}))
         if self.keep:
             _keep(self, work, pretraining, data, outcome)
         return _result(self, outcome, lexical, data.unlabelled) | without_none(defined=defined)
+
+    def others(self, store: Store) -> list[Member]:
+        """Further models whose logits are averaged with those of its own."""
+        return []
 
     def _examples(self, machine: Machine) -> TaskData:
         """The examples of the task. Raises `BadInput` if those of a task in files have changed since the plan."""
