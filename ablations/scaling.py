@@ -45,10 +45,12 @@ READS: dict[str, Any] = {
     "model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100),
     "objective": (SpanCorruption(),),
 }
-STEPS, BATCH, BOTH, SIZE = (
-    "1x size, 4x training steps", "1x size, 4x batch size", "2x size, 2x training steps", "4x size, 1x training steps",
-)
-APART, TUNED = "4x ensembled", "4x ensembled, fine-tune only"
+STEPS = "1x size, 4x training steps"
+BATCH = "1x size, 4x batch size"
+BOTH = "2x size, 2x training steps"
+SIZE = "4x size, 1x training steps"
+APART = "4x ensembled"
+TUNED = "4x ensembled, fine-tune only"
 
 study = Study(
     name="scaling",

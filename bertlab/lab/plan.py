@@ -47,14 +47,23 @@ class Plan:
     @property
     def pretrainings(self) -> tuple[int, int]:
         """How many pre-trainings the variants ask for, over studies and seeds, and how many of them are distinct."""
-        cells = self.cells if self.request.pretrained is None else ()
-        asked = {(cell.study.name, cell.variant, cell.pretraining.id) for cell in cells}
+        asked = self._asked if self.request.pretrained is None else {}
         return len(asked), len({run_id for *_, run_id in asked})
+
+    @cached_property
+    def _asked(self) -> dict[tuple[str, str, str], Job]:
+        """The pre-training of each value, and those of the other members of an ensemble, by study, variant and id."""
+        return {
+            (cell.study.name, cell.variant, model.id): model
+            for cell in self.cells
+            for model in (cell.pretraining, *cell.job.needs)
+            if model.counted == cell.pretraining.counted
+        }
 
     @property
     def steps(self) -> tuple[int, int]:
         """The updates of all pre-trainings, and how many of them are trained, as trunks are trained once."""
-        trained = {cell.pretraining.id: cell.pretraining for cell in self.cells}
+        trained = {run_id: model for (*_, run_id), model in self._asked.items()}
         trunks = [job for job in self.jobs if job.passing]
         alone = sum(job.first + job.steps for job in trained.values())
         return alone, sum(job.steps for job in (*trained.values(), *trunks))
