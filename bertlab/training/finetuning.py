@@ -403,7 +403,9 @@ class _Scores:
             return result
         encoded = encode(self.data, other_texts, self.pretrained, self.module.adaptation)
         floor = self._scored(other_texts, encoded, result.threshold if threshold is None else threshold)
-        return dataclasses.replace(result, exchanged=floor.metrics)
+        without = kinds.find(self.data.kind).unexchanged
+        metrics = {name: value for name, value in floor.metrics.items() if name not in without}
+        return dataclasses.replace(result, exchanged=metrics)
 
     def _scored(self, raw: RawExamples, part: Examples, threshold: float | None) -> EvalResult:
         read = self.module.adaptation.inputs(self.pretrained.model, part, self.machine, self.progress)

@@ -108,6 +108,7 @@ def test_a_bert_with_a_decoder_learns_to_write_the_answer(bert, machine, start):
     outcome = finetune(bert, WRITTEN, setting, seed=0, finetune_seed=0, machine=machine, progress=silent)
     assert outcome.metrics["exact"] > 95
     assert outcome.exchanged["exact"] < 80
+    assert "sari" in outcome.metrics.keys() - outcome.exchanged.keys(), "it reads the text that would be exchanged"
 
 
 @pytest.mark.parametrize(("begin", "token"), [("[CLS]", 2), ("[PAD]", 0)])

@@ -46,7 +46,8 @@ _RETURNS: Mapping[str, Any] = {
     **dict.fromkeys(("name", "hub_task", "published_head", "settings_group"), str),
     **dict.fromkeys(("labelled", "cased", "per_token", "trained", "opened"), bool),
     **dict.fromkeys(
-        ("metrics", "of_questions", "options", "extra_columns", "label_columns", "label_names"), tuple[str, ...]
+        ("metrics", "of_questions", "options", "extra_columns", "label_columns", "label_names", "unexchanged"),
+        tuple[str, ...],
     ),
     **dict.fromkeys(("metrics_for_labels", "metrics_of"), tuple[str, ...]),
     "columns": range,

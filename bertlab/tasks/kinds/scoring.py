@@ -37,6 +37,8 @@ class Scoring(ABC):
     of_questions: ClassVar[tuple[str, ...]] = ()
     """The `metrics` that judge all examples of a question together, by an array `question` of its number. A task has
     them if it names `Task.question`."""
+    unexchanged: ClassVar[tuple[str, ...]] = ()
+    """The `metrics` that have no floor of exchanged texts, as they read the text that is exchanged."""
     per_token: ClassVar[bool] = False
     """Whether it predicts a label for each word, which the feature-based approach needs."""
     user_defined: ClassVar[bool] = False

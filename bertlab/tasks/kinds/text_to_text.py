@@ -25,6 +25,7 @@ class TextToText(Generated, TaskKind):
     """A text for a text."""
 
     name = "text-to-text"
+    unexchanged = ("sari",)
     metrics = ("bleu", "rouge1", "rouge2", "rougeL", "exact", "sari", *DEFECTS)
 
     def label_columns(self, task: Task) -> tuple[str, ...]:
