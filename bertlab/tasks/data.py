@@ -108,7 +108,8 @@ def _texts(task: Task) -> tuple[str, ...]:
 
 def _rows_of(rows: Iterable[dict[str, Any]], task: Task, mirrored: bool = False) -> Iterator[dict[str, Any]]:
     """The rows of a task, by its `only`; all of a `mirrored` file without these columns."""
-    return (row for row in rows if all(row.get(name, mirrored and text) == text for name, text in task.only.items()))
+    only = task.only.items()
+    return (row for row in rows if all(str(row.get(name, text if mirrored else None)) == text for name, text in only))
 
 
 def from_hub(dataset: Dataset, split: str, task: Task, advice: str) -> tuple[list[dict[str, Any]], tuple[str, ...]]:

@@ -42,8 +42,8 @@ class Task(Checked, group="task "):
     test: str = ""
     """A test split with public labels, which measurements can report too; empty for none."""
     only: Mapping[str, str] = field(default_factory=dict, hash=False)
-    """The rows that are the task's, in a data set of several: the texts of columns, `{"subset": "NewsQA"}`. A file of a
-    local mirror without such a column has rows of the task alone."""
+    """The rows that are the task's, in a data set of several: texts or numbers of columns, `{"subset": "NewsQA"}`. A
+    file of a local mirror without such a column has rows of the task alone."""
     text: tuple[str, ...] = ()
     """Text columns: one or two for classification and regression; question and context for spans; the good and the bad
     sentence for minimal pairs; context and endings

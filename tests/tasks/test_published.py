@@ -181,6 +181,16 @@ def test_the_names_of_record_stand_between_commas_and_each_of_its_answers_is_rig
     assert found.train.labels == [("Bo", "B")]
 
 
+def test_the_noun_of_a_pronoun_is_written_for_examples_in_which_it_is_right(tmp_path, write):
+    row = {"text": "Ann met Bo after she left.", "span1_index": 0, "span2_index": 4, "span2_text": "she"}
+    rows = [{**row, "span1_text": noun, "label": label} for noun, label in (("Ann", 1), ("Bo", 0))]
+    for split in ("train", "validation"):
+        write(tmp_path / "wsc-text" / f"{split}.jsonl", rows)
+    found = data.load(catalog.find("wsc-text"), machine=Machine(data=tmp_path, cache=tmp_path / "cache"), world=False)
+    assert found.train.text == (["wsc: Ann met Bo after [ she ] left."],)
+    assert found.train.labels == [("Ann",)]
+
+
 PAIR = {"premise": "a b", "hypothesis": "c", "label": 2}
 PASSAGE = {"question": "is it", "passage": "It is.", "label": 1}
 SUPERGLUE = [each for each in JOINED if each[0] not in ("dream", "winogrande")] + [
