@@ -76,7 +76,8 @@ study = Study(
     at_scale=T5_AT_SCALE,
     unlike=[
         *T5_TABLE_UNLIKE,
-        "pages are those that --corpus names last (paper: 20 TB of one month's web), and none is chosen by its language",
+        "pages are those that --corpus names last (paper: 20 TB of one month's web), none is chosen by its language, and none left "
+        "out for bad words without --bad-words",
         "each filter has a vocabulary and held-out documents of the text that it leaves (paper: one vocabulary for all)",
     ],
     notes=[
