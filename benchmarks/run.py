@@ -28,7 +28,7 @@ from table import Results
 
 HERE = Path(__file__).parent
 SCRIPTS = (
-    "pretraining", "kernels", "arms", "finetuning", "predicting", "scoring", "collating", "corpus", "memory",
+    "pretraining", "kernels", "arms", "finetuning", "predicting", "scoring", "collating", "mixing", "corpus", "memory",
     "sharing", "startup"
 )  # fmt: skip
 FALLEN = 0.9

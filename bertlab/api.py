@@ -58,8 +58,6 @@ def prepare_corpus(
     may be removed afterwards. Raises `BadInput` for text that cannot be used, for a directory that has something else
     in it, such as the corpus of another text, and for an empty one that is the current directory.
     """
-    from bertlab.text import tokens
-
     directory = Path(directory)
     recipe_file = directory / "recipe.json"
     if directory.exists() and any(directory.iterdir()):
@@ -71,7 +69,7 @@ def prepare_corpus(
                 raise
         if not same:
             raise BadInput(f"'{directory}' has the corpus of another text or tokenizer: give a new directory")
-        return tokens.open_corpus(directory, recipe.tokenizer)
+        return _opened(directory, recipe, text)
     if real(directory) == Path.cwd():
         raise BadInput(f"'{directory}' is the current directory: give a new one for the corpus")
     job, part = _corpus(recipe, text, column), directory.with_name(f".{directory.name}.part")
@@ -80,7 +78,18 @@ def prepare_corpus(
     job.run(part, Store(part), Machine(), silent)
     write_json(part, recipe_file.name, {"text": _texts(text), "science": job.definition()})
     part.rename(directory)
-    return tokens.open_corpus(directory, recipe.tokenizer)
+    return _opened(directory, recipe, text)
+
+
+def _opened(directory: Path, recipe: Recipe, text: str | Path | Sequence[str | Path]) -> TokenisedCorpus:
+    """The corpus in a directory with the tasks of the recipe, synthetic ones beside synthetic text."""
+    from bertlab.lab.jobs.pretraining import opened_corpus
+    from bertlab.tasks import catalog, locate
+
+    world = all(str(name).partition(":")[0] == "microworld" for name in _texts(text))
+    named = [catalog.find(source.name) for source in recipe.multitask.tasks]
+    tasks = [locate.locate(task, machine=Machine(), world=world) for task in named]
+    return opened_corpus(recipe, directory, tasks, check=True)
 
 
 def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str) -> CorpusPreparation:

@@ -10,5 +10,6 @@ from bertlab.adaptation.finetuning import FineTuning as FineTuning
 from bertlab.adaptation.gpt import GPT as GPT
 from bertlab.adaptation.gradual_unfreezing import GradualUnfreezing as GradualUnfreezing
 from bertlab.adaptation.lora import LoRA as LoRA
+from bertlab.adaptation.no_tuning import NoTuning as NoTuning
 from bertlab.adaptation.top_layers import TopLayers as TopLayers
 from bertlab.adaptation.zero_shot import ZeroShot as ZeroShot

@@ -16,6 +16,7 @@ from bertlab.diagnostics.base import Diagnostic
 from bertlab.errors import BadInput
 from bertlab.recipe.backbones.base import BackboneConfig
 from bertlab.recipe.identity import to_canonical
+from bertlab.recipe.multitask import Mixing, Proportional
 from bertlab.recipe.ranges import BELOW_ONE, CLIP, DROPOUT, SHARE, WORK, Arm, FieldError, Range, by_default
 from bertlab.recipe.recipe import Count, Decay, Epochs, Length, Optimizer, Rate, Recipe
 from bertlab.recipe.schedules import Curve, LinearDecay
@@ -54,6 +55,8 @@ class Inputs:
     """About the number of examples times their largest size in a batch of evaluation."""
     ids: Callable[[], Integer] | None = None
     """Gives the ids of all tokens that are read. None if embeddings are read in another way, or not at all."""
+    parts: Integer | None = None
+    """(E,) the number of the task of each example in a mixture of tasks."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,8 +74,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     rate_factor: ClassVar[float] = 1.0
     """The learning rate as a multiple of the scale's rate of fine-tuning."""
     trains: ClassVar[bool] = True
-    """Whether it trains on a task; otherwise it is for kinds of task without training examples, and measures a model as
-    it is, once whatever the number of fine-tuning seeds."""
+    """Whether it trains; otherwise it measures a model as it is, once whatever the number of fine-tuning seeds."""
     train_cost: ClassVar[float] = 3.0
     """Forward passes of the encoder that training takes per token; 2 if its weights need no gradient."""
     _returns: ClassVar[Mapping[str, Any]] = {
@@ -125,6 +127,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """Decay of Adam's running mean of squared gradients, per update; 0.98 in RoBERTa's fine-tuning."""
     max_grad_norm: Annotated[float, CLIP] = 1.0
     """Gradients with a larger global norm are scaled down to it; 1e9 for none, as in RoBERTa's fine-tuning."""
+    mixing: Mixing = field(default_factory=Proportional)
+    """Mixtures of tasks only: how often each task is drawn; by default as often as it has examples."""
     diagnostics: tuple[Diagnostic, ...] = ()
     """What is measured of the fine-tuned model beside its answers."""
     context: bool = False
@@ -206,7 +210,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         """The inputs of the prepared model for some examples: their word pieces."""
         size = EVALUATION_TOKENS // part.choices
         part = narrowed(part, model, machine)
-        return Inputs(part.lengths, lambda indices: tensors(part.batch(indices)), size, part.ids)
+        return Inputs(part.lengths, lambda indices: tensors(part.batch(indices)), size, part.ids, part.parts)
 
     def logits(self, model: nn.Module, kind: TaskKind, batch: TaskBatch) -> Tensor:
         """The logits of the targets of a batch, as `TaskKind.logits`."""

@@ -33,16 +33,10 @@ SENTENCES_AT_ONCE = 256
 """Sentences of equal length that are scored together: those of a pair mostly are, and share masked copies."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ZeroShot(Adaptation):
-    """Trains nothing: the score of a sentence is its log-likelihood, or its pseudo-log-likelihood by a masked LM.
+class Untrained(Adaptation):
+    """What adaptations share that train nothing."""
 
-    The first language model of the objective scores, always in fp32, with sums in fp64.
-    """
-
-    kind = runs = "zero-shot"
-    description = "nothing trained: the likelihoods of sentences"
-    stage = "scoring"
+    runs = "zero-shot"
     intermediate = False
     trains = False
     trained_share = 0.0
@@ -51,12 +45,28 @@ class ZeroShot(Adaptation):
     def __post_init__(self) -> None:
         super().__post_init__()
         if useless := to_canonical(self).keys() - {"kind", "length", "max_eval_examples"}:
-            raise FieldError(self._group, min(useless), "has no effect, as zero-shot trains nothing: leave it out")
+            raise FieldError(self._group, min(useless), f"has no effect, as {self.kind} trains nothing: leave it out")
 
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
         """The length and the number of examples of the scale's fine-tuning."""
         return cls(length=finetuning.length, max_eval_examples=finetuning.max_eval_examples)
+
+    def steps(self, examples: int) -> int:
+        """No updates."""
+        return 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class ZeroShot(Untrained):
+    """Trains nothing: the score of a sentence is its log-likelihood, or its pseudo-log-likelihood by a masked LM.
+
+    The first language model of the objective scores, always in fp32, with sums in fp64.
+    """
+
+    kind = "zero-shot"
+    description = "nothing trained: the likelihoods of sentences"
+    stage = "scoring"
 
     def unsupported_reason(self, kind: TaskKind) -> str:
         """It answers nothing but which sentence is more probable."""
@@ -91,10 +101,6 @@ class ZeroShot(Adaptation):
         """(B, 1, M x 2) the scores, nats, fp64: for each way of scoring those of the two sentences of a pair."""
         scores: Tensor = batch["scores"]
         return scores[:, None]
-
-    def steps(self, examples: int) -> int:
-        """No updates."""
-        return 0
 
     def evaluated_tokens(self, recipe: Recipe, tokens: float) -> float:
         """The tokens of all passes over both sentences."""

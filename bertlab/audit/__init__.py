@@ -11,7 +11,7 @@ from bertlab.audit import sequences
 from bertlab.inputs.batches import Batches, training_text
 from bertlab.inputs.checks import Check
 from bertlab.inputs.sample import Source, draw
-from bertlab.recipe import Recipe
+from bertlab.recipe import MultiTask, Recipe
 from bertlab.recipe.objective import text_length
 from bertlab.text.tokens import TokenisedCorpus
 
@@ -30,12 +30,16 @@ class Audited:
 
 
 def audit(recipe: Recipe, corpus: TokenisedCorpus, source: Source | None = None, most: int = _MOST) -> list[Audited]:
-    """Audits the batches of a recipe, one entry for each length that it trains at.
+    """Audits the batches of a recipe, one entry for each length that it trains at; tasks by themselves, before text.
 
     `source` returns batch number s of the training and replaces the batches of `recipe`; at most `most` tokens of an
     epoch are drawn, also beyond the last step: a larger sample tests a recipe better.
     """
     source = source or Batches(recipe, corpus).batch
+    if recipe.multitask.tasks:
+        of_tasks = Audited(recipe.inputs.length, *sequences.mixture(recipe, corpus, source, most))
+        alone = dataclasses.replace(recipe, multitask=MultiTask())
+        return [of_tasks, *(audit(alone, corpus, most=most) if recipe.multitask.text else [])]
     whole, corpus = corpus, dataclasses.replace(corpus, train=training_text(recipe, corpus.train))
     copies = recipe.inputs.copies
     later = sorted({copies, *(loss.repeats_after(copies) for loss in recipe.objective)})
@@ -89,4 +93,4 @@ def same_batches(recipe: Recipe) -> tuple[object, ...]:
     steps = recipe.schedule.steps if whole else 1
     pairs = recipe.pairing if recipe.inputs.format.pairs else None
     text = recipe.corpus, recipe.tokenizer, recipe.inputs
-    return masks, *text, pairs, recipe.schedule.batch_size, steps, changing, recipe.seed
+    return masks, *text, recipe.multitask, pairs, recipe.schedule.batch_size, steps, changing, recipe.seed

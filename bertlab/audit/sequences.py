@@ -2,12 +2,17 @@
 
 import numpy as np
 
-from bertlab.inputs.checks import Check, always
-from bertlab.inputs.sample import PREFIX, Sample, elsewhere
+from bertlab.inputs.checks import UNLIKELY, Check, always
+from bertlab.inputs.mixing import SOURCE, Mixture
+from bertlab.inputs.sample import PREFIX, Sample, Source, elsewhere
 from bertlab.inputs.targets import HANDFUL
+from bertlab.recipe import Recipe
 from bertlab.recipe.objective import INPUTS
 from bertlab.text.facts import UNKNOWN
 from bertlab.text.tokens import TokenisedCorpus, some_corpora
+
+LEAST_EXPECTED = 5.0
+"""Sequences of the rarest part that a test of rates expects at least."""
 
 
 def layout(sample: Sample) -> list[Check]:
@@ -133,3 +138,36 @@ def corpora(sample: Sample, whole: TokenisedCorpus) -> list[Check]:
         return sample.name(int(np.nonzero(placed & (trace.document == numbers[number]))[0][0]))
 
     return [always("documents of the sequences", expected, offsets < 0, name, of="documents")]
+
+
+def mixture(recipe: Recipe, corpus: TokenisedCorpus, source: Source, most: int) -> tuple[str, tuple[Check, ...]]:
+    """The sample in words, and whether text and tasks come as often as they should, no sequence twice an epoch."""
+    from scipy.stats import chisquare
+
+    (first, steps), *later = recipe.stages
+    size = first.schedule.batch_size
+    drawn_steps = max(1, most // (size * first.inputs.length))
+    batches = [source(step) for step in range(min(steps, drawn_steps) if later else drawn_steps)]
+    sources, epochs, ids = (
+        np.concatenate(arrays)
+        for arrays in zip(*((one.format[SOURCE], one.epochs, one.sequence_ids) for one in batches), strict=True)
+    )
+    rates = np.array(Mixture(first, corpus, 0).rates)
+    counts, drawn = np.bincount(sources, minlength=len(rates)), rates > 0
+    p = float(chisquare(counts[drawn], len(sources) * rates[drawn]).pvalue) if drawn.sum() > 1 else 1.0
+    off = float(np.abs(counts / len(sources) - rates).max())
+    enough = len(sources) * rates[drawn].min() >= LEAST_EXPECTED
+    wrong = np.array([len(one.lengths) != size for one in batches])
+    twice = len(ids) - len(np.unique(np.stack([epochs, ids]), axis=1).T)
+    checks = (
+        Check(
+            "rates of text and tasks",
+            f"to {off:.2%}",
+            f"{drawn.sum()} rates of {recipe.multitask.mixing.kind}",
+            f"p = {p:.2g}, {len(sources):,} sequences",
+            p >= UNLIKELY if enough else None,
+        ),
+        always("sequences a batch", f"{size:,}", wrong, lambda batch: f"step {batch}", of="batches"),
+        Check("sequences in an epoch", f"{twice:,} twice", "none twice", f"exact, {len(ids):,} sequences", not twice),
+    )
+    return f"{len(sources):,} sequences of text and {len(rates) - 1} tasks", checks

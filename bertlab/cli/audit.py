@@ -79,17 +79,18 @@ def _without_measurements(study: Study) -> Study:
 def _same_batches(plan: Plan, store: Store) -> list[tuple[Recipe, TokenisedCorpus, list[str]]]:
     """The recipes of a plan with different batches, each with its corpus and the names of the variants that have it."""
     from bertlab import audit as auditing
-    from bertlab.text.tokens import open_corpus
+    from bertlab.lab.jobs.pretraining import opened_corpus
 
-    opened: dict[str, TokenisedCorpus] = {}
+    opened: dict[Any, TokenisedCorpus] = {}
     batches: dict[Any, tuple[Recipe, TokenisedCorpus, list[str]]] = {}
     for cell in plan.cells:
         recipe, corpus_id = cell.pretraining.read_recipe(), cell.pretraining.needs[0].id
-        if corpus_id not in opened:
-            opened[corpus_id] = open_corpus(store.wait_for(corpus_id).path, recipe.tokenizer)
+        read = corpus_id, cell.pretraining.mixed
+        if read not in opened:
+            opened[read] = opened_corpus(recipe, store.wait_for(corpus_id).path, read[1], check=True)
         name = cell.variant if len(plan.request.studies) == 1 else f"{cell.study.name}: {cell.variant}"
         key = auditing.same_batches(recipe), corpus_id
-        batches.setdefault(key, (recipe, opened[corpus_id], []))[2].append(name)
+        batches.setdefault(key, (recipe, opened[read], []))[2].append(name)
     return [*batches.values()]
 
 

@@ -59,9 +59,10 @@ def _print(study: dict[str, Any]) -> None:
         rows = [[model, *map(str, row)] for model, row in table["rows"].items()]
         _titled(["model", *table["columns"]], rows, f"{table['title']} ({table['source']})")
     variants = {variant: _by_number(fields) for variant, fields in study["variants"].items()}
-    paths = [*dict.fromkeys(path for fields in variants.values() for path in fields)]
+    paths = [*dict.fromkeys(path for fields in variants.values() for path in fields if path != "multitask.tasks")]
     rows = [[variant, *(as_set(fields.get(path)) for path in paths)] for variant, fields in variants.items()]
     _titled(["variant", *paths], rows, f"variants at scale {study['scale']}; the baseline is {baseline}")
+    _print_mixtures(study["mixtures"])
     if study["equal_time"]:
         say(f"`ablate` gives {join_words(study['equal_time'])} the steps that take as long as the baseline's here")
     keys = ("name", "task", "kind", "adaptation", "metric", "split", "synthetic")
@@ -91,6 +92,21 @@ def _print(study: dict[str, Any]) -> None:
     _titled(("field", "value", "note"), rows, title, left=3)
     for note in study["notes"]:
         say(note)
+
+
+def _print_mixtures(mixtures: Mapping[str, Any]) -> None:
+    """The rates of text and tasks in the variants that have some."""
+    parts = dict.fromkeys(part for mixture in mixtures.values() for part in mixture)
+    rows = [[part, *(_rate(mixture.get(part)) for mixture in mixtures.values())] for part in parts]
+    if rows:
+        _titled(["part", *mixtures], rows, "share of the sequences, and passes over the synthetic examples")
+
+
+def _rate(part: Mapping[str, float | None] | None) -> str:
+    """The rate of a part of a mixture, and the passes over it; empty if the mixture lacks it."""
+    if not part or not part["rate"]:
+        return ""
+    return f"{part['rate']:.1%}" + ("" if part["passes"] is None else f", {part['passes']:.2g} x")
 
 
 def _titled(columns: Sequence[str], rows: Sequence[Sequence[str]], title: str, *, left: int = 1) -> None:

@@ -16,6 +16,7 @@ from bertlab.arrays import Int64
 from bertlab.errors import BadInput
 from bertlab.inputs.collator import Collator
 from bertlab.inputs.formats import Layout, segment_pairs, single_segments
+from bertlab.inputs.mixing import Mixture
 from bertlab.inputs.streams import Batch, joined
 from bertlab.recipe import Inputs, Loss, Recipe
 from bertlab.recipe.cost import tokens
@@ -50,7 +51,8 @@ class Batches:
                 reading = _Reading(stage, text)
                 readings.append((stage.inputs, reading))
             self._begins.append(step)
-            self._stages.append(_Stage(stage, corpus, text, reading, trimmed))
+            mixture = Mixture(stage, corpus, step) if recipe.multitask.tasks else None
+            self._stages.append(_Stage(stage, corpus, text, reading, mixture, trimmed))
             reading.weight += steps * self._stages[-1].weight
             step += steps
 
@@ -186,11 +188,20 @@ class _Reading:
 class _Stage:
     """The batches of one stage: a batch has the sequences that begin within its share of the weight."""
 
-    def __init__(self, recipe: Recipe, corpus: TokenisedCorpus, text: Part, reading: _Reading, trimmed: bool) -> None:
+    def __init__(
+        self,
+        recipe: Recipe,
+        corpus: TokenisedCorpus,
+        text: Part,
+        reading: _Reading,
+        mixture: Mixture | None,
+        trimmed: bool,
+    ) -> None:
         of_text = text_length(recipe.objective, recipe.inputs.length)
         self.reading, self._begin = reading, reading.weight
         self.weight = _weight(recipe, text, of_text)
-        self._trimmed = trimmed and recipe.inputs.format.trimmed
+        self._mixture = mixture
+        self._trimmed = trimmed and (recipe.inputs.format.trimmed or mixture is not None)
         parts = recipe.objective, corpus.tokenizer, text, recipe.inputs.length, recipe.seed
         self._collator = functools.cache(lambda: Collator(*parts))
         self._made: dict[int, Batch] = {}
@@ -199,7 +210,11 @@ class _Stage:
 
     def tokens(self, steps: int) -> int:
         """Tokens in its first `steps` batches, specials included, padding not."""
-        return self.reading.tokens(self._begin + steps * self.weight) - self.reading.tokens(self._begin)
+        if self._mixture:
+            read, of_tasks = int(self._mixture.before(steps)[0]), self._mixture.tokens(steps)
+        else:
+            read, of_tasks = steps * self.weight, 0
+        return self.reading.tokens(self._begin + read) - self.reading.tokens(self._begin) + of_tasks
 
     def batch(self, step: int) -> Batch:
         """The sequences that begin within [step, step + 1) times the weight of a batch, over all epochs."""
@@ -207,12 +222,19 @@ class _Stage:
             # Twice as many each time that the next one follows, so that the first one comes soon.
             self._run = min(2 * self._run, self._together) if step == self._until else 1
             self._until = step + self._run
-            sequences, begins = self._between(self._begin + step * self.weight, self._begin + self._until * self.weight)
-            limits = self._begin + np.arange(step, self._until + 1) * self.weight
-            bounds = itertools.pairwise(np.searchsorted(begins, limits))
-            parts = [sequences.rows(slice(low, high)) for low, high in bounds]
+            parts = self._batches(step, self._until)
             self._made = dict(enumerate([part.trimmed() for part in parts] if self._trimmed else parts, start=step))
         return self._made.pop(step)  # the caller may change it; a second call makes it anew
+
+    def _batches(self, step: int, until: int) -> list[Batch]:
+        """The batches from `step` to the one before `until`."""
+        if self._mixture:
+            begin = self._begin
+            return self._mixture.mixed(step, until, lambda low, high: self._between(begin + low, begin + high)[0])
+        sequences, begins = self._between(self._begin + step * self.weight, self._begin + until * self.weight)
+        limits = self._begin + np.arange(step, until + 1) * self.weight
+        bounds = itertools.pairwise(np.searchsorted(begins, limits))
+        return [sequences.rows(slice(low, high)) for low, high in bounds]
 
     def _between(self, low: int, high: int) -> tuple[Batch, Int64]:
         """The sequences that begin within [low, high) of the weight over all epochs, and where they begin."""

@@ -6,6 +6,7 @@ import numpy as np
 
 from bertlab.errors import BadInput
 from bertlab.inputs.batches import paces, training_text
+from bertlab.inputs.mixing import Mixture
 from bertlab.recipe import Recipe
 from bertlab.text.tokens import TokenisedCorpus
 
@@ -32,7 +33,9 @@ class WordsRead:
         """Those of a recipe on a corpus; a share of its text has this share of its words."""
         text = training_text(recipe, corpus.train)
         share = len(text.tokens) / len(corpus.train.tokens)
-        return cls(share * corpus.facts["train"]["words"], paces(recipe, text))
+        of_text = Mixture(recipe, corpus, 0).rates[0] if recipe.multitask.tasks else 1.0
+        read = [(steps, of_text * pace) for steps, pace in paces(recipe, text)]
+        return cls(share * corpus.facts["train"]["words"], read)
 
     @property
     def steps(self) -> int:

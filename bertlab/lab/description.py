@@ -2,15 +2,15 @@
 
 import dataclasses
 import itertools
-from collections.abc import Mapping
 from typing import Any
 
+from bertlab import synthetic
 from bertlab.adaptation import Adaptation
 from bertlab.lab.scales import Scale
 from bertlab.lab.statement import untested
 from bertlab.lab.study import Measurement, Study
-from bertlab.recipe import OPTIONS
-from bertlab.recipe.identity import by_kind, flatten
+from bertlab.recipe import OPTIONS, Recipe
+from bertlab.recipe.identity import by_kind, field_paths, flatten
 from bertlab.tasks import catalog, kinds
 
 
@@ -36,6 +36,7 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         "related": [vars(table) for table in study.related],
         "summary": study.summary,
         "variants": _differing(study, scale),
+        "mixtures": _mixtures(study, scale),
         "equal_time": [variant.name for variant in study.variants if variant.relative.equal_time],
         "measurements": [_measurement(study, measurement, scale) for measurement in study.measurements],
         "averages": {average.name: average.parts for average in study.averages},
@@ -47,8 +48,8 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
         "notes": study.notes,
         "scale": scale.name,
         "recipe": {path: by_kind(leaf) for path, leaf in recipe.items()},
-        # a mapping, as numbers over steps are, has no text that --set could read
-        "set": [path for path, leaf in recipe.items() if path not in fixed and not isinstance(leaf, Mapping)],
+        # numbers over steps and tasks have no text that --set could read
+        "set": [path for path in recipe if path not in fixed | (of_scale.keys() - {*field_paths(Recipe)})],
     }
 
 
@@ -90,6 +91,28 @@ def _settings(study: Study, scale: Scale) -> dict[str, Any]:
     for group in sorted(groups):
         of_groups |= flatten(getattr(scale, group), f"{group}.")
     return of_groups | of_tasks
+
+
+def _mixtures(study: Study, scale: Scale) -> dict[str, dict[str, dict[str, float | None]]]:
+    """For each variant that trains on tasks the rate of text and of each, and the passes of the training over it: on
+    the synthetic tasks, where those with the same one are one."""
+    shown: dict[str, dict[str, dict[str, float | None]]] = {}
+    for variant in study.variants:
+        recipe = study.recipe(variant, scale.recipe)
+        tasks = [
+            (source.name, catalog.find(source.name).microworld or source.name) for source in recipe.multitask.tasks
+        ]
+        names = {task: name for name, task in reversed(tasks)}
+        sizes = {names[task]: synthetic.size(task, "train") for _, task in tasks if task in synthetic.TASKS}
+        if len(sizes) < len(names) or not names:
+            continue
+        drawn = recipe.schedule.steps * recipe.schedule.batch_size
+        rates = zip(["text", *sizes], recipe.multitask.rates([*sizes.values()]), strict=True)
+        shown[variant.name] = {
+            name: {"rate": rate, "passes": drawn * rate / sizes[name] if name in sizes else None}
+            for name, rate in rates
+        }
+    return shown
 
 
 def _column(measurement: str, milestone: int) -> str:

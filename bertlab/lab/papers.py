@@ -4,7 +4,7 @@
 """
 
 from bertlab.lab.study import Average, Measurement
-from bertlab.recipe import Size
+from bertlab.recipe import Size, TaskSource
 
 
 def group(path: str, **fields: str) -> dict[str, str]:
@@ -373,3 +373,33 @@ T5_TABLE_NOTES = [
     *T5_NOTES[-2:],
 ]
 """The same of studies with the columns of `T5_TABLE`."""
+
+T5_MIXED = tuple(
+    TaskSource(name=f"{name}-text")
+    for name in (
+        *("cola", "sst2", "mrpc", "stsb", "qqp", "mnli", "qnli", "rte"),
+        *("boolq", "cb", "copa", "multirc", "record", "wic", "wsc"),
+        *("cnn_dailymail", "squad", "wmt_en_de", "wmt_en_fr", "wmt_en_ro"),
+    )
+)
+"""The tasks of T5's multi-task training (section 3.5.2)."""
+T5_MIXED_AT_SCALE = {
+    scale: fields | group("multitask", length="96", data_scale="0.00915527") for scale, fields in T5_AT_SCALE.items()
+}
+"""The settings of mixtures: the largest synthetic translation has 16,000 pairs, that of the paper about 41 million, and
+the paper's limits of 65,536 to 2,097,152 examples are those of 600 to 19,200."""
+T5_MIXED_UNLIKE: list[str | tuple[str, str]] = [
+    *T5_TABLE_UNLIKE,
+    "limits of examples are scaled with the data, at micro and tiny to 600 to 19,200 (paper: 2^16 to 2^21)",
+    "tasks with equal examples are one in a mixture, and WNLI is in none (paper: all of GLUE and SuperGLUE)",
+    "the last weights of a multi-task training are measured (paper: for each task the best on what is reported)",
+]
+"""What keeps a study of mixtures from being T5's own setting."""
+T5_MIXED_NOTES = [
+    *T5_TABLE_NOTES,
+    "Without fine-tuning, a training has 1.5 times the steps, as in the paper, whose fine-tuning has half as many as "
+    "its pre-training; here it has fewer.",
+    "Sequences of tasks have no [CLS], as in fine-tuning, and up to `multitask.length` tokens; those of text are as "
+    "without tasks. Nothing but its sentinels marks text.",
+]
+"""What mixtures here have of their own, for `notes`."""

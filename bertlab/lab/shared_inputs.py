@@ -11,11 +11,12 @@ from bertlab.lab.jobs import CorpusPreparation, Job, TrunkTraining
 from bertlab.lab.request import Request
 from bertlab.lab.scales import Scale
 from bertlab.machine import Machine
-from bertlab.recipe import Recipe, Tokenizer
-from bertlab.recipe.identity import canonical
+from bertlab.recipe import Recipe, TaskSource, Tokenizer
+from bertlab.recipe.identity import canonical, identity
 from bertlab.recipe.prefix import Prefix, shared_prefixes
 from bertlab.store.files import digest, kind
-from bertlab.tasks.locate import Tasks
+from bertlab.tasks import kinds
+from bertlab.tasks.locate import LocatedTask, Tasks
 from bertlab.text import filters, sources
 
 J = TypeVar("J", bound=Job)
@@ -69,6 +70,29 @@ class SharedInputs:
         files = self.request.vocabulary, self.request.bad_words
         return CorpusPreparation(recipe.corpus, recipe.tokenizer, self.located, *files, self.code)
 
+    def with_tasks(self, recipe: Recipe, left_out: LocatedTask | None = None) -> Recipe:
+        """A recipe whose tasks name their examples, those with equal ones once; without those of a task `left_out`.
+
+        Raises `BadInput` for a task whose answers are no texts, and if none is left.
+        """
+        sources: dict[str, TaskSource] = {}
+        for source, task in zip(recipe.multitask.tasks, self.mixed(recipe), strict=True):
+            if not kinds.find(task.task.kind).writes:
+                raise BadInput(
+                    f"multitask.tasks: the answers of '{source.name}' are no texts: name one such as cola-text"
+                )
+            sources.setdefault(_examples(task), TaskSource(name=source.name, content=_examples(task)))
+        for task in (left_out, *left_out.parts) if left_out else ():
+            sources.pop(_examples(task), None)
+        if recipe.multitask.tasks and not sources:
+            raise BadInput("multitask.tasks: none is left without the measured one: name more")
+        multitask = dataclasses.replace(recipe.multitask, tasks=tuple(sources.values()))
+        return dataclasses.replace(recipe, multitask=multitask)
+
+    def mixed(self, recipe: Recipe) -> tuple[LocatedTask, ...]:
+        """The tasks on which a recipe trains."""
+        return tuple(self.tasks.find(source.name) for source in recipe.multitask.tasks)
+
     def share(self, recipes: Iterable[Recipe]) -> None:
         """Finds the first steps that pre-trainings share; those that the machine compiles in other ways share none."""
         alike = defaultdict[str, list[Recipe]](list)
@@ -96,6 +120,7 @@ class SharedInputs:
                 self._trunk(prefix.before, study) if prefix.before else None,
                 f"{study}-first-{prefix.steps}-steps",
                 study,
+                self.mixed(prefix.recipes[0]),
             )
         return self._trunks[prefix.id]
 
@@ -119,3 +144,9 @@ def _digest(path: Path | None, option: str, what: str, form: str) -> str:
     if kind(path, option) != "file":
         raise BadInput(f"{what} '{path}' does not exist: give the path of {form}")
     return f"sha256:{digest(path)}"
+
+
+def _examples(located: LocatedTask) -> str:
+    """Identifies the training examples of a task, and how they are written."""
+    written = {name: getattr(located.task, name) for name in ("kind", "train", "text", "label", "labels")}
+    return identity("task", content=located.content, task=written)

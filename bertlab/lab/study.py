@@ -191,8 +191,9 @@ class Study(Checked, group="study "):
         if of_variant is not None:
             changes |= {name: getattr(of_variant, name) for name in self.varied_adaptation()[type(of_variant)]}
         arm = type(of_variant or shared or FineTuning())
-        if arm.trains and not kinds.find(kind).trained:
-            arm, changes = next(other for other in arms(Adaptation).values() if not other.trains), {}
+        if arm.trains and not (measured := kinds.find(kind)).trained:
+            untrained = (other for other in arms(Adaptation).values() if not other.trains)
+            arm, changes = next(other for other in untrained if not other().unsupported_reason(measured)), {}
         return dataclasses.replace(arm.at_scale(scale.finetuning(kind, task), scale.features), **changes)
 
     def check_set(self, paths: Iterable[str]) -> None:

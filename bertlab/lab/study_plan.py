@@ -1,7 +1,7 @@
 """The plan of one study: its values, each with the job that computes it."""
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cached_property, partial
 from typing import NamedTuple
 
@@ -55,7 +55,7 @@ class StudyPlanner:
             if values > MOST:
                 raise BadInput(f"--seeds and --finetune-seeds give it {values:,} values, over {MOST:,}: use less")
             if self.request.measured:  # last: it looks tasks up, perhaps on the Hub
-                self.check_different()
+                _check_different(self)
             for variant, recipe in recipes:
                 yield from self.of_variant(variant, recipe)
 
@@ -84,8 +84,8 @@ class StudyPlanner:
         return recipes
 
     def recipe(self, variant: Variant) -> Recipe:
-        """The recipe of a variant, with its steps as timed if they were."""
-        recipe = self.study.recipe(variant, self.base)
+        """The recipe of a variant, with its steps as timed if they were, and with the examples of its tasks."""
+        recipe = self.shared.with_tasks(self.study.recipe(variant, self.base))
         steps = self.request.timed.get(self.study.name, {}).get(variant.name)
         return recipe if steps is None else with_fields(recipe, {"schedule.steps": steps})
 
@@ -144,34 +144,25 @@ class StudyPlanner:
             corpora = f"inputs.corpora is {recipe.inputs.corpora}, and the number of corpora is {there}"
             raise BadInput(f"{corpora}: name {max(2, abs(recipe.inputs.corpora))} or more, each with --corpus")
 
-    def check_different(self) -> None:
-        """Raises `BadInput` if all variants are the same runs."""
-        study, runs = self.study, set()
-        for variant in study.variants:
-            adaptations = []
-            for measurement in filter(lambda measurement: measurement.task, self.measurements):
-                task = self.data(measurement)
-                adaptations.append(study.adaptation(variant, measurement, self.scale, task.task.kind, task.name))
-            runs.add(canonical([study.recipe(variant, self.base), adaptations]))
-        if len(runs) < min(2, len(study.variants)):
-            if not self.base.schedule.steps:
-                raise BadInput("schedule.steps is 0: without pre-training, variants do not differ; set 1 or more")
-            raise BadInput(
-                f"all its variants are the same runs at scale {self.scale.name}: let them differ in fields of the "
-                "recipe, or in their adaptation"
-            )
-
     def of_variant(self, variant: Variant, recipe: Recipe) -> Iterator[Cell]:
         """The values of a variant."""
-        request = self.request
         # of the held-out values, those that the losses of the recipe evaluate
         evaluated = {name for loss in recipe.declared.objective for name in loss.all_metric_labels}
-        measurable = [one for one in self.measurements if one.task or one.metric in evaluated]
-        first = self.pretraining(variant, recipe)
+        measurable = [one for one in self.measurements if one.task or one.metric in evaluated] or self.measurements
+        if not variant.without_measured:
+            yield from self.of_recipe(variant, recipe, measurable)
+            return
+        for measurement in measurable:
+            left_out = self.data(measurement) if measurement.task else None
+            yield from self.of_recipe(variant, self.shared.with_tasks(recipe, left_out), [measurement])
+
+    def of_recipe(self, variant: Variant, recipe: Recipe, measurements: Sequence[Measurement]) -> Iterator[Cell]:
+        """The values of a variant in some measurements, with one recipe."""
+        request, first = self.request, self.pretraining(variant, recipe)
         pretrainings = self.shared.over(first, lambda: map(first.with_seed, request.seeds[1:]))
         series = [
             (measurement, self.shared.over(job, partial(map, job.on, pretrainings[1:])))
-            for measurement in measurable or self.measurements
+            for measurement in measurements
             for job in self.jobs(first, variant, measurement)
         ]
         for number, pretraining in enumerate(pretrainings):
@@ -191,6 +182,7 @@ class StudyPlanner:
             study=study.name,
             code=self.shared.code,
             trunk=self.shared.trunk(recipe, study.name),
+            mixed=self.shared.mixed(recipe),
         )
 
     def jobs(self, pretraining: Pretrained, variant: Variant, measurement: Measurement) -> Iterator[Job]:
@@ -243,6 +235,24 @@ def lacks_corpora(recipe: Recipe, there: int) -> bool:
     """Whether a recipe reads more corpora than there are; the first of one is all of them."""
     needed = recipe.inputs.corpora
     return there < (max(2, needed) if needed > 0 else -needed)
+
+
+def _check_different(planner: StudyPlanner) -> None:
+    """Raises `BadInput` if all variants are the same runs."""
+    study, runs = planner.study, set()
+    for variant in study.variants:
+        adaptations = []
+        for measurement in filter(lambda measurement: measurement.task, planner.measurements):
+            task = planner.data(measurement)
+            adaptations.append(study.adaptation(variant, measurement, planner.scale, task.task.kind, task.name))
+        runs.add(canonical([study.recipe(variant, planner.base), adaptations]))
+    if len(runs) < min(2, len(study.variants)):
+        if not planner.base.schedule.steps:
+            raise BadInput("schedule.steps is 0: without pre-training, variants do not differ; set 1 or more")
+        raise BadInput(
+            f"all its variants are the same runs at scale {planner.scale.name}: let them differ in fields of the "
+            "recipe, or in their adaptation"
+        )
 
 
 def check_metrics(

@@ -7,7 +7,18 @@ from typing import Annotated, Any, Literal
 
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, unknown
-from bertlab.recipe import OPTIONS, BackboneConfig, Inputs, Loss, Optimizer, Recipe, Schedule, Size, Tokenizer
+from bertlab.recipe import (
+    OPTIONS,
+    BackboneConfig,
+    Inputs,
+    Loss,
+    MultiTask,
+    Optimizer,
+    Recipe,
+    Schedule,
+    Size,
+    Tokenizer,
+)
 from bertlab.recipe.backbones.base import Multiple
 from bertlab.recipe.identity import by_kind, field_paths, flatten
 from bertlab.recipe.ranges import Checked, FieldError, Range
@@ -81,6 +92,8 @@ class Variant(Checked, group="variant "):
     """What splits text, trained on the corpus of the run: `WordPiece` or another tokenizer."""
     inputs: Inputs | None = None
     """How documents become sequences: format, length, passes over the data."""
+    multitask: MultiTask | None = None
+    """Tasks among the sequences of text, by name, and how often each is drawn."""
     objective: tuple[Loss, ...] | None = None
     """The losses. A loss of the scale keeps its fields, except those in which the variants of the study differ."""
     model: BackboneConfig | None = None
@@ -95,6 +108,8 @@ class Variant(Checked, group="variant "):
     """The encoder in multiples of the scale's: `Size(layers=0.5)` has half of its layers."""
     relative: RelativeSchedule = RelativeSchedule()
     """The schedule in multiples of the scale's: `RelativeSchedule(steps=2)` trains for twice as many steps."""
+    without_measured: bool = False
+    """Whether its pre-training leaves out the task that is measured, one pre-training for each (leave-one-out)."""
     adaptation: Adaptation | None = None
     """How the model is adapted to its tasks. It overrides the adaptation of a measurement, of the same kind, in the
     fields in which the variants differ."""
@@ -119,6 +134,7 @@ class Variant(Checked, group="variant "):
         """The losses, and what else of the recipe has kinds, by the path of its fields."""
         others: dict[str, Any] = {"tokenizer": self.tokenizer, "model": self.model, "optimizer": self.optimizer}
         others["inputs.format"] = self.inputs and self.inputs.format
+        others["multitask.mixing"] = self.multitask and self.multitask.mixing
         losses = {loss.kind: loss for loss in self.objective or ()}
         return losses | {path: component for path, component in others.items() if component is not None}
 

@@ -59,10 +59,16 @@ class SequenceToSequence(Loss):
 
     head: ClassVar[str] = "output_layer"
     over_vocabulary: ClassVar[bool] = True
+    mixes: ClassVar[bool] = True
     hub_task: ClassVar[str] = "text2text-generation"
     over_inputs: bool = False
     """Whether the inputs are predicted too, each token from those before it, as T5 trains a decoder without an encoder
     (section 3.2.1)."""
+
+    @property
+    def placed(self) -> bool:
+        """Whether its arrays have the `places` of the targets, as in `Split`."""
+        return False
 
     @abstractmethod
     def splitter(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Split]:
@@ -85,22 +91,25 @@ class SequenceToSequence(Loss):
         """Inputs, and targets that are read one token late."""
         split, pad = self.splitter(tokenizer, length, seed), tokenizer.pad
 
-        def examples(sequences: Sequences) -> Mapping[str, Any]:
-            inputs, targets, counted, places = split(sequences)
-            used = np.arange(targets.tokens.shape[1], dtype=np.int32) < targets.lengths[:, None]
-            late = np.full_like(targets.tokens, pad)
-            late[:, 1:] = targets.tokens[:, :-1]
-            outputs = Stream(np.where(used, late, pad), targets.lengths)
-            arrays = {"targets": targets.tokens * used, "weights": used, "counted": counted}
-            if places is not None:
-                arrays["places"] = places
-            if self.over_inputs:
-                arrays = {name: _behind(inputs, array, name) for name, array in arrays.items()}
-            arrays["counted"] = arrays["counted"].astype(np.int32)
-            arrays["weights"] = arrays["weights"].astype(np.float32)
-            return {INPUTS: inputs, OUTPUTS: outputs, **arrays}
+        return lambda sequences: self._arrays(split(sequences), pad)
 
-        return examples
+    def examples(self, inputs: Stream, targets: Stream, pad: int) -> Mapping[str, Any]:
+        """The same for the examples of tasks, all of whose targets count."""
+        return self._arrays(Split(inputs, targets, _used(targets), targets.tokens * 0 if self.placed else None), pad)
+
+    def _arrays(self, split: Split, pad: int) -> Mapping[str, Any]:
+        inputs, targets, counted, places = split
+        used, late = _used(targets), np.full_like(targets.tokens, pad)
+        late[:, 1:] = targets.tokens[:, :-1]
+        outputs = Stream(np.where(used, late, pad), targets.lengths)
+        arrays = {"targets": targets.tokens * used, "weights": used, "counted": counted}
+        if places is not None:
+            arrays["places"] = places
+        if self.over_inputs:
+            arrays = {name: _behind(inputs, array, name) for name, array in arrays.items()}
+        arrays["counted"] = arrays["counted"].astype(np.int32)
+        arrays["weights"] = arrays["weights"].astype(np.float32)
+        return {INPUTS: inputs, OUTPUTS: outputs, **arrays}
 
     def count(self, arrays: Arrays) -> float:
         """The number of predicted tokens."""
@@ -209,6 +218,12 @@ def packed(values: Array, used: Bool, width: int, filling: int = 0) -> Stream:
     tokens = from_each[ends - lengths].view(np.int32).reshape(len(values), width)
     np.putmask(tokens, np.arange(width, dtype=np.int32) >= lengths[:, None], filling)
     return Stream(tokens, lengths)
+
+
+def _used(targets: Stream) -> Bool:
+    """(B, K) which slots are not empty."""
+    used: Bool = np.arange(targets.tokens.shape[1], dtype=np.int32) < targets.lengths[:, None]
+    return used
 
 
 def _behind(inputs: Stream, array: Array, name: str) -> Array:

@@ -107,6 +107,11 @@ class SpanCorruption(SequenceToSequence):
         runs = 0 if self.shown == "dropped" else self._runs(ordinary)
         return chosen(self.mask_prob, ordinary) + runs + 1
 
+    @property
+    def placed(self) -> bool:
+        """Whether hidden tokens are written whose places no sentinel shows."""
+        return self.target == "spans" and self.shown != "sentinels"
+
     def splitter(self, tokenizer: TrainedTokenizer, length: int, seed: int | str) -> Callable[[Sequences], Split]:
         """Chooses tokens, and hides them."""
         choose = self.selection.chooser(self.mask_prob, tokenizer, length)
@@ -133,7 +138,7 @@ class SpanCorruption(SequenceToSequence):
                 hidden = ~spans.rest(spans.hidden)[:, 1:] & (np.arange(1, text.shape[1]) < lengths[:, None])
                 return Split(inputs, Stream(text[:, 1:], lengths - 1), hidden)
             columns = width + sequences.separator_offsets.shape[1]
-            return spans.targets(inputs, columns, None if self.shown == "dropped" else marks, self.shown != "sentinels")
+            return spans.targets(inputs, columns, None if self.shown == "dropped" else marks, self.placed)
 
         return split
 

@@ -11,6 +11,12 @@ from bertlab.recipe.backbones import NormPosition as NormPosition
 from bertlab.recipe.backbones import Positions as Positions
 from bertlab.recipe.backbones import Size as Size
 from bertlab.recipe.backbones import TransformerConfig as TransformerConfig
+from bertlab.recipe.multitask import Equal as Equal
+from bertlab.recipe.multitask import Mixing as Mixing
+from bertlab.recipe.multitask import MultiTask as MultiTask
+from bertlab.recipe.multitask import Proportional as Proportional
+from bertlab.recipe.multitask import TaskSource as TaskSource
+from bertlab.recipe.multitask import Temperature as Temperature
 from bertlab.recipe.objective import Loss as Loss
 from bertlab.recipe.objective import Pairing as Pairing
 from bertlab.recipe.recipe import OPTIONS as OPTIONS

@@ -137,12 +137,14 @@ def flatten(parts: Any, prefix: str = "") -> dict[str, Any]:
 
 
 def by_kind(leaf: Any) -> Any:
-    """A leaf with the kinds of its arms instead of the arms, and with JSON for arms by name."""
+    """A leaf with the kinds of its arms instead of the arms, texts for other parts, and JSON for arms by name."""
     if isinstance(leaf, Mapping):
         return to_canonical(leaf, whole=True)
     if isinstance(leaf, tuple):
         return tuple(map(by_kind, leaf))
-    return leaf.kind if isinstance(leaf, Arm) else leaf
+    if isinstance(leaf, Arm):
+        return leaf.kind
+    return str(leaf) if dataclasses.is_dataclass(leaf) else leaf
 
 
 def as_set(leaf: Any, between: str = ", ") -> str:
@@ -159,8 +161,8 @@ def as_set(leaf: Any, between: str = ", ") -> str:
 
 
 def flatten_json(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """The `flatten` of a recipe or another value from its JSON, with the kinds of arms instead of the arms, and arms by
-    dotted paths as one text."""
+    """The `flatten` of a recipe or another value from its JSON, with kinds or names instead of what has one, and arms
+    by dotted paths as one text."""
     by_path: dict[str, Any] = {}
     for name, item in data.items():
         if isinstance(item, Mapping) and (not item or any("." in path for path in item)):
@@ -169,7 +171,9 @@ def flatten_json(data: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
             by_path |= {prefix + name: item["kind"]} if "kind" in item else {}
             by_path |= flatten_json(item, f"{prefix}{name}.")
         elif isinstance(item, list):
-            by_path[prefix + name] = [part.get("kind", part) if isinstance(part, Mapping) else part for part in item]
+            by_path[prefix + name] = [
+                part.get("kind", part.get("name", part)) if isinstance(part, Mapping) else part for part in item
+            ]
             for part in item:
                 if isinstance(part, Mapping) and "kind" in part:
                     by_path |= flatten_json(part, f"{prefix}{part['kind']}.")

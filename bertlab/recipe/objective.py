@@ -77,6 +77,8 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     """Whether its head computes what the encoder reads, in `prepare`."""
     labels_only: ClassVar[bool] = False
     """Whether it adds labels to a batch and leaves the tokens as they are."""
+    mixes: ClassVar[bool] = False
+    """Whether it trains on examples of tasks too, for which `examples` makes its inputs and labels."""
     pairing: ClassVar[Pairing | None] = None
     """How segments have to be paired for it; None if any pairing will do."""
     metric_labels: ClassVar[Mapping[str, str]] = {}
@@ -88,7 +90,7 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     scorings: ClassVar[tuple[str, ...]] = ()
     """The ways in which it scores sentences, in words; none if it is no language model."""
     _returns: ClassVar[Mapping[str, Any]] = {
-        **dict.fromkeys(("causal", "over_vocabulary", "prepares", "labels_only", "annotated"), bool),
+        **dict.fromkeys(("causal", "over_vocabulary", "prepares", "labels_only", "mixes", "annotated"), bool),
         **dict.fromkeys(("head", "meaning", "hub_task", "selection_metric"), str),
         **dict.fromkeys(("metric_labels", "all_metric_labels"), Mapping[str, str]),
         **dict.fromkeys(("audit", "audit_again"), list),
@@ -156,6 +158,10 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
         a width that follows from `length`. It may also change tokens in place. Every random draw depends only on
         `seed`, the keys of the sequences and the epoch.
         """
+
+    def examples(self, inputs: Any, targets: Any, pad: int) -> Arrays:
+        """What `batch_transform` returns, for texts of tasks and the texts to write, `Stream`s with their end marks."""
+        raise NotImplementedError
 
     def text_length(self, length: int) -> int:
         """The tokens of text, specials included, of which it makes inputs of at most `length` tokens."""

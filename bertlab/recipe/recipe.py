@@ -17,6 +17,7 @@ from bertlab.errors import BadInput, unknown
 from bertlab.names import shown
 from bertlab.recipe.backbones import BackboneConfig, Model
 from bertlab.recipe.identity import flatten, with_fields
+from bertlab.recipe.multitask import MultiTask
 from bertlab.recipe.objective import Loss, Pairing, attends_causally, bert, pairing
 from bertlab.recipe.ranges import CLIP, SHARE, Arm, Checked, FieldError, Range, arms, by_default
 from bertlab.recipe.schedules import Curve, LinearDecay
@@ -303,6 +304,8 @@ class Recipe(Checked):
     """What splits text; it is trained on the corpus, or given with `--vocab`."""
     inputs: Inputs = field(default_factory=Inputs)
     """How documents become sequences: format, length, passes over the data."""
+    multitask: MultiTask = field(default_factory=MultiTask)
+    """Tasks among the sequences of text, and how often each is drawn."""
     objective: tuple[Loss, ...] = field(default_factory=bert)
     """The losses, whose values are added: each is a mean over its own predictions in the global batch."""
     model: BackboneConfig = field(default_factory=Model)
@@ -325,6 +328,18 @@ class Recipe(Checked):
             raise BadInput(f"inputs.format {self.inputs.format.kind} exchanges no segments: set it to segment-pair")
         if self.schedule.over_steps:
             self._check_numbers()
+        if self.multitask.tasks:
+            self._check_tasks()
+
+    def _check_tasks(self) -> None:
+        """Raises `BadInput` for a recipe with whose sequences tasks do not mix."""
+        if len(self.objective) > 1 or not self.objective[0].mixes:
+            kinds = ", ".join(loss.kind for loss in self.objective)
+            raise BadInput(
+                f"objective: {kinds} does not mix with tasks: give one loss of a decoder, as span_corruption"
+            )
+        if self.inputs.format.token_matched_to or self.inputs.format.pairs:
+            raise BadInput(f"inputs.format {self.inputs.format.kind} does not mix with tasks: set it to chunks")
 
     def _check_numbers(self) -> None:
         """Raises `BadInput` for a number that cannot change over the steps, or not as its curve has it."""

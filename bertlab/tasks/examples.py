@@ -12,6 +12,7 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Array, Integer
+from bertlab.recipe.multitask import Mixing
 
 IGNORED = -100
 """The label of slots without a target."""
@@ -44,6 +45,8 @@ class Examples:
     choices: int = 1
     width_step: int = WIDTH_STEP
     """What the widths of its batches are multiples of."""
+    parts: Integer | None = None
+    """(E,) the number of the task of each example in a mixture of tasks; None elsewhere."""
 
     @cached_property
     def lengths(self) -> Integer:
@@ -126,16 +129,32 @@ def padded(arrays: Sequence[Integer], counts: Integer, width: int, filling: int)
     return filled
 
 
-def epoch(lengths: Integer, batch_size: int, *key: int | str) -> list[Integer]:
-    """The batches of one epoch as indices of examples, each once, in an order drawn from `key`: examples are shuffled
-    and sorted by length within buckets of `BUCKET` batches; then the batches are shuffled."""
-    order = keyed.permutation(keyed.key("rows", *key), len(lengths))
+def epoch(lengths: Integer, batch_size: int, *key: int | str, rows: Integer | None = None) -> list[Integer]:
+    """The batches of one epoch as indices of examples, each once, or of `rows`, in an order drawn from `key`: examples
+    are shuffled and sorted by length within buckets of `BUCKET` batches; then the batches are shuffled."""
+    order: Integer = keyed.permutation(keyed.key("rows", *key), len(lengths) if rows is None else len(rows))
+    order = order if rows is None else rows[order]
     batches: list[Integer] = []
     for start in range(0, len(order), batch_size * BUCKET):
         bucket = order[start : start + batch_size * BUCKET]
         bucket = bucket[np.argsort(lengths[bucket], kind="stable")]
         batches += [bucket[at : at + batch_size] for at in range(0, len(bucket), batch_size)]
     return [batches[at] for at in keyed.permutation(keyed.key("batches", *key), len(batches))]
+
+
+def mixed(parts: Integer, mixing: Mixing, number: int, *key: int | str) -> Integer:
+    """The examples of epoch `number` of a mixture of tasks, as many as there are: each task has its share of them, and
+    passes over its own in an order drawn from `key` for each pass."""
+    sizes = np.bincount(parts)
+    counts = np.diff(np.round(np.cumsum([0.0, *mixing.rates(sizes.tolist())]) * len(parts)).astype(np.int64))
+    rows: list[Integer] = []
+    for part, (size, count) in enumerate(zip(sizes.tolist(), counts.tolist(), strict=True)):
+        passes, within = np.divmod(number * count + np.arange(count), max(1, size))
+        members = np.flatnonzero(parts == part)
+        for one in np.unique(passes).tolist():
+            order = keyed.permutation(keyed.key("mixed", *key, part, one), size)
+            rows.append(members[order[within[passes == one]]])
+    return np.concatenate(rows)
 
 
 def by_length(lengths: Integer, tokens: int) -> list[Integer]:

@@ -154,6 +154,21 @@ def share_of(text: Part, share: float, fewest: int, order: Int64 | None = None) 
 
 
 @dataclass(frozen=True)
+class TokenisedTask:
+    """The training examples of a task: texts and the texts to write, each with its end mark."""
+
+    content: str
+    """What the examples are."""
+    texts: tuple[Int32, Int64]
+    """The ids of all texts, one behind the other, and (E + 1,) where each begins, with the end."""
+    answers: tuple[Int32, Int64]
+    """The same of the texts to write."""
+
+    def __len__(self) -> int:
+        return len(self.texts[1]) - 1
+
+
+@dataclass(frozen=True)
 class TokenisedCorpus:
     """What `prepare` has built, opened."""
 
@@ -162,6 +177,8 @@ class TokenisedCorpus:
     heldout: Part
     facts: dict[str, Any]
     """The result of `prepare`."""
+    tasks: tuple[TokenisedTask, ...] = ()
+    """The tasks of a recipe, in its order, if that trains on some."""
 
 
 def prepare(

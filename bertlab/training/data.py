@@ -170,7 +170,9 @@ class TaskDataModule(LightningDataModule):
         epoch, done = 0, 0
         start = 0 if self.trainer is None else self.trainer.global_step
         while done < self.steps:
-            numbers = examples.epoch(self.train.lengths, self.adaptation.batch_size, *self.key, epoch)
+            parts, mixing = self.train.parts, self.adaptation.mixing
+            rows = examples.mixed(parts, mixing, epoch, *self.key) if parts is not None and mixing else None
+            numbers = examples.epoch(self.train.lengths, self.adaptation.batch_size, *self.key, epoch, rows=rows)
             yield from map(self.train.build, numbers[max(0, start - done) : self.steps - done])
             done, epoch = done + len(numbers), epoch + 1
 

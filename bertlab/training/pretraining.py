@@ -93,7 +93,7 @@ class PretrainingModule(TrainingModule):
     def on_fit_start(self) -> None:
         """Raises `BadInput` for a Trainer that would train something else, and for data of another recipe."""
         data = self._data.recipe
-        fields = ("objective", "inputs", "schedule", "tokenizer")
+        fields = ("objective", "inputs", "multitask", "schedule", "tokenizer")
         if other := [name for name in fields if getattr(data, name) != getattr(self.recipe, name)]:
             raise BadInput(f"module and data differ in {join_words(other)}: make both from the same recipe")
         super().on_fit_start()

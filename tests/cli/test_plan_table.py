@@ -33,6 +33,8 @@ T5 = {
     "objectives": 3, "denoising": 4, "corruption-rate": 4, "span-length": 5, "t5-baseline": 1, "finetuning-methods": 1,
 }  # fmt: skip
 T5 |= {"unlabeled-data": 2, "repeats": 5}  # without an encyclopedia and books
+MIXED = {"mixing": (1, 10), "multi-task": (10, 1)}
+"""Pre-trainings with the steps of T5's baseline, and with half as many more."""
 
 
 def lines(machine, study):
@@ -58,7 +60,9 @@ def test_every_study_is_here():
     }
     newest = {"generator", "gpt-bert", "lr-schedule", "mask-schedule", "mlm-or-clm", "optimizer", "replaced-tokens"}
     newest |= {"scaling", "t5"}
-    assert {*BASES, *alberts, *others, *later, *newest, *T5, "base-and-large", "features"} == set(studies.names())
+    assert {*BASES, *alberts, *others, *later, *newest, *T5, *MIXED, "base-and-large", "features"} == set(
+        studies.names()
+    )
 
 
 @pytest.mark.parametrize("study", BASES)
@@ -262,6 +266,16 @@ def test_structures_of_t5_have_one_or_two_stacks_of_its_layers(machine):
         f"2 x {depth} layers, 768 wide, 12 heads, T5 {structure}: {count:.0f}M parameters; 128 sequences, "
         "524,288 steps of 512 tokens"
         for depth, structure, count in zip(layers, structures, counts, strict=True)
+    ]
+
+
+@pytest.mark.parametrize("study", MIXED)
+def test_mixtures_that_are_not_fine_tuned_are_trained_for_as_many_steps_as_both(machine, study):
+    """2^19 steps of pre-training and 2^18 of fine-tuning; leave-one-out has a training for each task."""
+    model, (alone, both) = "12 layers, 768 wide, 12 heads, T5 encoder-decoder: 223M parameters", MIXED[study]
+    assert lines(machine, study) == [
+        f"{count} x {model}; 128 sequences, {steps} steps of 512 tokens"
+        for count, steps in ((alone, "524,288"), (both, "786,432"))
     ]
 
 

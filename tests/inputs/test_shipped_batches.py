@@ -35,6 +35,7 @@ def hashes(directory: Path) -> dict[str, dict[str, str]]:
             recipe = study.recipe(variant, scales.find("smoke").recipe).declared
             several, cleaned = bool(recipe.inputs.corpora), recipe.corpus.filter
             text = {"annotated": recipe.annotated, "filter": cleaned, "several": several}
+            text |= {"tasks": recipe.multitask.tasks}
             key = identity("text", tokenizer=recipe.tokenizer, **text)
             if key not in corpora:
                 texts = [TEXT, *others(directory)] if several else TEXT

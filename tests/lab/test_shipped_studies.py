@@ -47,6 +47,7 @@ def test_every_study_expands_at_every_scale_and_no_two_variants_are_the_same_eve
             identity("pretrain", recipe=recipes["paper"][number]),
             variant.adaptation,
             variant.ensemble,
+            variant.without_measured,
         )
         for number, variant in enumerate(found.variants)
     }

@@ -90,6 +90,9 @@ def base(path: str) -> Recipe:
         return of_t5(path, selection=chosen)
     if path.startswith(("span_corruption.", "prefix_lm.", "deshuffling.")):
         return of_t5(path, **{"shown": "mask"} if path.endswith(".random") else {})
+    if path.startswith("multitask"):
+        mixed = recipe.MultiTask(tasks=(recipe.TaskSource(name="cola-text"),), mixing=recipe.Temperature(limit=100))
+        return dataclasses.replace(of_t5("span_corruption"), multitask=mixed, inputs=SINGLE)
     if path.startswith(("generator.", "replaced_tokens.", "sampled_lm.")):
         reader = SampledLM() if path.startswith("sampled_lm.") else ReplacedTokens()
         return Recipe(objective=(TokenGenerator(selection=chosen, width=1.0), reader), inputs=SINGLE)
@@ -132,6 +135,8 @@ def changed(path: str) -> Recipe:
         return set_fields(base(path), {path: "whole_words"})
     if path == "schedule.curve":
         return set_fields(Recipe(), {path: "cosine"})
+    if path == "multitask.mixing":
+        return set_fields(base(path), {path: "proportional"})
     value = base(path)
     *groups, name = path.split(".")
     for group in groups:

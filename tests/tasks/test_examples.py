@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from bertlab.adaptation.base import narrowed
 from bertlab.machine import Machine
+from bertlab.recipe import Proportional
 from bertlab.tasks import examples
 
 LENGTHS = np.random.default_rng(0).integers(3, 60, 700)
@@ -103,3 +104,15 @@ def test_batches_are_as_narrow_as_a_wide_model_is_fast_with(options, hidden, ste
     )
     model = SimpleNamespace(encoder=SimpleNamespace(hidden_size=hidden))
     assert narrowed(part, model, Machine(**options)).width_step == step
+
+
+def test_a_mixture_has_its_rates_and_passes_over_all_examples_of_each_task():
+    parts = np.array([0] * 30 + [1] * 6 + [2] * 4)
+    drawn = [examples.mixed(parts, Proportional(limit=10), epoch, "key") for epoch in range(4)]
+    assert {tuple(np.bincount(parts[rows])) for rows in drawn} == {(20, 12, 8)}
+    counts = np.bincount(np.concatenate(drawn))
+    assert [*map(set, np.split(counts, [30, 36]))] == [{2, 3}, {8}, {8}]
+    again = examples.mixed(parts, Proportional(limit=10), 3, "key")
+    assert again.tolist() == drawn[3].tolist() != examples.mixed(parts, Proportional(limit=10), 3, "other").tolist()
+    (*batches,) = examples.epoch(LENGTHS[:40], 16, 0, rows=drawn[0])
+    assert sorted(np.concatenate(batches)) == sorted(drawn[0])

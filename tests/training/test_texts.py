@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 import torch
 
-from bertlab.adaptation import Bert2Bert, FineTuning, LoRA
+from bertlab.adaptation import Bert2Bert, FineTuning, LoRA, NoTuning
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop import huggingface
+from bertlab.model.streams import TensorBatch
 from bertlab.objectives import CausalLM
 from bertlab.progress import silent
 from bertlab.recipe import T5, Inputs, Model, Recipe
@@ -216,3 +217,19 @@ def test_low_rank_changes_are_trained_in_both_stacks(t5, machine):
 def test_a_model_without_a_decoder_is_refused(pretrained, machine):
     with pytest.raises(BadInput, match="BertEncoder has no decoder"):
         finetune(pretrained, NAMED, FineTuning(**SETTING), seed=0, finetune_seed=0, machine=machine, progress=silent)
+
+
+def test_without_tuning_the_answers_are_those_of_the_pre_trained_model(t5, machine):
+    setting = NoTuning(length=8)
+    outcome = finetune(t5, WRITTEN, setting, seed=0, finetune_seed=0, machine=machine, progress=silent)
+    opened, model = prepare(open_pretrained(t5), setting, kinds.find("text-to-text"), (), 0, 0)
+    inputs = torch.tensor([[*ids, opened.tokenizer.sep] for ids in opened.tokenizer.encode(WRITTEN.evaluation.text[0])])
+    begin, end = (torch.full((len(inputs),), getattr(opened.tokenizer, name)) for name in ("pad", "sep"))
+    written = model.eval().generate(TensorBatch.of(inputs, None), begin, end, 8)
+    ended = [row[: row.index(opened.tokenizer.sep)] if opened.tokenizer.sep in row else row for row in written.tolist()]
+    statistics = bleu_statistics(opened.tokenizer.decode(ended), WRITTEN.evaluation.labels)
+    assert statistics.tolist() == outcome.predictions["bleu"].tolist()
+    assert (outcome.steps, outcome.trained_parameters) == (0, 0)
+    assert "no-tuning writes answers" in setting.unsupported_reason(kinds.find("classification"))
+    with pytest.raises(BadInput, match=r"epochs has no effect, as no-tuning trains nothing"):
+        NoTuning(epochs=2.0)

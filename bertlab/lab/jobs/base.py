@@ -272,6 +272,8 @@ class Pretrained(Job):
     counted = "pretrainings"
     recipe: Recipe | None = None
     """The recipe of the model; None if it is unknown until the files of the model are read."""
+    mixed: tuple[LocatedTask, ...] = ()
+    """The tasks on which its recipe trains, beside text."""
     published: str = ""
     """The name of the checkpoint that it is, if it was pre-trained elsewhere."""
 

@@ -6,9 +6,11 @@ import dataclasses
 from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from bertlab.adaptation import Adaptation
 from bertlab.audit.components import check_recipe
@@ -19,11 +21,15 @@ from bertlab.lab.jobs.corpus import CorpusPreparation
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Progress
-from bertlab.recipe import Recipe, Schedule, cost
+from bertlab.recipe import MultiTask, Recipe, Schedule, Tokenizer, cost
 from bertlab.recipe.identity import MARK, canonical, filled, load, template, to_canonical
 from bertlab.recipe.ranges import user_defined
 from bertlab.store.run import Run
 from bertlab.store.runs import Store
+from bertlab.tasks import kinds
+from bertlab.tasks.data import read
+from bertlab.tasks.examples import sizes
+from bertlab.tasks.locate import LocatedTask
 from bertlab.text import facts, tokens
 from bertlab.training.process_group import SINGLE, ProcessGroup
 from bertlab.wording import format_count
@@ -41,7 +47,6 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
     recipe: Recipe = field()
     corpus: CorpusPreparation = field(compare=False)
     name: str = field(default="", compare=False)
-    """The first study and variant that need it."""
     milestones: tuple[int, ...] = field(default=(100,), compare=False)
     """Percentages of the steps after which weights are saved."""
     own_label: str = field(default="", compare=False)
@@ -53,6 +58,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
     """Whether it stands for a run of the store, as `--from` names one."""
     trunk: Trunk | None = field(default=None, compare=False)
     """The first steps that it shares with others; its id and its result are the same without it."""
+    mixed: tuple[LocatedTask, ...] = field(default=(), compare=False)
     kind = "pretrain"
     resumes = times_itself = True
     steady = True
@@ -137,7 +143,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
         from bertlab.training.pretraining import pretrain
 
         defined = _defined(self.recipe) if self.code else None  # first: a mistake in it must not cost a training
-        corpus = opened_corpus(self.recipe, store.get_verified(self.corpus.id))
+        corpus = opened_corpus(self.recipe, store.get_verified(self.corpus.id).path, self.mixed)
         text = _facts_of(self.recipe, corpus)
         fields = self.definition() | {"recipe": to_canonical(self.recipe, whole=True)}
         first = opened(self.kind, self.id, self.label, self.study, fields, store, machine)
@@ -186,7 +192,7 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
     def check_components(self, store: Store, machine: Machine) -> None:
         """Runs them on a few sequences of its text."""
-        check_recipe(self.recipe.declared, opened_corpus(self.recipe, store.get_verified(self.corpus.id)))
+        check_recipe(self.recipe.declared, opened_corpus(self.recipe, store.get_verified(self.corpus.id).path))
 
     def opened(self, store: Store) -> LoadedModel:
         """Model and tokenizer of its run, or with new weights before it has one."""
@@ -195,14 +201,14 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
         if store.get(self.id) is not None:
             return super().opened(store)
-        tokenizer = opened_corpus(self.recipe, store.get_verified(self.corpus.id)).tokenizer
+        tokenizer = opened_corpus(self.recipe, store.get_verified(self.corpus.id).path).tokenizer
         model = PretrainingModel.of(self.recipe, tokenizer.size)
         return LoadedModel(model=model, tokenizer=tokenizer, positions=model.encoder.max_length)
 
     def describe_text(self, store: Store) -> dict[str, Any] | None:
         """The facts of the text with the targets of its losses; None before it is prepared."""
         run = store.get(self.corpus.id) if self.steps else None
-        return _facts_of(self.recipe, opened_corpus(self.recipe, run)) if run else None
+        return _facts_of(self.recipe, opened_corpus(self.recipe, run.path, self.mixed)) if run else None
 
     def describe_model(self) -> str:
         """Shape and parameters of the model; batch, steps and lengths. Empty for a model that is not trained."""
@@ -238,9 +244,10 @@ class Pretraining(Pretrained, kinds=("pretrain",)):
 
 
 def without_spans(recipe: Recipe) -> Recipe:
-    """A recipe that trains for as long, without linguistic spans."""
-    objective = tuple(loss.cost_equivalent() for loss in recipe.objective)
-    return dataclasses.replace(recipe, objective=objective, corpus=dataclasses.replace(recipe.corpus, annotator=""))
+    """A recipe that trains for as long, without linguistic spans and tasks."""
+    objective, corpus = tuple(loss.cost_equivalent() for loss in recipe.objective), recipe.corpus
+    corpus = dataclasses.replace(corpus, annotator="")
+    return dataclasses.replace(recipe, objective=objective, corpus=corpus, multitask=MultiTask())
 
 
 def _defined(recipe: Recipe) -> dict[str, Any]:
@@ -261,9 +268,27 @@ def work_between(recipe: Recipe, first: int, until: int) -> Work:
     return Work(tokens, flops, until - first, recipe.model.layers)
 
 
-def opened_corpus(recipe: Recipe, run: Run) -> tokens.TokenisedCorpus:
-    """The prepared text of a recipe, in the run of its corpus."""
-    return tokens.open_corpus(run.path, recipe.tokenizer, check=False)
+def opened_corpus(
+    recipe: Recipe, directory: Path, tasks: Sequence[LocatedTask] = (), *, check: bool = False
+) -> tokens.TokenisedCorpus:
+    """The prepared text of a recipe in a directory, with the examples of the tasks on which it trains."""
+    corpus = tokens.open_corpus(directory, recipe.tokenizer, check=check)
+    length = recipe.multitask.length or recipe.inputs.length
+    encoded = tuple(_encoded(task, directory, recipe.tokenizer, length) for task in tasks)
+    return dataclasses.replace(corpus, tasks=encoded)
+
+
+@lru_cache(maxsize=64)
+def _encoded(task: LocatedTask, corpus: Path, tokenizer: Tokenizer, length: int) -> tokens.TokenisedTask:
+    """The training examples of a task, each text and each answer with its end mark in `length` tokens at most.
+
+    The vocabulary is that of the corpus in a directory. Raises `BadInput` for unusable examples.
+    """
+    data, trained = read(task), tokenizer.load(corpus / tokenizer.file)
+    examples = kinds.find(data.kind).encode(data.train, trained, length, training=True)
+    texts, answers = (part.astype(np.int32) for part in (np.concatenate(examples.sequences), examples.targets))
+    begins = [np.append(0, np.cumsum(counts)) for counts in (sizes(examples.sequences), examples.counts)]
+    return tokens.TokenisedTask(task.content, (texts, begins[0]), (answers, begins[1]))
 
 
 def _described(recipe: Recipe) -> str:

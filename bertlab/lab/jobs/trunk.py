@@ -18,6 +18,7 @@ from bertlab.recipe import Recipe, cost
 from bertlab.recipe.identity import canonical
 from bertlab.store import result
 from bertlab.store.runs import Store
+from bertlab.tasks.locate import LocatedTask
 from bertlab.training.process_group import SINGLE, ProcessGroup
 
 if TYPE_CHECKING:
@@ -44,6 +45,8 @@ class TrunkTraining(Trunk, kinds=("trunk",)):
     """The shorter trunk from which it goes on itself."""
     name: str = field(default="", compare=False)
     study: str = field(default="", compare=False)
+    mixed: tuple[LocatedTask, ...] = field(default=(), compare=False)
+    """The tasks on which the recipes train."""
     kind = "trunk"
     resumes = times_itself = True
     steady = True
@@ -103,7 +106,7 @@ class TrunkTraining(Trunk, kinds=("trunk",)):
         """Trains in `work`, from the checkpoint of an earlier attempt if there is one."""
         from bertlab.training.pretraining import train_trunk
 
-        corpus = opened_corpus(self.recipe, store.get_verified(self.corpus.id))
+        corpus = opened_corpus(self.recipe, store.get_verified(self.corpus.id).path, self.mixed)
         of_words = {step for recipe in self.recipes for step in revisions(recipe, corpus).values()}
         milestones = sorted({*self.milestones, *(step for step in of_words if step <= self.until)})
         parts = milestones, self.until, progress, group, strategy, self.beginning(store)

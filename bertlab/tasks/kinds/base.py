@@ -44,7 +44,7 @@ KINDS: dict[str, TaskKind] = {}
 """The kinds of the package and of the study files that this process has run, by name."""
 _RETURNS: Mapping[str, Any] = {
     **dict.fromkeys(("name", "hub_task", "published_head", "settings_group"), str),
-    **dict.fromkeys(("labelled", "cased", "per_token", "trained", "opened"), bool),
+    **dict.fromkeys(("labelled", "cased", "per_token", "trained", "opened", "writes"), bool),
     **dict.fromkeys(
         ("metrics", "of_questions", "options", "extra_columns", "label_columns", "label_names", "unexchanged"),
         tuple[str, ...],
@@ -104,12 +104,13 @@ class TaskKind(Scoring):
     """Whether its tasks have training examples; otherwise a model is measured as it is."""
     opened: ClassVar[bool] = True
     """Whether [CLS] stands in front of what it reads."""
+    writes: ClassVar[bool] = False
+    """Whether its answers are texts, so that it may be a part of a pre-training."""
     exchanged_column: ClassVar[int | None] = 1
     """The text column that the floor of exchanged texts takes from another example; None without this floor."""
 
     def __init_subclass__(cls) -> None:
-        """Adds a kind to `KINDS`, or the newer version of a study file's. Raises `BadInput` for a name that is not its
-        own and for a group of settings that no scale has."""
+        """Adds a kind to `KINDS`. Raises `BadInput` for a name that is taken, and for settings that no scale has."""
         super().__init_subclass__()
         cls.user_defined = not cls.__module__.startswith("bertlab.")
         if cls.user_defined:
@@ -157,8 +158,7 @@ class TaskKind(Scoring):
         """Raises `BadInput` for models that cannot answer it; to read a recipe may be a download."""
 
     def context_rows(self, length: int, options: Options) -> int:
-        """The most rows before and after one in its split that `encode` reads with it, in sequences of at most `length`
-        tokens: by default none."""
+        """The most rows before and after one in its split that `encode` reads with it in `length` tokens: none."""
         return 0
 
     def encode(

@@ -129,6 +129,7 @@ class Generated(ABC):
     columns: ClassVar[range] = range(1, 2)
     hub_task: ClassVar[str] = "text-generation"
     published_head: ClassVar[str] = "ConditionalGeneration"
+    writes: ClassVar[bool] = True
     options: ClassVar[tuple[str, ...]] = (BEAM_SEARCH,)
     opened: ClassVar[bool] = False
     exchanged_column: ClassVar[int | None] = 0

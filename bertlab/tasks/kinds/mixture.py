@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, ClassVar, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, cast
 
 import numpy as np
 
@@ -20,11 +20,14 @@ from bertlab.arrays import Array, Float, Integer
 from bertlab.errors import BadInput
 from bertlab.tasks import catalog
 from bertlab.tasks.examples import Examples
-from bertlab.tasks.kinds.base import KINDS, Predicted, TaskKind
+from bertlab.tasks.kinds.base import KINDS, Options, Predicted, TaskKind
 from bertlab.tasks.kinds.generated import Generated, TextExamples
 from bertlab.tasks.kinds.scoring import LIKELIHOOD, Arrays
 from bertlab.tasks.metrics import Metric
 from bertlab.tasks.task import RawExamples, Table, Task, TaskData
+
+if TYPE_CHECKING:
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 AVERAGE = "average"
 
@@ -103,6 +106,15 @@ class Mixture(Generated, TaskKind):
 
     name = "mixture"
     metrics: ClassVar[tuple[str, ...]] = (AVERAGE,)
+    options: ClassVar[tuple[str, ...]] = (*Generated.options, "mixing")
+
+    def encode(
+        self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
+    ) -> TextExamples:
+        """The texts, with the number of the task of each."""
+        examples, numbers = super().encode(raw, tokenizer, length, training, options), dict[str, int]()
+        parts = np.array([numbers.setdefault(answer.part, len(numbers)) for answer in raw.labels])
+        return dataclasses.replace(examples, parts=parts)
 
     def parts(self, task: Task) -> tuple[str, ...]:
         """The names of the tasks."""
@@ -262,6 +274,7 @@ def _taken(examples: Examples, rows: Integer) -> Examples:
         example_index=np.repeat(np.arange(len(rows)), len(slots) // max(1, len(rows))),
         raw_count=len(rows),
         cut=cast(TextExamples, examples).cut[rows],
+        parts=None,
     )
 
 

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from bertlab import synthetic
+from bertlab.adaptation import FineTuning
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
+from bertlab.recipe import Equal, Proportional
 from bertlab.tasks import catalog
 from bertlab.tasks.data import load, sampled
 from bertlab.tasks.kinds import KINDS
@@ -48,6 +50,15 @@ def predicted(texts):
 
 
 RIGHT = [answer.text for answer in answers()]
+
+
+def test_rates_are_an_option_of_mixtures_of_tasks():
+    settings = FineTuning(mixing=Equal())
+    assert settings.unsupported_reason(KIND) == ""
+    assert "mixing is an option of mixture" in settings.unsupported_reason(KINDS["text-to-text"])
+    assert FineTuning(mixing=Proportional()) == FineTuning()
+    rows = RawExamples(text=(["a"] * 9,), labels=answers())
+    assert KIND.encode(rows, TOKENIZER, LENGTH, training=True).parts.tolist() == [0, 1, 2, 0, 1, 1, 2, 0, 1]
 
 
 def test_each_task_is_judged_on_its_own_examples():
