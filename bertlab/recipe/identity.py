@@ -257,7 +257,8 @@ def _check_fields(held: Any, paths: Iterable[str], prefix: str, axis: Any) -> No
 
 def _owner(hints_of: Mapping[str, tuple[Any, Any]], name: str) -> str:
     """The field whose parts have paths below `name`: itself, or one of several arms with this kind; empty if none."""
-    return next((field for field, (hint, _) in hints_of.items() if name in _types_below(hint, field)), "")
+    named = ((field, hint) for field, (hint, _) in hints_of.items() if field == name or axis_of(hint)[1])
+    return next((field for field, hint in named if name in _types_below(hint, field)), "")
 
 
 def _types_below(hint: Any, name: str) -> dict[str, list[Any]]:

@@ -9,7 +9,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -352,15 +352,21 @@ class Recipe(Checked):
         if max(stage.inputs.longest for stage, _ in self.stages) > self.inputs.longest:
             raise BadInput("schedule.over_steps: inputs.length is the longest: let its curve give 1 at most")
 
+    @cached_property
+    def _changing(self) -> dict[str, Any]:
+        """The numbers that change over the steps, as the recipe has them, by their paths."""
+        leaves = flatten(self) if self.schedule.over_steps else {}
+        return {path: leaves[path] for path in self.schedule.over_steps}
+
     def numbers(self, step: int) -> dict[str, float]:
         """The numbers that change over the steps, as they are at update number `step`, by their paths."""
-        schedule, usual = self.schedule, flatten(self) if self.schedule.over_steps else {}
+        schedule = self.schedule
         part = step * PARTS // max(1, schedule.steps)
         begin = -(-part * schedule.steps // PARTS)
         numbers = {}
-        for path, curve in schedule.over_steps.items():
-            number = usual[path] * curve.share(begin, 0, schedule.steps)
-            numbers[path] = max(1, round(number)) if type(usual[path]) is int else number
+        for path, usual in self._changing.items():
+            number = usual * schedule.over_steps[path].share(begin, 0, schedule.steps)
+            numbers[path] = max(1, round(number)) if type(usual) is int else number
         return numbers
 
     @property
