@@ -32,12 +32,16 @@ def audit(call, capsys, text_file, runs):
 
 
 def test_every_study_is_clean_and_each_variant_is_in_one_audit(audit, runs):
-    code, output, errors = audit("all", "--json", "--set", "corpus.annotator=microworld")
+    """Mixtures read tasks too, which beside a text of one's own are on the Hub: `test_mixing` audits one."""
+    names = [name for name in studies.names() if not any(each.multitask for each in studies.find(name).variants)]
+    code, output, errors = audit(*names, "--json", "--set", "corpus.annotator=microworld")
     assert code == 0, errors
     found = json.loads(output)
     assert all(each["holds"] for each in found)
     audited = [variant for each in found for variant in each["variants"]]
-    expected = [f"{name}: {each.name}" for name in studies.names() for each in studies.find(name).variants]
+    every = [(name, each) for name in names for each in studies.find(name).variants]
+    # a variant on the first of several corpora is left out where there is one
+    expected = [f"{name}: {each.name}" for name, each in every if not each.inputs or each.inputs.corpora < 1]
     assert sorted(audited) == sorted(expected)
     baseline = next(each["variants"] for each in found if "masking: 80/10/10" in each["variants"])
     assert {"nsp: BERT", "nsp: no NSP", "formats: segment pair", "size: L/4", "features: last"} <= set(baseline)
