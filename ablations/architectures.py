@@ -36,12 +36,12 @@ from bertlab import (
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BASELINE,
+    T5_COLUMNS,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {"inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100)}
@@ -69,9 +69,9 @@ study = Study(
         Variant("language model, LM", **READS, model=LEFT, objective=(PrefixLM(over_inputs=True),)),
         Variant("prefix LM, LM", **REST, model=PREFIX),
     ],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
-        BASELINE: T5_TABLE_BASELINE,
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
+        BASELINE: T5_BASELINE,
         SHARED: (82.81, 18.78, 80.63, 70.73, 26.72, 39.03, 27.46),
         "6-layer encoder-decoder, denoising": (80.88, 18.97, 77.59, 68.42, 26.38, 38.40, 26.95),
         "language model, denoising": (74.70, 17.93, 61.14, 55.02, 25.09, 35.28, 25.86),
@@ -94,7 +94,7 @@ study = Study(
                 "With denoising, the encoder-decoder is better than the language model": "language model, denoising",
                 "Halving the layers significantly hurts": "6-layer encoder-decoder, denoising",
             }.items()
-            for on in T5_TABLE_COLUMNS
+            for on in T5_COLUMNS
         ),
         *(
             Claim(f"{text} on {on}", better=better, worse=worse, on=on)
@@ -109,11 +109,11 @@ study = Study(
     at_paper=T5_BASE,
     at_scale=T5_AT_SCALE,
     unlike=[
-        *T5_TABLE_UNLIKE,
+        *T5_UNLIKE,
         "a decoder without an encoder is fine-tuned on answers alone (paper: the language model on inputs and answers)",
     ],
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "The paper's table says that denoising is always better than an LM objective; by its own figures the language model is "
         "better with LM on SuperGLUE and EnDe, so that claims are on the encoder-decoder and on the prefix LM. That sharing "
         "performs nearly as well has no claim: fine-tuning here is not the paper's.",

@@ -17,12 +17,12 @@ from bertlab import T5, Chunks, Claim, Inputs, SpanCorruption, Study, Variant, W
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BASELINE,
+    T5_COLUMNS,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {
@@ -41,10 +41,10 @@ study = Study(
         Variant("25 %", **READS, objective=(SpanCorruption(mask_prob=0.25),)),
         Variant("50 %", **READS, objective=(SpanCorruption(mask_prob=0.50),)),
     ],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
         "10 %": (82.82, 19.00, 80.38, 69.55, 26.87, 39.28, 27.44),
-        "15 %": T5_TABLE_BASELINE,
+        "15 %": T5_BASELINE,
         "25 %": (83.00, 19.54, 80.96, 70.48, 27.04, 39.83, 27.47),
         "50 %": (81.27, 19.32, 79.80, 70.33, 27.01, 39.90, 27.49),
     }),
@@ -57,9 +57,9 @@ study = Study(
     text=T5_TEXT,
     at_paper=T5_BASE,
     at_scale=T5_AT_SCALE,
-    unlike=T5_TABLE_UNLIKE,
+    unlike=T5_UNLIKE,
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "That 25 % is similar to 15 % has no claim: fine-tuning here is not the paper's.",
         "A share of the tokens is hidden exactly (released code: each token with this probability).",
         "All rates have inputs of one length, and targets that grow with the rate: a step at 50 % takes longer.",

@@ -17,13 +17,13 @@ from bertlab import T5, Chunks, Claim, Inputs, Measurement, SpanCorruption, Stud
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_BERT_STYLE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BASELINE,
+    T5_BERT_STYLE,
+    T5_COLUMNS,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {"model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100)}
@@ -42,11 +42,11 @@ study = Study(
         Variant(REPLACE, **READS, objective=(SpanCorruption(shown="sentinels", random=0.0, target="spans"),)),
         Variant(DROP, **READS, objective=(SpanCorruption(shown="dropped", random=0.0, target="spans"),)),
     ],
-    measurements=[*T5_TABLE, COLA],
-    published=table(T5_TABLE_COLUMNS, {
-        "BERT-style": T5_TABLE_BERT_STYLE,
+    measurements=[*T5_TASKS, COLA],
+    published=table(T5_COLUMNS, {
+        "BERT-style": T5_BERT_STYLE,
         "MASS-style": (82.32, 19.16, 80.10, 69.28, 26.79, 39.89, 27.55),
-        REPLACE: T5_TABLE_BASELINE,
+        REPLACE: T5_BASELINE,
         DROP: (84.44, 19.31, 80.52, 68.67, 27.07, 39.76, 27.82),
     }) | table((COLA.name,), {"BERT-style": (52.49,), "MASS-style": (47.01,), REPLACE: (53.84,), DROP: (60.04,)}),
     speeds={REPLACE: 1, DROP: None, "BERT-style": None, "MASS-style": None},
@@ -58,9 +58,9 @@ study = Study(
     text=T5_TEXT,
     at_paper=T5_BASE,
     at_scale=T5_AT_SCALE,
-    unlike=T5_TABLE_UNLIKE,
+    unlike=T5_UNLIKE,
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "The paper finds that dropping tokens is slightly better on GLUE, almost completely due to CoLA, and worse on SuperGLUE. CoLA "
         "is Table 16's; here it is fine-tuned alone (paper: with the other tasks of GLUE). "
         "That the others perform similarly has no claim: fine-tuning here is not the paper's.",

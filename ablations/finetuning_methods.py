@@ -35,12 +35,12 @@ from bertlab import (
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BASELINE,
+    T5_COLUMNS,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {
@@ -64,9 +64,9 @@ study = Study(
         Variant("adapters, d = 2048", **READS, adaptation=Adapters(bottleneck=2048, **BEHIND)),
         Variant(UNFROZEN, **READS, adaptation=GradualUnfreezing(stages=12, embeddings=True)),
     ],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
-        ALL: T5_TABLE_BASELINE,
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
+        ALL: T5_BASELINE,
         "adapters, d = 32": (80.52, 15.08, 79.32, 60.40, 13.84, 17.88, 15.54),
         "adapters, d = 128": (81.51, 16.62, 79.47, 63.03, 19.83, 27.50, 22.63),
         "adapters, d = 512": (81.54, 17.78, 79.18, 64.30, 23.45, 33.98, 25.81),
@@ -81,19 +81,19 @@ study = Study(
         ),
         *(
             Claim(f"Gradual unfreezing is slightly worse than fine-tuning all parameters on {on}", better=ALL, worse=UNFROZEN, on=on)
-            for on in T5_TABLE_COLUMNS if on != "SuperGLUE"
+            for on in T5_COLUMNS if on != "SuperGLUE"
         ),
     ],
     text=T5_TEXT,
     at_paper=T5_BASE,
     at_scale=T5_AT_SCALE,
     unlike=[
-        *T5_TABLE_UNLIKE,
+        *T5_UNLIKE,
         "adapters have ten times the rate of fine-tuning (paper: not said)",
         "adapters begin near zero, at a deviation of 0.01, and have biases (paper: not said)",
     ],
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "The paper's Table 10 prints the row d = 128 once more as d = 2048. The row here is Table 16's, whose averages follow from "
         "its columns.",
         "The paper finds that small adapters do well on SQuAD, of fewer examples, where its four rows are 0.3 points apart. That has "

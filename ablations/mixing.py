@@ -40,13 +40,13 @@ from bertlab import (
 )
 from bertlab.lab.papers import (
     T5_BASE,
+    T5_BASELINE,
+    T5_COLUMNS,
     T5_MIXED,
     T5_MIXED_AT_SCALE,
     T5_MIXED_NOTES,
     T5_MIXED_UNLIKE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
+    T5_TASKS,
     T5_TEXT,
 )
 
@@ -75,9 +75,9 @@ study = Study(
         Variant("T = 4", **MIXED, multitask=MultiTask(tasks=T5_MIXED, mixing=Temperature(limit=1 << 21, t=4))),
         Variant("T = 8", **MIXED, multitask=MultiTask(tasks=T5_MIXED, mixing=Temperature(limit=1 << 21, t=8))),
     ],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
-        TUNED: T5_TABLE_BASELINE,
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
+        TUNED: T5_BASELINE,
         "equal": (76.13, 19.02, 76.51, 63.37, 23.89, 34.31, 26.78),
         "K = 2^16": (80.45, 19.04, 77.25, 69.95, 24.35, 34.99, 27.10),
         "K = 2^17": (81.56, 19.12, 77.00, 67.91, 24.36, 35.00, 27.25),

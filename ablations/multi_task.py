@@ -31,13 +31,13 @@ from bertlab import (
 )
 from bertlab.lab.papers import (
     T5_BASE,
+    T5_BASELINE,
+    T5_COLUMNS,
     T5_MIXED,
     T5_MIXED_AT_SCALE,
     T5_MIXED_NOTES,
     T5_MIXED_UNLIKE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
+    T5_TASKS,
     T5_TEXT,
 )
 
@@ -61,9 +61,9 @@ study = Study(
         Variant("leave-one-out, fine-tuned", **READS, multitask=MIXED, without_measured=True),
         Variant("supervised, fine-tuned", **READS, multitask=SUPERVISED),
     ],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
-        TUNED: T5_TABLE_BASELINE,
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
+        TUNED: T5_BASELINE,
         "multi-task": (81.42, 19.24, 79.78, 67.30, 25.21, 36.30, 27.76),
         "multi-task, fine-tuned": (83.11, 19.12, 80.26, 71.03, 27.08, 39.80, 28.07),
         "leave-one-out, fine-tuned": (81.98, 19.05, 79.97, 71.68, 26.93, 39.79, 27.87),

@@ -16,12 +16,12 @@ from bertlab import T5, Chunks, Claim, Deshuffling, Inputs, PrefixLM, SpanCorrup
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BERT_STYLE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BERT_STYLE,
+    T5_COLUMNS,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {"model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100)}
@@ -37,10 +37,10 @@ study = Study(
         Variant("BERT-style", **READS, objective=(SpanCorruption(shown="mask", random=0.1, target="text"),)),
         Variant("deshuffling", **READS, objective=(Deshuffling(),)),
     ],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
         PREFIX: (80.69, 18.94, 77.99, 65.27, 26.86, 39.73, 27.49),
-        "BERT-style": T5_TABLE_BERT_STYLE,
+        "BERT-style": T5_BERT_STYLE,
         "deshuffling": (73.17, 18.59, 67.61, 58.47, 26.11, 39.30, 25.62),
     }),
     claims=[  # section 3.3.1
@@ -52,15 +52,15 @@ study = Study(
         *(
             Claim(f"Deshuffling is considerably worse than the other two on {on}", better=(PREFIX, "BERT-style"),
                   worse="deshuffling", on=on)
-            for on in T5_TABLE_COLUMNS
+            for on in T5_COLUMNS
         ),
     ],
     text=T5_TEXT,
     at_paper=T5_BASE,
     at_scale=T5_AT_SCALE,
-    unlike=T5_TABLE_UNLIKE,
+    unlike=T5_UNLIKE,
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "The paper finds prefix language modelling similar on translation, which has no claim: fine-tuning here is not the paper's.",
         "BERT-style hides 15 % of the tokens, of which a tenth are random tokens and none is itself. Its inputs show [MASK]s.",
         "The released code does not join documents for prefix language modelling and for deshuffling; here all objectives have the "

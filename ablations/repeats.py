@@ -18,12 +18,12 @@ from bertlab import T5, Chunks, Claim, Inputs, Measurement, Needs, SpanCorruptio
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BASELINE,
+    T5_COLUMNS,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {
@@ -47,9 +47,9 @@ study = Study(
         Variant("1,024 repeats", **READS, inputs=Inputs(format=Chunks(), epochs=1024)),
         Variant("4,096 repeats", **READS, inputs=Inputs(format=Chunks(), epochs=4096)),
     ],
-    measurements=[Measurement(SEEN, metric="training_loss"), *T5_TABLE],
-    published=table(T5_TABLE_COLUMNS, {
-        ALL: T5_TABLE_BASELINE,
+    measurements=[Measurement(SEEN, metric="training_loss"), *T5_TASKS],
+    published=table(T5_COLUMNS, {
+        ALL: T5_BASELINE,
         "64 repeats": (82.87, 19.19, 80.97, 72.03, 26.83, 39.74, 27.63),
         "256 repeats": (82.62, 19.20, 79.78, 69.97, 27.02, 39.71, 27.33),
         "1,024 repeats": (79.55, 18.57, 76.27, 64.76, 26.38, 39.56, 26.80),
@@ -74,9 +74,9 @@ study = Study(
     text=T5_TEXT,
     at_paper=T5_BASE,
     at_scale=T5_AT_SCALE,
-    unlike=T5_TABLE_UNLIKE,
+    unlike=T5_UNLIKE,
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "A repeat is a pass over the text: of each variant as many whole documents are read as its passes take, at least eight, by a "
         "hash of each, so that fewer are part of more. At micro 1,024 passes take about a dozen documents, and 4,096 would take three: "
         "that row then has the same text as eight documents give.",

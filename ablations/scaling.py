@@ -33,12 +33,12 @@ from bertlab import (
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BASELINE,
+    T5_COLUMNS,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {
@@ -66,9 +66,9 @@ study = Study(
         Variant(APART, **READS, ensemble=Ensemble(of="pre-trainings")),
         Variant(TUNED, **READS, ensemble=Ensemble(of="fine-tunings")),
     ],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
-        "baseline": T5_TABLE_BASELINE,
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
+        "baseline": T5_BASELINE,
         STEPS: (85.33, 19.33, 82.45, 74.72, 27.08, 40.66, 27.93),
         BATCH: (84.60, 19.42, 82.52, 74.64, 27.07, 40.60, 27.84),
         BOTH: (86.18, 19.66, 84.18, 77.18, 27.52, 41.03, 28.19),
@@ -103,11 +103,11 @@ study = Study(
     at_paper=T5_BASE,
     at_scale=T5_AT_SCALE,
     unlike=[
-        *T5_TABLE_UNLIKE,
+        *T5_UNLIKE,
         "fine-tuning has the same steps and batches in all rows (paper: scaled as the pre-training is)",
     ],
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "An ensemble has four members, each a fine-tuning, of a pre-training of its own or of one: the mean of their logits, before the "
         "softmax, says each token. Its first member is the baseline's run, so that both are compared with equal seeds.",
         "The larger models of the paper have 16 and 32 layers in each stack, of a width of 1,024; those of other scales have 4/3 and 8/3 "

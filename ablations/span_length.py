@@ -31,12 +31,12 @@ from bertlab import (
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BASELINE,
+    T5_COLUMNS,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {"model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100)}
@@ -56,9 +56,9 @@ study = Study(
         Variant("5", **READS, objective=(SpanCorruption(selection=RandomSpans(mean=5)),)),
         Variant("10", **READS, objective=(SpanCorruption(selection=RandomSpans(mean=10)),)),
     ],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
-        "i.i.d.": T5_TABLE_BASELINE,
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
+        "i.i.d.": T5_BASELINE,
         "2": (83.54, 19.39, 82.09, 72.20, 26.76, 39.99, 27.63),
         "3": (83.49, 19.62, 81.84, 72.53, 26.86, 39.65, 27.62),
         "5": (83.40, 19.24, 82.05, 72.23, 26.88, 39.40, 27.53),
@@ -78,9 +78,9 @@ study = Study(
     text=T5_TEXT,
     at_paper=T5_BASE,
     at_scale=T5_AT_SCALE,
-    unlike=T5_TABLE_UNLIKE,
+    unlike=T5_UNLIKE,
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "The paper says that spans of 3 are better on most benchmarks but for translation, and spans of 10 worse in some cases. By "
         "its own figures, spans of 3 are no better on GLUE: 0.9 standard deviations.",
         "In the released code random spans never hide the first token of a text and always its last one; here all is moved by a random "

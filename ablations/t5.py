@@ -18,6 +18,8 @@ from bertlab import (
     Claim,
     FineTuning,
     Inputs,
+    MultiTask,
+    Proportional,
     PublishedTable,
     RandomSpans,
     RelativeSchedule,
@@ -29,14 +31,15 @@ from bertlab import (
     table,
 )
 from bertlab.lab.papers import (
-    T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BASELINE,
+    T5_COLUMNS,
+    T5_MIXED,
+    T5_MIXED_AT_SCALE,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {"model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100)}
@@ -53,11 +56,11 @@ study = Study(
         Variant("Baseline", **READS, **PLAIN),
         Variant("Baseline-1T", **READS, **PLAIN, relative=LONG),
         Variant("T5-Base", **READS, objective=(SpanCorruption(selection=RandomSpans(mean=3)),), relative=LONG,
-                adaptation=FineTuning(beam_search=True)),
+                multitask=MultiTask(tasks=T5_MIXED, mixing=Proportional(limit=1 << 19)), adaptation=FineTuning(beam_search=True)),
     ],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
-        "Baseline": T5_TABLE_BASELINE,
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
+        "Baseline": T5_BASELINE,
         "Baseline-1T": (84.80, 19.62, 83.01, 73.90, 27.46, 40.30, 28.34),
         "T5-Base": (85.97, 20.90, 85.44, 75.64, 28.37, 41.37, 28.98),
     }),
@@ -66,7 +69,7 @@ study = Study(
             "T5's five sizes, 60 million to 11 billion parameters, pre-trained on 32 times the tokens; test sets, of SQuAD its "
             "validation set",
             source="Raffel et al. 2020, Table 14",
-            columns=T5_TABLE_COLUMNS,
+            columns=T5_COLUMNS,
             rows={
                 "T5-Small": (77.4, 19.56, 79.10, 63.3, 26.7, 36.0, 26.8),
                 "T5-Base": (82.7, 20.34, 85.44, 76.2, 30.9, 41.2, 28.0),
@@ -79,19 +82,19 @@ study = Study(
     claims=[  # section 3.7
         Claim(f"The choices of T5 are better than as much plain pre-training on {on}", better="T5-Base", worse="Baseline-1T",
               on=on)
-        for on in T5_TABLE_COLUMNS
+        for on in T5_COLUMNS
     ],
     text=T5_TEXT,
     at_paper=T5_BASE,
-    at_scale=T5_AT_SCALE,
+    at_scale=T5_MIXED_AT_SCALE,
     unlike=[
-        *T5_TABLE_UNLIKE,
+        *T5_UNLIKE,
         "8 times the tokens, in batches of 4 times as many sequences (paper: 32 times, 16 times)",
-        "T5-Base reads text alone in its pre-training (paper: with all tasks mixed in), and beam search is on all tasks",
+        "T5-Base has the limit of 2^19 examples of the multi-task study (paper: not said here), and beam search on all tasks",
         "GLUE and SuperGLUE are each fine-tuned as one mixture in all rows (paper: T5-Base on each of their tasks alone)",
     ],
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "Of T5-11B on SuperGLUE Table 14 prints 88.9, and its cells have the mean 89.25.",
     ],
 )  # fmt: skip

@@ -28,12 +28,12 @@ from bertlab import (
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BASELINE,
+    T5_COLUMNS,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {
@@ -47,27 +47,27 @@ study = Study(
     source="Raffel et al. 2020, Table 1",
     baseline="baseline",
     variants=[Variant("baseline", **READS), Variant(UNTRAINED, **READS, schedule=Schedule(steps=0))],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
-        "baseline": T5_TABLE_BASELINE,
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
+        "baseline": T5_BASELINE,
         UNTRAINED: (66.22, 17.60, 50.31, 53.04, 25.86, 39.77, 24.04),
     }),
     related=[
         PublishedTable(
-            "Standard deviations of ten baselines, points", source="Raffel et al. 2020, Table 1", columns=T5_TABLE_COLUMNS,
+            "Standard deviations of ten baselines, points", source="Raffel et al. 2020, Table 1", columns=T5_COLUMNS,
             rows={"baseline": (0.235, 0.065, 0.343, 0.416, 0.112, 0.090, 0.108)},
         ),
     ],
     claims=[  # section 3.1.4
         Claim(f"Pre-training gives a significant gain on {on}", better="baseline", worse=UNTRAINED, on=on)
-        for on in T5_TABLE_COLUMNS if on != "EnFr"
+        for on in T5_COLUMNS if on != "EnFr"
     ],
     text=T5_TEXT,
     at_paper=T5_BASE,
     at_scale=T5_AT_SCALE,
-    unlike=T5_TABLE_UNLIKE,
+    unlike=T5_UNLIKE,
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "The paper finds no gain on EnFr, its largest data set: 0.05 points, half a standard deviation.",
     ],
 )  # fmt: skip

@@ -20,12 +20,12 @@ from bertlab import T5, Chunks, Claim, Inputs, PublishedTable, SpanCorruption, S
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
-    T5_TABLE,
-    T5_TABLE_BASELINE,
-    T5_TABLE_COLUMNS,
-    T5_TABLE_NOTES,
-    T5_TABLE_UNLIKE,
+    T5_BASELINE,
+    T5_COLUMNS,
+    T5_NOTES,
+    T5_TASKS,
     T5_TEXT,
+    T5_UNLIKE,
 )
 
 READS: dict[str, Any] = {"model": T5(), "tokenizer": WordPiece(sentinels=100), "objective": (SpanCorruption(),)}
@@ -43,9 +43,9 @@ study = Study(
         Variant("Wikipedia", **READS, inputs=Inputs(format=Chunks(), corpora=1)),
         Variant("Wikipedia + TBC", **READS, inputs=Inputs(format=Chunks(), corpora=2)),
     ],
-    measurements=T5_TABLE,
-    published=table(T5_TABLE_COLUMNS, {
-        C4: T5_TABLE_BASELINE,
+    measurements=T5_TASKS,
+    published=table(T5_COLUMNS, {
+        C4: T5_BASELINE,
         RAW: (81.46, 19.14, 78.78, 68.04, 26.55, 39.34, 27.21),
         "Wikipedia": (81.85, 19.31, 81.29, 68.01, 26.94, 39.69, 27.67),
         "Wikipedia + TBC": (83.65, 19.28, 82.08, 73.24, 26.77, 39.63, 27.57),
@@ -54,7 +54,7 @@ study = Study(
         PublishedTable(
             "T5 on two other parts of the web: news, and pages that Reddit links to",
             source="Raffel et al. 2020, Table 8",
-            columns=T5_TABLE_COLUMNS,
+            columns=T5_COLUMNS,
             rows={
                 "RealNews-like": (83.83, 19.23, 80.39, 72.38, 26.75, 39.90, 27.48),
                 "WebText-like": (84.03, 19.31, 81.42, 71.40, 26.80, 39.74, 27.59),
@@ -75,13 +75,13 @@ study = Study(
     at_paper=T5_BASE,
     at_scale=T5_AT_SCALE,
     unlike=[
-        *T5_TABLE_UNLIKE,
+        *T5_UNLIKE,
         "pages are those that --corpus names last (paper: 20 TB of one month's web), none is chosen by its language, and none left "
         "out for bad words without --bad-words",
         "each filter has a vocabulary and held-out documents of the text that it leaves (paper: one vocabulary for all)",
     ],
     notes=[
-        *T5_TABLE_NOTES,
+        *T5_NOTES,
         "All variants are trained for as many steps, so that a shorter text is passed over more often; with `--words` all have at most "
         "as many words.",
         "In the paper's Table 16, Wikipedia + TBC doubles the exact matches of MultiRC, of SuperGLUE, while its F1 falls by 14.5 points.",

@@ -251,51 +251,7 @@ ELECTRA_NOTES = [
 ]
 """What training here has of its own, for `notes`."""
 
-T5_GLUE = [
-    Measurement("CoLA", task="cola-text", metric="matthews"),
-    Measurement("SST-2", task="sst2-text"),
-    Measurement("MRPC", task="mrpc-text", metric="f1"),
-    Measurement("STS-B", task="stsb-text", metric="pearson"),
-    Measurement("QQP", task="qqp-text", metric="f1"),
-    Measurement("MNLI", task="mnli-text"),
-    Measurement("QNLI", task="qnli-text"),
-    Measurement("RTE", task="rte-text"),
-]
-"""GLUE (Wang et al. 2019) in words, of the metrics in T5's Table 16 the first of each task."""
-T5_GLUE_AVERAGE = Average(
-    "GLUE",
-    of=(
-        "CoLA",
-        "SST-2",
-        ("MRPC", "f1", "accuracy"),
-        ("STS-B", "pearson", "spearman"),
-        ("QQP", "f1", "accuracy"),
-        "MNLI",
-        "QNLI",
-        "RTE",
-    ),
-)
-"""T5's average, to which tasks with two metrics contribute their mean."""
 T5_TASKS = [
-    *T5_GLUE,
-    Measurement("CNN/DM", task="cnn_dailymail-text", metric="rouge2"),
-    Measurement("SQuAD", task="squad-text", metric="exact"),
-    Measurement("BoolQ", task="boolq-text"),
-    Measurement("MultiRC", task="multirc-text", metric="f1"),
-    Measurement("ReCoRD", task="record-text", metric="f1"),
-    Measurement("EnDe", task="wmt_en_de-text", metric="bleu"),
-    Measurement("EnFr", task="wmt_en_fr-text", metric="bleu"),
-    Measurement("EnRo", task="wmt_en_ro-text", metric="bleu"),
-]
-"""The columns of T5's tables, with three tasks of SuperGLUE from its Table 16."""
-T5_COLUMNS = (*(task.name for task in T5_TASKS), T5_GLUE_AVERAGE.name)
-"""The columns of `T5_BASELINE`."""
-T5_BASELINE = (
-    *(53.84, 92.68, 92.07, 88.02, 88.67, 84.24, 90.48, 76.28),
-    *(19.24, 80.88, 76.62, 66.13, 69.05, 26.98, 39.82, 27.65, 83.28),
-)
-"""The row of T5's baseline, i.i.d. corruption of 15 %: means of ten trainings."""
-T5_TABLE = [
     Measurement("GLUE", task="glue-text", metric="average"),
     Measurement("CNN/DM", task="cnn_dailymail-text", metric="rouge2"),
     Measurement("SQuAD", task="squad-text", metric="exact"),
@@ -305,11 +261,11 @@ T5_TABLE = [
     Measurement("EnRo", task="wmt_en_ro-text", metric="bleu"),
 ]
 """The seven columns of T5's tables: GLUE and SuperGLUE are mixtures, as in the paper (section 3.1.3)."""
-T5_TABLE_COLUMNS = tuple(task.name for task in T5_TABLE)
+T5_COLUMNS = tuple(task.name for task in T5_TASKS)
 """Their names."""
-T5_TABLE_BASELINE = (83.28, 19.24, 80.88, 71.36, 26.98, 39.82, 27.65)
+T5_BASELINE = (83.28, 19.24, 80.88, 71.36, 26.98, 39.82, 27.65)
 """T5's baseline in these columns: means of ten trainings (Table 1)."""
-T5_TABLE_BERT_STYLE = (82.96, 19.17, 80.65, 69.85, 26.78, 40.03, 27.41)
+T5_BERT_STYLE = (82.96, 19.17, 80.65, 69.85, 26.78, 40.03, 27.41)
 """The BERT-style objective, which Tables 4 and 5 share."""
 T5_BASE = ONE_LENGTH | {
     "tokenizer": "unigram",
@@ -338,27 +294,19 @@ T5_AT_SCALE = {"micro": T5_SMALL | {"model.heads": "6"}, "tiny": T5_SMALL}
 T5_TEXT = "C4"
 """The text of T5's pre-training."""
 T5_UNLIKE: list[str | tuple[str, str]] = [
-    "each task of GLUE and SuperGLUE is fine-tuned alone (paper: all tasks of each benchmark together)",
     "the last weights of a fine-tuning are measured (paper: for each task the best of about fifty)",
     "a fine-tuning passes at most 1,000 times over its examples (paper: 262,144 updates for all)",
     "the vocabulary is learned from English (paper: also from German, French and Romanian)",
-]
-"""What keeps a study from being T5's own setting."""
-T5_TABLE_UNLIKE: list[str | tuple[str, str]] = [
-    *T5_UNLIKE[1:],
     ("GLUE", "MNLI's matched half (paper: both)"),
     ("SuperGLUE", "without WSC (paper: with it)"),
 ]
-"""What keeps a study with the columns of `T5_TABLE` from being T5's own setting."""
+"""What keeps a study from being T5's own setting."""
 T5_NOTES = [
-    "Tables 4 to 7 print averages of GLUE and SuperGLUE; the columns of their tasks are Table 16's. Of SuperGLUE three "
-    "tasks are measured, so that its average is not. GLUE counts MNLI with its matched half (paper: with the mean of "
-    "both).",
     "The paper prints standard deviations of ten baselines: .24 points on GLUE, .34 on SQuAD, .1 on translations. "
     "Claims of a difference are on columns where it is more than two of them.",
     "Inputs begin with [CLS], which T5 lacks, and [SEP] is its end mark. Where a vocabulary has no upper case, neither "
     "have outputs and scores.",
-    "On synthetic text, QQP has the runs of MRPC, RTE those of MNLI, and BoolQ and MultiRC those of QNLI.",
+    "On synthetic text, GLUE and SuperGLUE are mixtures of six and of five tasks, each of them once.",
     "At micro and tiny, fine-tuning has Adafactor with a peak rate of 3e-2. Both were chosen at micro by the BLEU of "
     "one model without pre-training on `translation-hills`: 3.3, 8.9 and 0.8 with Adafactor at 1e-2, 3e-2 and 1e-1; "
     "0.8, 1.1 and 0.5 with AdamW at 1e-3, 3e-3 and 5e-3.",
@@ -367,12 +315,6 @@ T5_NOTES = [
     "another text's inputs: 5.42 and 7.60 nats, with AdamW at 3e-3 5.88 and 7.06. Frequencies of words have 5.74.",
 ]
 """What training here has of its own, for `notes`."""
-T5_TABLE_NOTES = [
-    *T5_NOTES[1:3],
-    "On synthetic text, GLUE and SuperGLUE are mixtures of six and of five tasks, each of them once.",
-    *T5_NOTES[-2:],
-]
-"""The same of studies with the columns of `T5_TABLE`."""
 
 T5_MIXED = tuple(
     TaskSource(name=f"{name}-text")
@@ -389,14 +331,14 @@ T5_MIXED_AT_SCALE = {
 """The settings of mixtures: the largest synthetic translation has 16,000 pairs, that of the paper about 41 million, and
 the paper's limits of 65,536 to 2,097,152 examples are those of 600 to 19,200."""
 T5_MIXED_UNLIKE: list[str | tuple[str, str]] = [
-    *T5_TABLE_UNLIKE,
+    *T5_UNLIKE,
     "limits of examples are scaled with the data, at micro and tiny to 600 to 19,200 (paper: 2^16 to 2^21)",
     "tasks with equal examples are one in a mixture, and WNLI is in none (paper: all of GLUE and SuperGLUE)",
     "the last weights of a multi-task training are measured (paper: for each task the best on what is reported)",
 ]
 """What keeps a study of mixtures from being T5's own setting."""
 T5_MIXED_NOTES = [
-    *T5_TABLE_NOTES,
+    *T5_NOTES,
     "Without fine-tuning, a training has 1.5 times the steps, as in the paper, whose fine-tuning has half as many as "
     "its pre-training; here it has fewer.",
     "Sequences of tasks have no [CLS], as in fine-tuning, and up to `multitask.length` tokens; those of text are as "
