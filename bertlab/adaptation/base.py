@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from bertlab.model.heads import PretrainingModel
     from bertlab.model.interop.peft import LowRankChange
     from bertlab.progress import Progress
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 EVALUATION_TOKENS = 4096
 """Tokens per batch of evaluation, padding included."""
@@ -147,8 +148,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     @property
     def trained_share(self) -> float:
-        """About how many weights it trains and adds, as a share of those of a pre-trained model of BERT base's shape:
-        what a kept model takes of a disk."""
+        """About how many weights it trains and adds, as a share of BERT base's: what a kept model takes of a disk."""
         return 1.0
 
     @classmethod
@@ -197,14 +197,17 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     def adapt(
         self, model: PretrainingModel, kind: TaskKind, labels: Sequence[str], key: Sequence[int | str]
     ) -> nn.Module:
-        """The module to train on a task: adds modules, whose weights start from `key`, and freezes others. The default
-        is `encoder` under the head of the task."""
+        """The module to train on a task: by default `encoder` under a head, whose weights start from `key`."""
         encoder, seed = self.encoder(model, key), keyed.key(*key, "head")
         return kind.head(encoder, model.pooler, labels, self.dropout, seed, self.options(kind))
 
     def encoder(self, model: PretrainingModel, key: Sequence[int | str]) -> Backbone:
         """The encoder with what the adaptation adds to it and freezes."""
         return model.encoder
+
+    def begins(self, tokenizer: TrainedTokenizer) -> tuple[list[int], int]:
+        """The ids in front of a text that a decoder answers, and the id with which the decoder begins."""
+        return [], tokenizer.pad
 
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
         """The inputs of the prepared model for some examples: their word pieces."""
@@ -217,13 +220,11 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
         return kind.logits(model, batch)
 
     def loss(self, model: nn.Module, kind: TaskKind, batch: TaskBatch) -> Tensor:
-        """The loss of a batch of training, a scalar with a gradient: the task's, the mean over its targets. An
-        adaptation may add to it."""
+        """The loss of a batch of training, a scalar: the task's mean over its targets; an adaptation may add to it."""
         return kind.loss(self.logits(model, kind, batch), batch["targets"])
 
     def on_step(self, model: nn.Module, step: int, steps: int) -> None:
-        """Called with the prepared model before update number `step` of `steps`, from 0: a parameter that then requires
-        no gradient keeps its value in this update."""
+        """Called before update `step` of `steps`, from 0, in which parameters that require no gradient stay."""
 
     def low_rank_changes(self, tensors: Mapping[str, Tensor]) -> Iterator[LowRankChange]:
         """The low-rank changes among the trained tensors of a model. Raises `BadInput` if it trains something else."""

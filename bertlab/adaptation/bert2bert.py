@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
     from bertlab.progress import Progress
+    from bertlab.text.tokenizers.base import TrainedTokenizer
 
 _STACKS = ("encoder", "decoder")
 _PRETRAINED = {
@@ -90,10 +91,15 @@ class Bert2Bert(Adaptation):
         shared, seed = self.start == "shared", keyed.key(*key, "decoder")
         return bert2bert.Bert2Bert(model, _PRETRAINED[self.start], shared, seed)
 
+    def begins(self, tokenizer: TrainedTokenizer) -> tuple[list[int], int]:
+        """[CLS] in front of a text, and `decoder_start`."""
+        return [tokenizer.cls], tokenizer.cls if self.decoder_start == "[CLS]" else tokenizer.pad
+
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
         """The word pieces between [CLS] and [SEP], and what the decoder begins with."""
         assert model.tokenizer is not None
-        cls, room = np.array([model.tokenizer.cls], np.int32), self.length - 2
+        (front, start), room = self.begins(model.tokenizer), self.length - 2
+        cls = np.array(front, np.int32)
         sequences = [np.concatenate([cls, one[:-1][:room], one[-1:]]) for one in part.sequences]
         starts = np.array([len(one) for one in sequences])
         read = super().inputs(
@@ -102,8 +108,7 @@ class Bert2Bert(Adaptation):
 
         def build(indices: Integer) -> TaskBatch:
             batch = read.build(indices)
-            if self.decoder_start == "[CLS]":
-                batch["outputs"][:, 0] = int(cls[0])
+            batch["outputs"][:, 0] = start
             return batch
 
         return dataclasses.replace(read, build=build)

@@ -73,6 +73,8 @@ class _Writer:
     tokenizer: TrainedTokenizer
     first: list[int]
     """The ids in front of a text."""
+    start: int
+    """The id with which the decoder begins."""
     length: int
     """Tokens of a text that it reads, at most."""
 
@@ -87,7 +89,7 @@ class _Writer:
         inputs = [torch.tensor(self._ids(text)) for text in texts]
         padded = pad_sequence(inputs, batch_first=True, padding_value=self.tokenizer.pad)
         batch = TensorBatch.of(padded, torch.tensor([*map(len, inputs)]))
-        start, end = (torch.full((len(texts),), token) for token in (self.tokenizer.pad, self.tokenizer.sep))
+        start, end = (torch.full((len(texts),), token) for token in (self.start, self.tokenizer.sep))
         with torch.inference_mode():
             outputs = self.model.generate(batch, start, end, most or self.length, beams)
             log_likelihood, counts = self.model.log_likelihood(batch, start, end, outputs)
@@ -124,9 +126,8 @@ class _Writer:
         marks = np.flatnonzero(np.isin(row, self.tokenizer.sentinels))
         head, *spans = self.tokenizer.decode([part.tolist() for part in np.split(row, marks)])
         names = [self.tokenizer.vocabulary[row[mark]] for mark in marks]
-        filled = ""
-        if names and SENTINEL.search(text):
-            words = dict(zip(names, spans, strict=True))
+        filled, words = "", dict(zip(names, spans, strict=True))
+        if not words.keys().isdisjoint(mark[0] for mark in SENTINEL.finditer(text)):
             filled = SENTINEL.sub(lambda mark: words.get(mark[0], mark[0]), text)
         shown = [head, *(f"{name} {span}" for name, span in zip(names, spans, strict=True))]
         return {"text": " ".join(filter(None, map(str.strip, shown))), "filled": filled, "finished": bool(finished)}
@@ -152,7 +153,8 @@ def _opened(name: str, runs: Path, study: str) -> _Writer:
             raise BadInput(
                 f"{name} was trained on {adapted.kind.name}, whose answers are no texts: use `bertlab predict`"
             )
-        return _Writer(cast(TextModel, adapted.model), adapted.pretrained.tokenizer, [], adapted.adaptation.length)
+        tokenizer, settings = adapted.pretrained.tokenizer, adapted.adaptation
+        return _Writer(cast(TextModel, adapted.model), tokenizer, *settings.begins(tokenizer), settings.length)
     source = run_or_checkpoint(name, store, machine, "RUN")
     if isinstance(source, Run):
         source.verify()
@@ -164,4 +166,5 @@ def _opened(name: str, runs: Path, study: str) -> _Writer:
     else:
         _, pretrained, tokenizer = huggingface.read(source.fetch())
     model = TextModel(pretrained.encoder, 0.0).eval()
-    return _Writer(model, tokenizer, [tokenizer.cls] * tokenizer.opened, pretrained.encoder.max_length)
+    front = [tokenizer.cls] * tokenizer.opened
+    return _Writer(model, tokenizer, front, tokenizer.pad, pretrained.encoder.max_length)

@@ -100,15 +100,19 @@ def _pages(path: Path, stream: IO[bytes]) -> Rows:
         if line.isspace():
             continue
         if not line.startswith(b"WARC/"):
-            raise BadInput(f"{path} is no WET file: a record begins with {shown(line[:20])}, not with WARC/1.0")
+            begins = shown(line[:20].decode("utf-8", "replace").strip())
+            raise BadInput(f"{path} is no WET file: a record begins with {begins}, not with WARC/1.0")
         headers = {}
         while (line := stream.readline()).strip():
             name, _, value = line.partition(b":")
             headers[name.strip().lower()] = value.strip()
         length = headers.get(b"content-length", b"")
-        text = stream.read(int(length)) if length.isdigit() else b""
-        if not length.isdigit() or len(text) < int(length):
-            raise BadInput(f"{path} is a damaged WET file, which ends within a record: fetch it again")
+        usable = length.isdigit() and len(length) < 10  # Python makes room for all bytes before it reads them
+        text = stream.read(int(length)) if usable else b""
+        if not usable or len(text) < int(length):
+            raise BadInput(
+                f"{path} is a damaged WET file, where a record has another length than it says: fetch it again"
+            )
         if headers.get(b"warc-type") == b"conversion":
             yield {"text": text.decode("utf-8", "replace")}
 

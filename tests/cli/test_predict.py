@@ -293,6 +293,19 @@ def test_a_translator_writes_the_texts_of_predict_and_of_transformers(
         assert one["log_likelihood"] == pytest.approx(-loss * one["tokens"], rel=1e-4)
 
 
+def test_a_bert_with_a_decoder_reads_and_begins_as_in_fine_tuning(call, capsys, tmp_path):
+    options = (*fields(("schedule.steps=8", "finetune.max_steps=8", "finetune.max_eval_examples=8")), "--keep")
+    study = ("seq2seq-start", "--only", "bert2bert", "--measure", "En-De", "--scale", "smoke", "--threads", "1")
+    assert call("ablate", *study, *options, "--runs", tmp_path) == 0
+    run = next(run for run in Store(tmp_path).runs() if run.holds_task_model)
+    capsys.readouterr()
+    inputs = [f"translate to valley: {source}" for source in SOURCES]
+    assert call("generate", run.id, *inputs, "--json", "--runs", tmp_path) == 0
+    written = json.loads(capsys.readouterr().out)
+    answers = predictor(tmp_path, run.id)([{"source": text} for text in SOURCES])
+    assert [one["text"] for one in written] == [answer["text"] for answer in answers]
+
+
 def test_a_pre_trained_model_fills_sentinels(translator, generated, call, capsys, monkeypatch):
     from bertlab.model.decoding import TextModel
 
@@ -317,6 +330,8 @@ def test_a_pre_trained_model_fills_sentinels(translator, generated, call, capsys
     assert call("generate", "t5", text, "--runs", translator.root) == 0
     printed = f"the fox cow fox sat cow. (log-likelihood {one['log_likelihood']:.2f}, {len(ids)} tokens)\n"
     assert capsys.readouterr().out == printed
+    (other,) = generated("t5", "the <extra_id_3> sat.")
+    assert other["filled"] == "", "it wrote nothing for this sentinel"
 
 
 @pytest.mark.parametrize(

@@ -122,6 +122,9 @@ def test_a_wet_file_is_read_as_it_is(tmp_path):
         assert [*documents(resolve(str(tmp_path / name), machine=machine))] == pages
     (tmp_path / "cut.wet").write_bytes(whole[:-20])
     (tmp_path / "other.wet").write_text(json.dumps({"text": "a"}))
-    for name, says in (("cut.wet", "damaged WET"), ("other.wet", "no WET file")):
+    for length in ("9" * 12, "9" * 20, "9" * 5000, "-1", ""):
+        (tmp_path / f"{len(length)}.wet").write_bytes(whole + f"WARC/1.0\r\nContent-Length: {length}\r\n\r\n".encode())
+    damaged = [(f"{name}.wet", "damaged WET") for name in ("cut", 12, 20, 5000, 2, 0)]
+    for name, says in (*damaged, ("other.wet", "no WET file")):
         with pytest.raises(BadInput, match=says):
             [*documents(resolve(str(tmp_path / name), machine=machine))]
