@@ -78,6 +78,11 @@ class Corpus(Checked, group="corpus"):
     """What marks the linguistic spans of the text, with its version (`text.annotation`); empty if no loss reads them.
     Given as the name of a spaCy pipeline, it is that of the variants that do."""
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rules = {rule.strip() for rule in self.filter.split(",")} - {""}
+        object.__setattr__(self, "filter", ",".join(sorted(rules)))  # in any order they make the same corpus
+
 
 @dataclass(frozen=True, kw_only=True)
 class Tokenizer(Arm, ABC, home="bertlab.text.tokenizers", path="tokenizer"):

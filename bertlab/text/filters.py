@@ -57,7 +57,7 @@ C4 = tuple(rule for rule in RULES if rule not in (BAD_WORDS, "five-sentences"))
 
 def rules(corpus: Corpus) -> tuple[str, ...]:
     """The rules of a corpus, in their order. Raises `BadInput` for an unknown one, and for bad words without a file."""
-    names = {name.strip() for name in corpus.filter.split(",")} - {""}
+    names = {*filter(None, corpus.filter.split(","))}
     for name in sorted(names):
         if name not in ("c4", *RULES):
             raise unknown("rule of corpus.filter", name, ["c4", *RULES])

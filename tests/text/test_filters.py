@@ -78,6 +78,11 @@ def test_bad_words_are_those_of_a_file(tmp_path):
         filters.rules(Corpus(filter="c4,policy"))
 
 
+def test_rules_in_any_order_are_the_same_corpus():
+    assert Corpus(filter=" policies,c4, ,c4") == Corpus(filter="c4,policies")
+    assert Corpus(filter=" , ") == Corpus()
+
+
 def test_a_corpus_is_what_its_filter_leaves_and_its_facts_say_so(tmp_path):
     located = resolve("microworld-pages:80", machine=Machine())
     corpus = Corpus(sources=(located.source,), filter="c4")
