@@ -147,7 +147,8 @@ def _opened(name: str, runs: Path, study: str) -> _Writer:
     from bertlab.training.finetuning import open_pretrained
 
     store, machine = Store(runs), Machine(runs=runs)
-    if lookup.find_all(store, name, lambda run: run.holds_task_model):
+    named = lookup.find_all(store, name)
+    if any(run.holds_task_model for run in named) or (named and not any(run.holds_model for run in named)):
         adapted = finetuned.opened(store, name, study, user_code.OPTION, machine)
         if not isinstance(adapted.kind, Generated):
             raise BadInput(

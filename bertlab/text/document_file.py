@@ -9,7 +9,7 @@ import hashlib
 import itertools
 import os
 from collections import deque
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -22,6 +22,8 @@ from bertlab.progress import Progress, follow_parent, starting_children, stop_if
 from bertlab.recipe import Tokenizer
 from bertlab.text import annotation
 from bertlab.text.annotation import Annotator
+from bertlab.text.filters import Filter
+from bertlab.text.filters import sentence as in_words
 from bertlab.text.sentences import sentences
 from bertlab.text.sources import Located, documents, unchanged
 from bertlab.text.tokenizers.base import TrainedTokenizer
@@ -60,9 +62,9 @@ class DocumentFile:
         located: Sequence[Located],
         progress: Progress,
         unit: str = "by-type",
-        cleaned: Callable[[str], str] = str,
+        cleaning: Filter | None = None,
     ) -> Self:
-        """Copies the documents of all sources to `path`; `unit` says what a document is, and `cleaned` what is left of
+        """Copies the documents of all sources to `path`; `unit` says what a document is, and `cleaning` what is left of
         one, perhaps nothing.
 
         Raises `BadInput` for a source that is empty or has changed, and if all documents are one: some are held out.
@@ -73,7 +75,7 @@ class DocumentFile:
             for corpus in located:
                 before = len(lengths)
                 begins.append(written)
-                for text in filter(None, map(cleaned, documents(corpus, unit))):
+                for text in filter(None, map(cleaning or str, documents(corpus, unit))):
                     encoded = text.encode("utf-8", "replace")  # JSON can hold halves of surrogate pairs
                     stream.write(encoded)
                     lengths.append(len(encoded))
@@ -84,7 +86,7 @@ class DocumentFile:
                         progress(written, 0, "reading text")
                         shown = written
                 if len(lengths) == before:
-                    left = "is empty" if cleaned is str else "has no page that corpus.filter keeps"
+                    left = f"has no text left ({in_words(cleaning.facts())})" if cleaning else "is empty"
                     raise BadInput(f"corpus '{corpus.source.name}' {left}: give one with text")
                 if not unchanged(corpus):
                     raise BadInput(f"corpus '{corpus.source.name}' has changed: give the same command again")

@@ -207,7 +207,7 @@ def prepare(
     path, vocabulary = directory / "documents.tmp", directory / tokenizer.file
     cleaning = Filter(corpus, bad_words) if corpus.filter else None
     try:
-        document_file = DocumentFile.write(path, located, progress, corpus.documents, cleaning or str)
+        document_file = DocumentFile.write(path, located, progress, corpus.documents, cleaning)
         train, heldout = document_file.split(corpus.heldout, corpus.words)
         (trained := _trained(tokenizer, vocabulary_file, document_file, train, progress)).save(vocabulary)
         size = int(document_file.lengths[train].sum() + document_file.lengths[heldout].sum())

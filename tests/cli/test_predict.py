@@ -166,8 +166,8 @@ def test_a_run_without_a_model_or_its_pre_training_is_refused(run, call, finishe
     measured = next(other for other in others if other.kind == "finetune" and not other.holds_task_model)
     trained = next(other for other in others if other.holds_model)
     capsys.readouterr()
-    for other in (measured, trained):
-        assert call("predict", other.id, path, "--runs", finished) == 2
+    for command in (["predict", measured.id, path], ["predict", trained.id, path], ["generate", measured.id, "a"]):
+        assert call(*command, "--runs", finished) == 2
         assert "keeps no fine-tuned model: `bertlab finetune --keep` makes one of a pre-training" in (
             capsys.readouterr().err
         )

@@ -11,6 +11,7 @@ from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.recipe import Corpus
 from bertlab.text import facts, filters, tokens
+from bertlab.text.document_file import DocumentFile
 from bertlab.text.filters import Filter
 from bertlab.text.sources import documents, resolve
 from bertlab.text.tokenizers import WordPiece
@@ -95,6 +96,10 @@ def test_a_corpus_is_what_its_filter_leaves_and_its_facts_say_so(tmp_path):
     cleaned = [*filter(None, map(cleaning, documents(located)))]
     assert sum(map(len, cleaned)) == prepared["bytes"]  # ASCII
     assert f"filter c4 keeps {kept} of 80 pages" in facts.sentence(prepared["text"])
+    (tmp_path / "words.txt").write_text("the\na\n")
+    strict = Corpus(sources=(located.source,), filter="bad-words,five-sentences", bad_words="sha256:0")
+    with pytest.raises(BadInput, match="no text left .filter bad-words,five-sentences keeps 0 of 80 pages"):
+        DocumentFile.write(tmp_path / "text", [located], silent, cleaning=Filter(strict, tmp_path / "words.txt"))
 
 
 def test_synthetic_pages_have_the_sentences_of_the_documents_and_noise_that_c4_removes():
