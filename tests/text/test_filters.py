@@ -98,7 +98,7 @@ def test_a_corpus_is_what_its_filter_leaves_and_its_facts_say_so(tmp_path):
     assert f"filter c4 keeps {kept} of 80 pages" in facts.sentence(prepared["text"])
     (tmp_path / "words.txt").write_text("the\na\n")
     strict = Corpus(sources=(located.source,), filter="bad-words,five-sentences", bad_words="sha256:0")
-    with pytest.raises(BadInput, match="no text left .filter bad-words,five-sentences keeps 0 of 80 pages"):
+    with pytest.raises(BadInput, match=r"no text left .filter bad-words,five-sentences keeps 0 of 80 pages"):
         DocumentFile.write(tmp_path / "text", [located], silent, cleaning=Filter(strict, tmp_path / "words.txt"))
 
 
