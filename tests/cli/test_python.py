@@ -78,7 +78,7 @@ def test_a_corpus_of_another_text_or_tokenizer_is_no_corpus(tmp_path, monkeypatc
         fields = {"tokenizer": dataclasses.replace(recipe.tokenizer, **changes)}
         return bertlab.prepare_corpus(there, dataclasses.replace(recipe, **fields), [str(tmp_path / f"{text}.jsonl")])
 
-    def interrupted(corpus, tokenizer, located, directory, **more):
+    def interrupted(corpus, tokenizer, located, directory, *files, **more):
         (directory / "train").mkdir()
         raise KeyboardInterrupt
 

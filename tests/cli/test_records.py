@@ -12,7 +12,7 @@ from bertlab.cli.jobs import run_jobs
 from bertlab.errors import BadInput
 from bertlab.lab import plan, scales, studies
 from bertlab.report.gather import gather_all
-from bertlab.store import union
+from bertlab.store import addresses, union
 from bertlab.store.files import digest, read_sealed
 from bertlab.store.record import Record
 from bertlab.store.runs import Store
@@ -180,7 +180,8 @@ def moved(finished, tmp_path):
     """The finished store without its weights, and one value of it made better."""
     new = tmp_path / "new"
     shutil.copytree(finished, new, ignore=shutil.ignore_patterns("*.npy", "*.safetensors", "corpus"))
-    run = min((new / "finetune").iterdir())
+    (record,) = Store(new).records().values()
+    run = min(path for path in (new / "finetune").iterdir() if path.name[:16] in addresses.run_ids(record))
     result = json.loads((run / "result.json").read_text())
     result["metrics"] = {name: value + 1 for name, value in result["metrics"].items()}
     (run / "result.json").write_text(json.dumps(result))

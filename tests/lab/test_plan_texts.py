@@ -64,7 +64,7 @@ def test_more_corpora_than_there_are_are_refused(machine, text_file, second_file
 @pytest.mark.parametrize(
     ("facts", "says"),
     [
-        ({"documents_by_source": {"train": [0, 40]}}, "all documents of the first corpus are held out"),
+        ({"documents_by_source": {"train": [0, 40]}}, "all documents of this corpus are held out"),
         ({"train": {"documents": 40}}, "an earlier version prepared the corpus"),
         ({"documents_by_source": {"train": [1, 39]}}, ""),
     ],

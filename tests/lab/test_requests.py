@@ -105,7 +105,15 @@ def planned(names, scale, machine, **options):
 @pytest.mark.parametrize("scale", ["smoke", "micro"])
 def test_the_id_of_every_job_is_the_hash_of_its_own_definition(machine, scale):
     made = planned(studies.names(), scale, machine, seeds=(0, 12), finetune_seeds=2)
-    assert {job.kind for job in made.jobs} == {"corpus", "pretrain", "finetune", "features", "zero-shot", "trunk"}
+    assert {job.kind for job in made.jobs} == {
+        "corpus",
+        "pretrain",
+        "finetune",
+        "features",
+        "zero-shot",
+        "trunk",
+        "ensemble",
+    }
     for job in made.jobs:
         if isinstance(job, Pretraining | Evaluation | TrunkTraining):
             assert job.id == identity.identity(job.kind, **job.definition())

@@ -273,6 +273,8 @@ def opened_corpus(
 ) -> tokens.TokenisedCorpus:
     """The prepared text of a recipe in a directory, with the examples of the tasks on which it trains."""
     corpus = tokens.open_corpus(directory, recipe.tokenizer, check=check)
+    if not tasks:
+        return corpus
     length = recipe.multitask.length or recipe.inputs.length
     encoded = tuple(_encoded(task, directory, recipe.tokenizer, length) for task in tasks)
     return dataclasses.replace(corpus, tasks=encoded)

@@ -9,6 +9,7 @@ from bertlab.errors import BadInput
 from bertlab.lab.scales import find
 from bertlab.optimizers import AdamW
 from bertlab.recipe.identity import set_fields
+from bertlab.recipe.multitask import TaskSource
 from bertlab.recipe.ranges import FieldError
 from bertlab.text.tokenizers import WordPiece
 
@@ -161,7 +162,7 @@ CHECKED = sorted((each for each in KINDS if dataclasses.is_dataclass(each)), key
 @pytest.mark.parametrize("kind", CHECKED)
 def test_types_of_fields_that_code_sets(kind):
     """As a study file may: text for a number, a number for text, a truth value for a number, nothing at all."""
-    values = {"name": "a", "content": "b"} if kind is recipe.Source else {}
+    values = {"name": "a", "content": "b"} if kind in (recipe.Source, TaskSource) else {}
     for field in dataclasses.fields(kind):
         for wrong in (object(), None, [], b"x", 3.5j):
             with pytest.raises(BadInput, match=field.name):
