@@ -11,9 +11,8 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. The fi
 hidden tokens alone. Run it: `bertlab ablate denoising`.
 """
 
-from typing import Any
 
-from bertlab import T5, Chunks, Claim, Inputs, Measurement, SpanCorruption, Study, Variant, WordPiece, table
+from bertlab import Claim, Measurement, SpanCorruption, Study, Variant, table
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
@@ -21,12 +20,12 @@ from bertlab.lab.papers import (
     T5_BERT_STYLE,
     T5_COLUMNS,
     T5_NOTES,
+    T5_READS,
     T5_TASKS,
     T5_TEXT,
     T5_UNLIKE,
 )
 
-READS: dict[str, Any] = {"model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100)}
 REPLACE = "replace corrupted spans"
 DROP = "drop corrupted tokens"
 COLA = Measurement("CoLA", task="cola-text", metric="matthews")
@@ -37,10 +36,10 @@ study = Study(
     source="Raffel et al. 2020, Table 5",
     baseline=REPLACE,
     variants=[
-        Variant("BERT-style", **READS, objective=(SpanCorruption(shown="mask", random=0.1, target="text"),)),
-        Variant("MASS-style", **READS, objective=(SpanCorruption(shown="mask", random=0.0, target="text"),)),
-        Variant(REPLACE, **READS, objective=(SpanCorruption(shown="sentinels", random=0.0, target="spans"),)),
-        Variant(DROP, **READS, objective=(SpanCorruption(shown="dropped", random=0.0, target="spans"),)),
+        Variant("BERT-style", **T5_READS, objective=(SpanCorruption(shown="mask", random=0.1, target="text"),)),
+        Variant("MASS-style", **T5_READS, objective=(SpanCorruption(shown="mask", random=0.0, target="text"),)),
+        Variant(REPLACE, **T5_READS, objective=(SpanCorruption(shown="sentinels", random=0.0, target="spans"),)),
+        Variant(DROP, **T5_READS, objective=(SpanCorruption(shown="dropped", random=0.0, target="spans"),)),
     ],
     measurements=[*T5_TASKS, COLA],
     published=table(T5_COLUMNS, {

@@ -19,17 +19,12 @@ import itertools
 from typing import Any
 
 from bertlab import (
-    T5,
     Adapters,
-    Chunks,
     Claim,
     FineTuning,
     GradualUnfreezing,
-    Inputs,
-    SpanCorruption,
     Study,
     Variant,
-    WordPiece,
     table,
 )
 from bertlab.lab.papers import (
@@ -37,15 +32,13 @@ from bertlab.lab.papers import (
     T5_BASE,
     T5_BASELINE,
     T5_COLUMNS,
+    T5_DENOISES,
     T5_NOTES,
     T5_TASKS,
     T5_TEXT,
     T5_UNLIKE,
 )
 
-READS: dict[str, Any] = {
-    "model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100), "objective": (SpanCorruption(),),
-}  # fmt: skip
 BEHIND: dict[str, Any] = {"base_width": 768, "after": "feed-forward", "activation": "relu"}
 ALL = "all parameters"
 UNFROZEN = "gradual unfreezing"
@@ -57,12 +50,12 @@ study = Study(
     source="Raffel et al. 2020, Table 10",
     baseline=ALL,
     variants=[
-        Variant(ALL, **READS, adaptation=FineTuning()),
-        Variant("adapters, d = 32", **READS, adaptation=Adapters(bottleneck=32, **BEHIND)),
-        Variant("adapters, d = 128", **READS, adaptation=Adapters(bottleneck=128, **BEHIND)),
-        Variant("adapters, d = 512", **READS, adaptation=Adapters(bottleneck=512, **BEHIND)),
-        Variant("adapters, d = 2048", **READS, adaptation=Adapters(bottleneck=2048, **BEHIND)),
-        Variant(UNFROZEN, **READS, adaptation=GradualUnfreezing(stages=12, embeddings=True)),
+        Variant(ALL, **T5_DENOISES, adaptation=FineTuning()),
+        Variant("adapters, d = 32", **T5_DENOISES, adaptation=Adapters(bottleneck=32, **BEHIND)),
+        Variant("adapters, d = 128", **T5_DENOISES, adaptation=Adapters(bottleneck=128, **BEHIND)),
+        Variant("adapters, d = 512", **T5_DENOISES, adaptation=Adapters(bottleneck=512, **BEHIND)),
+        Variant("adapters, d = 2048", **T5_DENOISES, adaptation=Adapters(bottleneck=2048, **BEHIND)),
+        Variant(UNFROZEN, **T5_DENOISES, adaptation=GradualUnfreezing(stages=12, embeddings=True)),
     ],
     measurements=T5_TASKS,
     published=table(T5_COLUMNS, {

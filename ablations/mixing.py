@@ -22,26 +22,22 @@ Run it: `bertlab ablate mixing`.
 from typing import Any
 
 from bertlab import (
-    T5,
-    Chunks,
     Claim,
     Equal,
-    Inputs,
     MultiTask,
     NoTuning,
     Proportional,
     RelativeSchedule,
-    SpanCorruption,
     Study,
     Temperature,
     Variant,
-    WordPiece,
     table,
 )
 from bertlab.lab.papers import (
     T5_BASE,
     T5_BASELINE,
     T5_COLUMNS,
+    T5_DENOISES,
     T5_MIXED,
     T5_MIXED_AT_SCALE,
     T5_MIXED_NOTES,
@@ -50,11 +46,7 @@ from bertlab.lab.papers import (
     T5_TEXT,
 )
 
-READS: dict[str, Any] = {
-    "model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100),
-    "objective": (SpanCorruption(),),
-}  # fmt: skip
-MIXED: dict[str, Any] = READS | {"relative": RelativeSchedule(steps=1.5), "adaptation": NoTuning()}
+MIXED: dict[str, Any] = T5_DENOISES | {"relative": RelativeSchedule(steps=1.5), "adaptation": NoTuning()}
 TUNED = "pre-trained, fine-tuned"
 
 study = Study(
@@ -63,7 +55,7 @@ study = Study(
     source="Raffel et al. 2020, Table 11",
     baseline=TUNED,
     variants=[
-        Variant(TUNED, **READS),
+        Variant(TUNED, **T5_DENOISES),
         Variant("equal", **MIXED, multitask=MultiTask(tasks=T5_MIXED, mixing=Equal())),
         Variant("K = 2^16", **MIXED, multitask=MultiTask(tasks=T5_MIXED, mixing=Proportional(limit=1 << 16))),
         Variant("K = 2^17", **MIXED, multitask=MultiTask(tasks=T5_MIXED, mixing=Proportional(limit=1 << 17))),

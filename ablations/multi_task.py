@@ -12,27 +12,22 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. Multi-
 limit of 2^19 examples; leave-one-out lacks the task that is measured, supervised the text. Run it: `bertlab ablate multi-task`.
 """
 
-from typing import Any
 
 from bertlab import (
-    T5,
-    Chunks,
     Claim,
-    Inputs,
     MultiTask,
     NoTuning,
     Proportional,
     RelativeSchedule,
-    SpanCorruption,
     Study,
     Variant,
-    WordPiece,
     table,
 )
 from bertlab.lab.papers import (
     T5_BASE,
     T5_BASELINE,
     T5_COLUMNS,
+    T5_DENOISES,
     T5_MIXED,
     T5_MIXED_AT_SCALE,
     T5_MIXED_NOTES,
@@ -41,10 +36,6 @@ from bertlab.lab.papers import (
     T5_TEXT,
 )
 
-READS: dict[str, Any] = {
-    "model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100),
-    "objective": (SpanCorruption(),),
-}  # fmt: skip
 MIXED = MultiTask(tasks=T5_MIXED, mixing=Proportional(limit=1 << 19))
 SUPERVISED = MultiTask(tasks=T5_MIXED, mixing=Proportional(limit=1 << 19), text=False)
 TUNED = "unsupervised, fine-tuned"
@@ -55,11 +46,11 @@ study = Study(
     source="Raffel et al. 2020, Table 12",
     baseline=TUNED,
     variants=[
-        Variant(TUNED, **READS),
-        Variant("multi-task", **READS, multitask=MIXED, relative=RelativeSchedule(steps=1.5), adaptation=NoTuning()),
-        Variant("multi-task, fine-tuned", **READS, multitask=MIXED),
-        Variant("leave-one-out, fine-tuned", **READS, multitask=MIXED, without_measured=True),
-        Variant("supervised, fine-tuned", **READS, multitask=SUPERVISED),
+        Variant(TUNED, **T5_DENOISES),
+        Variant("multi-task", **T5_DENOISES, multitask=MIXED, relative=RelativeSchedule(steps=1.5), adaptation=NoTuning()),
+        Variant("multi-task, fine-tuned", **T5_DENOISES, multitask=MIXED),
+        Variant("leave-one-out, fine-tuned", **T5_DENOISES, multitask=MIXED, without_measured=True),
+        Variant("supervised, fine-tuned", **T5_DENOISES, multitask=SUPERVISED),
     ],
     measurements=T5_TASKS,
     published=table(T5_COLUMNS, {

@@ -10,21 +10,20 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. The ta
 whole text. Run it: `bertlab ablate objectives`.
 """
 
-from typing import Any
 
-from bertlab import T5, Chunks, Claim, Deshuffling, Inputs, PrefixLM, SpanCorruption, Study, Variant, WordPiece, table
+from bertlab import Claim, Deshuffling, PrefixLM, SpanCorruption, Study, Variant, table
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
     T5_BERT_STYLE,
     T5_COLUMNS,
     T5_NOTES,
+    T5_READS,
     T5_TASKS,
     T5_TEXT,
     T5_UNLIKE,
 )
 
-READS: dict[str, Any] = {"model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100)}
 PREFIX = "prefix language modelling"
 
 study = Study(
@@ -33,9 +32,9 @@ study = Study(
     source="Raffel et al. 2020, Table 4",
     baseline="BERT-style",
     variants=[
-        Variant(PREFIX, **READS, objective=(PrefixLM(),)),
-        Variant("BERT-style", **READS, objective=(SpanCorruption(shown="mask", random=0.1, target="text"),)),
-        Variant("deshuffling", **READS, objective=(Deshuffling(),)),
+        Variant(PREFIX, **T5_READS, objective=(PrefixLM(),)),
+        Variant("BERT-style", **T5_READS, objective=(SpanCorruption(shown="mask", random=0.1, target="text"),)),
+        Variant("deshuffling", **T5_READS, objective=(Deshuffling(),)),
     ],
     measurements=T5_TASKS,
     published=table(T5_COLUMNS, {

@@ -14,20 +14,14 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. For En
 it: `bertlab ablate scaling`.
 """
 
-from typing import Any
 
 from bertlab import (
-    T5,
-    Chunks,
     Claim,
     Ensemble,
-    Inputs,
     RelativeSchedule,
     Size,
-    SpanCorruption,
     Study,
     Variant,
-    WordPiece,
     table,
 )
 from bertlab.lab.papers import (
@@ -35,16 +29,13 @@ from bertlab.lab.papers import (
     T5_BASE,
     T5_BASELINE,
     T5_COLUMNS,
+    T5_DENOISES,
     T5_NOTES,
     T5_TASKS,
     T5_TEXT,
     T5_UNLIKE,
 )
 
-READS: dict[str, Any] = {
-    "model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100),
-    "objective": (SpanCorruption(),),
-}
 STEPS = "1x size, 4x training steps"
 BATCH = "1x size, 4x batch size"
 BOTH = "2x size, 2x training steps"
@@ -58,13 +49,13 @@ study = Study(
     source="Raffel et al. 2020, Table 13",
     baseline="baseline",
     variants=[
-        Variant("baseline", **READS),
-        Variant(STEPS, **READS, relative=RelativeSchedule(steps=4)),
-        Variant(BATCH, **READS, relative=RelativeSchedule(batch_size=4)),
-        Variant(BOTH, **READS, size=Size(layers=4 / 3, width=4 / 3), relative=RelativeSchedule(steps=2)),
-        Variant(SIZE, **READS, size=Size(layers=8 / 3, width=4 / 3)),
-        Variant(APART, **READS, ensemble=Ensemble(of="pre-trainings")),
-        Variant(TUNED, **READS, ensemble=Ensemble(of="fine-tunings")),
+        Variant("baseline", **T5_DENOISES),
+        Variant(STEPS, **T5_DENOISES, relative=RelativeSchedule(steps=4)),
+        Variant(BATCH, **T5_DENOISES, relative=RelativeSchedule(batch_size=4)),
+        Variant(BOTH, **T5_DENOISES, size=Size(layers=4 / 3, width=4 / 3), relative=RelativeSchedule(steps=2)),
+        Variant(SIZE, **T5_DENOISES, size=Size(layers=8 / 3, width=4 / 3)),
+        Variant(APART, **T5_DENOISES, ensemble=Ensemble(of="pre-trainings")),
+        Variant(TUNED, **T5_DENOISES, ensemble=Ensemble(of="fine-tunings")),
     ],
     measurements=T5_TASKS,
     published=table(T5_COLUMNS, {

@@ -12,20 +12,15 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. Of 15 
 Run it: `bertlab ablate span-length`.
 """
 
-from typing import Any
 
 from bertlab import (
-    T5,
-    Chunks,
     Claim,
-    Inputs,
     Needs,
     RandomSpans,
     SpanCorruption,
     Study,
     Tokens,
     Variant,
-    WordPiece,
     table,
 )
 from bertlab.lab.papers import (
@@ -34,12 +29,11 @@ from bertlab.lab.papers import (
     T5_BASELINE,
     T5_COLUMNS,
     T5_NOTES,
+    T5_READS,
     T5_TASKS,
     T5_TEXT,
     T5_UNLIKE,
 )
-
-READS: dict[str, Any] = {"model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100)}
 
 LONG = Needs(length=128)
 """In shorter sequences, 15 % of the tokens have no room for two spans of 10."""
@@ -50,11 +44,11 @@ study = Study(
     source="Raffel et al. 2020, Table 7",
     baseline="i.i.d.",
     variants=[
-        Variant("i.i.d.", **READS, objective=(SpanCorruption(selection=Tokens()),)),
-        Variant("2", **READS, objective=(SpanCorruption(selection=RandomSpans(mean=2)),)),
-        Variant("3", **READS, objective=(SpanCorruption(selection=RandomSpans(mean=3)),)),
-        Variant("5", **READS, objective=(SpanCorruption(selection=RandomSpans(mean=5)),)),
-        Variant("10", **READS, objective=(SpanCorruption(selection=RandomSpans(mean=10)),)),
+        Variant("i.i.d.", **T5_READS, objective=(SpanCorruption(selection=Tokens()),)),
+        Variant("2", **T5_READS, objective=(SpanCorruption(selection=RandomSpans(mean=2)),)),
+        Variant("3", **T5_READS, objective=(SpanCorruption(selection=RandomSpans(mean=3)),)),
+        Variant("5", **T5_READS, objective=(SpanCorruption(selection=RandomSpans(mean=5)),)),
+        Variant("10", **T5_READS, objective=(SpanCorruption(selection=RandomSpans(mean=10)),)),
     ],
     measurements=T5_TASKS,
     published=table(T5_COLUMNS, {

@@ -13,11 +13,8 @@ are pre-trained on as many tokens, 32 times those of the first. Run it: `bertlab
 from typing import Any
 
 from bertlab import (
-    T5,
-    Chunks,
     Claim,
     FineTuning,
-    Inputs,
     MultiTask,
     Proportional,
     PublishedTable,
@@ -27,7 +24,6 @@ from bertlab import (
     Study,
     Tokens,
     Variant,
-    WordPiece,
     table,
 )
 from bertlab.lab.papers import (
@@ -37,12 +33,12 @@ from bertlab.lab.papers import (
     T5_MIXED,
     T5_MIXED_AT_SCALE,
     T5_NOTES,
+    T5_READS,
     T5_TASKS,
     T5_TEXT,
     T5_UNLIKE,
 )
 
-READS: dict[str, Any] = {"model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100)}
 PLAIN: dict[str, Any] = {"objective": (SpanCorruption(selection=Tokens()),), "adaptation": FineTuning(beam_search=False)}
 LONG = RelativeSchedule(batch_size=4, steps=2)
 """Eight times the tokens."""
@@ -53,9 +49,9 @@ study = Study(
     source="Raffel et al. 2020, Table 15",
     baseline="Baseline-1T",
     variants=[
-        Variant("Baseline", **READS, **PLAIN),
-        Variant("Baseline-1T", **READS, **PLAIN, relative=LONG),
-        Variant("T5-Base", **READS, objective=(SpanCorruption(selection=RandomSpans(mean=3)),), relative=LONG,
+        Variant("Baseline", **T5_READS, **PLAIN),
+        Variant("Baseline-1T", **T5_READS, **PLAIN, relative=LONG),
+        Variant("T5-Base", **T5_READS, objective=(SpanCorruption(selection=RandomSpans(mean=3)),), relative=LONG,
                 multitask=MultiTask(tasks=T5_MIXED, mixing=Proportional(limit=1 << 19)), adaptation=FineTuning(beam_search=True)),
     ],
     measurements=T5_TASKS,

@@ -10,19 +10,13 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. The se
 baselines, each from a pre-training of its own. Run it, with as many seeds: `bertlab ablate t5-baseline --seeds 10`.
 """
 
-from typing import Any
 
 from bertlab import (
-    T5,
-    Chunks,
     Claim,
-    Inputs,
     PublishedTable,
     Schedule,
-    SpanCorruption,
     Study,
     Variant,
-    WordPiece,
     table,
 )
 from bertlab.lab.papers import (
@@ -30,15 +24,13 @@ from bertlab.lab.papers import (
     T5_BASE,
     T5_BASELINE,
     T5_COLUMNS,
+    T5_DENOISES,
     T5_NOTES,
     T5_TASKS,
     T5_TEXT,
     T5_UNLIKE,
 )
 
-READS: dict[str, Any] = {
-    "model": T5(), "inputs": Inputs(format=Chunks()), "tokenizer": WordPiece(sentinels=100), "objective": (SpanCorruption(),),
-}  # fmt: skip
 UNTRAINED = "without pre-training"
 
 study = Study(
@@ -46,7 +38,7 @@ study = Study(
     question="What does pre-training give a model that turns texts into texts?",
     source="Raffel et al. 2020, Table 1",
     baseline="baseline",
-    variants=[Variant("baseline", **READS), Variant(UNTRAINED, **READS, schedule=Schedule(steps=0))],
+    variants=[Variant("baseline", **T5_DENOISES), Variant(UNTRAINED, **T5_DENOISES, schedule=Schedule(steps=0))],
     measurements=T5_TASKS,
     published=table(T5_COLUMNS, {
         "baseline": T5_BASELINE,

@@ -3,8 +3,13 @@
 `from bertlab.lab.papers import ALBERT`, then `Study(..., at_paper=ALBERT | {"schedule.steps": "1000000"})`.
 """
 
+from typing import Any
+
+from bertlab.inputs.formats import Chunks
 from bertlab.lab.study import Average, Measurement
-from bertlab.recipe import Size, TaskSource
+from bertlab.objectives import SpanCorruption
+from bertlab.recipe import T5, Inputs, Size, TaskSource
+from bertlab.text.tokenizers import WordPiece
 
 
 def group(path: str, **fields: str) -> dict[str, str]:
@@ -251,6 +256,14 @@ ELECTRA_NOTES = [
 ]
 """What training here has of its own, for `notes`."""
 
+T5_READS: dict[str, Any] = {
+    "model": T5(),
+    "inputs": Inputs(format=Chunks()),
+    "tokenizer": WordPiece(sentinels=100),
+}
+"""Model, sequences and vocabulary of T5's tables, for a variant."""
+T5_DENOISES = T5_READS | {"objective": (SpanCorruption(),)}
+"""The same with the objective of T5's baseline, which hides single tokens."""
 T5_TASKS = [
     Measurement("GLUE", task="glue-text", metric="average"),
     Measurement("CNN/DM", task="cnn_dailymail-text", metric="rouge2"),
