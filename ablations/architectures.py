@@ -20,19 +20,7 @@ first five rows in turn, and the report has them beside the parameters. Run it: 
 
 from typing import Any
 
-from bertlab import (
-    T5,
-    Chunks,
-    Claim,
-    Inputs,
-    PrefixLM,
-    Size,
-    SpanCorruption,
-    Study,
-    Variant,
-    WordPiece,
-    table,
-)
+from bertlab import T5, Chunks, Claim, Inputs, PrefixLM, Size, SpanCorruption, Study, Variant, WordPiece, table
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,

@@ -11,7 +11,6 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. The fi
 hidden tokens alone. Run it: `bertlab ablate denoising`.
 """
 
-
 from bertlab import Claim, Measurement, SpanCorruption, Study, Variant, table
 from bertlab.lab.papers import (
     T5_AT_SCALE,

@@ -18,15 +18,7 @@ variants share one pre-training. Run it: `bertlab ablate finetuning-methods`.
 import itertools
 from typing import Any
 
-from bertlab import (
-    Adapters,
-    Claim,
-    FineTuning,
-    GradualUnfreezing,
-    Study,
-    Variant,
-    table,
-)
+from bertlab import Adapters, Claim, FineTuning, GradualUnfreezing, Study, Variant, table
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,

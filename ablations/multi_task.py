@@ -12,17 +12,7 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. Multi-
 limit of 2^19 examples; leave-one-out lacks the task that is measured, supervised the text. Run it: `bertlab ablate multi-task`.
 """
 
-
-from bertlab import (
-    Claim,
-    MultiTask,
-    NoTuning,
-    Proportional,
-    RelativeSchedule,
-    Study,
-    Variant,
-    table,
-)
+from bertlab import Claim, MultiTask, NoTuning, Proportional, RelativeSchedule, Study, Variant, table
 from bertlab.lab.papers import (
     T5_BASE,
     T5_BASELINE,

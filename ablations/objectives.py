@@ -10,7 +10,6 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. The ta
 whole text. Run it: `bertlab ablate objectives`.
 """
 
-
 from bertlab import Claim, Deshuffling, PrefixLM, SpanCorruption, Study, Variant, table
 from bertlab.lab.papers import (
     T5_AT_SCALE,

@@ -14,16 +14,7 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. For En
 it: `bertlab ablate scaling`.
 """
 
-
-from bertlab import (
-    Claim,
-    Ensemble,
-    RelativeSchedule,
-    Size,
-    Study,
-    Variant,
-    table,
-)
+from bertlab import Claim, Ensemble, RelativeSchedule, Size, Study, Variant, table
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,

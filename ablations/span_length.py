@@ -12,17 +12,7 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. Of 15 
 Run it: `bertlab ablate span-length`.
 """
 
-
-from bertlab import (
-    Claim,
-    Needs,
-    RandomSpans,
-    SpanCorruption,
-    Study,
-    Tokens,
-    Variant,
-    table,
-)
+from bertlab import Claim, Needs, RandomSpans, SpanCorruption, Study, Tokens, Variant, table
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,

@@ -10,15 +10,7 @@ Validation sets: CNN/DM is ROUGE-2, SQuAD exact match, translations BLEU. The se
 baselines, each from a pre-training of its own. Run it, with as many seeds: `bertlab ablate t5-baseline --seeds 10`.
 """
 
-
-from bertlab import (
-    Claim,
-    PublishedTable,
-    Schedule,
-    Study,
-    Variant,
-    table,
-)
+from bertlab import Claim, PublishedTable, Schedule, Study, Variant, table
 from bertlab.lab.papers import (
     T5_AT_SCALE,
     T5_BASE,
