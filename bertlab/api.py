@@ -17,7 +17,7 @@ from bertlab.errors import BadInput, unknown
 from bertlab.execution import environment
 from bertlab.machine import Machine
 from bertlab.progress import Interrupted, silent
-from bertlab.recipe import Corpus, Recipe
+from bertlab.recipe import Recipe
 from bertlab.store import lookup
 from bertlab.store.files import read_json, real
 from bertlab.store.runs import Store
@@ -99,8 +99,7 @@ def _corpus(recipe: Recipe, text: str | Path | Sequence[str | Path], column: str
     located = tuple(sources.resolve(name, machine=Machine(), column=column) for name in _texts(text))
     annotator = annotation.resolve(recipe.corpus.annotator, located) if recipe.annotated else ""
     sources_of = tuple(corpus.source for corpus in located)
-    heldout = Corpus().heldout
-    corpus = dataclasses.replace(recipe.corpus, sources=sources_of, annotator=annotator, heldout=heldout)
+    corpus = dataclasses.replace(recipe.corpus, sources=sources_of, annotator=annotator)
     filters.rules(corpus)
     return CorpusPreparation(corpus, recipe.tokenizer, located)
 

@@ -297,3 +297,12 @@ def test_a_wrong_argument_of_a_function_is_named(wrong, message, tmp_path, monke
     monkeypatch.chdir(tmp_path)
     with pytest.raises(BadInput, match=re.escape(message)):
         wrong()
+
+
+def test_the_share_that_is_held_out_is_the_recipes(tmp_path):
+    recipe = bertlab.make_recipe("smoke")
+    text = tmp_path / "text.jsonl"
+    text.write_text("".join(f'{{"text": "Sentence {number} of one. And another."}}\n' for number in range(400)))
+    recipe = dataclasses.replace(recipe, corpus=dataclasses.replace(recipe.corpus, heldout=0.25))
+    facts = bertlab.prepare_corpus(tmp_path / "corpus", recipe, [str(text)]).facts
+    assert facts["heldout"]["documents"] / 400 == pytest.approx(0.25, abs=0.08)
