@@ -90,8 +90,8 @@ class StudyPlanner:
         return recipe if steps is None else with_fields(recipe, {"schedule.steps": steps})
 
     def within_corpora(self, recipes: list[tuple[Variant, Recipe]]) -> list[tuple[Variant, Recipe]]:
-        """The recipes without those that read more corpora than there are, of which a warning tells; with them if these
-        are all that is left, or `--only` names them."""
+        """The recipes without those that read corpora which the command lacks; a warning names them. All recipes if
+        fewer than two would be left, if the baseline is one of those, or with `--only` or `--from`."""
         lacking = [variant.name for variant, recipe in recipes if lacks_corpora(recipe, len(self.shared.located))]
         left = [variant.name for variant, _ in recipes if variant.name not in lacking]
         named = self.request.pretrained is not None or self.request.only or self.study.baseline in lacking

@@ -43,7 +43,7 @@ class Equal(Mixing):
 
 @dataclass(frozen=True, kw_only=True)
 class Proportional(Mixing):
-    """Each part as often as it has examples, of which those beyond a limit do not count."""
+    """Each part in proportion to its number of examples, up to a limit."""
 
     kind: ClassVar[str] = "proportional"
     limit: Limit = 0
