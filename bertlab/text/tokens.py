@@ -209,10 +209,10 @@ def prepare(
     try:
         document_file = DocumentFile.write(path, located, progress, corpus.documents, cleaning)
         train, heldout = document_file.split(corpus.heldout, corpus.words)
-        (trained := _trained(tokenizer, vocabulary_file, document_file, train, progress)).save(vocabulary)
+        trained = _trained(tokenizer, vocabulary_file, document_file, train, progress)
+        trained.save(vocabulary)
         size = int(document_file.lengths[train].sum() + document_file.lengths[heldout].sum())
-        doing, done = "annotating" if corpus.annotator else "tokenising", 0
-        by_source = {part: np.zeros(len(located), dtype=np.int64) for part in PARTS}
+        done, by_source = 0, {part: np.zeros(len(located), dtype=np.int64) for part in PARTS}
         for part, chosen in zip(PARTS, (train, heldout), strict=True):
             processes = workers if document_file.lengths[chosen].sum() >= SMALL else 1
             blocks = document_file.blocks(chosen)
@@ -221,7 +221,8 @@ def prepare(
                 for block, tokenised in zip(blocks, written, strict=True):
                     sources = document_file.sources(block)[tokenised.numbers]
                     by_source[part] += np.bincount(sources, minlength=len(located))
-                    progress(done := done + int(block[:, 1].sum()), size, doing)
+                    done += int(block[:, 1].sum())
+                    progress(done, size, "annotating" if corpus.annotator else "tokenising")
                     stop_if_asked()
     finally:
         path.unlink(missing_ok=True)
