@@ -194,9 +194,8 @@ def prepare(
 ) -> dict[str, Any]:
     """Builds the tokenised corpus of the sources `located` in `directory`, which exists and is the caller's own.
 
-    `vocabulary_file` is the vocabulary to use, None to train one; `bad_words` is the file of its filter; `workers` is
-    the number of processes that tokenise a large corpus. Progress is in bytes of text; their total is unknown, and
-    given as 0, while sources are read.
+    `vocabulary_file` is the vocabulary to use, None to train one; `bad_words` the file of its filter; `workers` the
+    processes that tokenise a large corpus. Progress is in bytes of text, with a total of 0 while sources are read.
 
     Returns facts, ready for JSON, which it also writes to `corpus.json`: `dtype`, `vocabulary` (entries), `bytes` (of
     text), of each part `documents`, `sentences`, `tokens`, `bytes` and `words`, `documents_by_source` (lists by part),
