@@ -126,7 +126,7 @@ def unpacked():
 
     def unpack(root):
         with tarfile.open(root / archive.FILE) as tar:
-            tar.extractall(root, filter="data")
+            tar.extractall(root, **({"filter": "data"} if hasattr(tarfile, "data_filter") else {}))  # from 3.11.4 on
         (root / archive.FILE).unlink()
         return root
 
