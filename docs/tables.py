@@ -15,7 +15,15 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-BLOCK = re.compile(r"(<!-- generated: ([a-z]+) -->\n).*?(<!-- end -->)", re.S)
+BLOCK = re.compile(r"(<!-- generated: ([a-z0-9]+) -->\n).*?(<!-- end -->)", re.S)
+
+
+OTHERS_OF_T5 = {
+    3: "Examples of what every objective reads and writes; `bertlab audit objectives` tests batches.",
+    14: "The final models on test sets, beside the best of others: published values in the report of `t5`.",
+    16: "Every task of every row: the published values where a study measures a task by itself.",
+}
+"""The tables of Raffel et al. (2020) that have no study of their own."""
 
 
 def table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
@@ -58,6 +66,27 @@ def studies() -> str:
         measured = ", ".join(each.name for each in study.measurements)
         rows.append((f"`{name}`", study.question, study.source, len(study.variants), measured))
     return table(("study", "question", "source", "variants", "measurements"), rows)
+
+
+def t5() -> str:
+    """The tables of T5's paper, each with its study and the committed results of it."""
+    from bertlab.lab import studies
+
+    by_name = {name: studies.find(name) for name in studies.names()}
+    cards = {path.parent.name: path.read_text(encoding="utf-8") for path in sorted(ROOT.glob("reports/*/README.md"))}
+    rows: list[Sequence[object]] = []
+    for number in range(1, 17):
+        if number in OTHERS_OF_T5:
+            rows.append((number, OTHERS_OF_T5[number], "", ""))
+            continue
+        (name,) = (name for name, study in by_name.items() if study.source == f"Raffel et al. 2020, Table {number}")
+        stores = [
+            f"[{store}](../../reports/{store}/README.md)"
+            for store, card in cards.items()
+            if f"\n## {name}: scale " in card
+        ]
+        rows.append((number, by_name[name].question, f"`bertlab ablate {name}`", ", ".join(stores) or "none"))
+    return table(("table", "what it asks", "command", "committed results"), rows)
 
 
 def scales() -> str:
@@ -153,7 +182,7 @@ def notebook() -> str:
 
 GENERATED = {
     function.__name__: function
-    for function in (commands, studies, scales, finetuning, fields, tasks, columns, notebook)
+    for function in (commands, studies, t5, scales, finetuning, fields, tasks, columns, notebook)
 }
 
 

@@ -21,7 +21,7 @@ from bertlab.lab.jobs.evaluation import read_task
 from bertlab.lab.jobs.lists import to_run
 from bertlab.lab.request import Request as Request
 from bertlab.lab.shared_inputs import SharedInputs
-from bertlab.lab.study import DEFAULT_METRIC
+from bertlab.lab.study import DEFAULT_METRIC, location
 from bertlab.lab.study_plan import Cell as Cell
 from bertlab.lab.study_plan import StudyPlanner, check_metrics
 from bertlab.machine import Machine
@@ -149,8 +149,8 @@ def _check_tasks(request: Request) -> None:
 def _check_used(shared: SharedInputs, machine: Machine) -> None:
     """Raises `BadInput` if no job uses `--data` or a setting of `--set`. `BERTLAB_DATA` may be set without effect."""
     request, jobs = shared.request, shared.distinct
-    recipes = (job.pretraining.recipe for job in jobs if job.pretraining)
-    if request.scale.recipe.corpus.annotator and not any(recipe and recipe.annotated for recipe in recipes):
+    recipes = [job.pretraining.recipe for job in jobs if job.pretraining and job.pretraining.recipe]
+    if request.scale.recipe.corpus.annotator and not any(recipe.annotated for recipe in recipes):
         raise BadInput("--set corpus.annotator has no effect: no variant reads linguistic spans, leave it out")
     if request.keep and not any(job.keep for job in jobs):
         raise BadInput("--keep has no effect: no measurement trains, so there is nothing to keep; leave it out")
@@ -158,6 +158,9 @@ def _check_used(shared: SharedInputs, machine: Machine) -> None:
         raise BadInput(
             "--curves has no effect: every measurement trains; add one that does not, such as --measure perplexity"
         )
+    mixed = any(recipe.multitask.tasks for recipe in recipes)
+    for path in (path for path in request.scale.assigned if path.startswith("multitask.") and not mixed):
+        raise BadInput(f"--set {path} has no effect: no variant trains on tasks, leave it out")
     if request.held_back:  # a trial of settings measures only the baseline
         return
     tasks = {id(task): task for job in jobs for task in job.tasks}.values()
@@ -191,7 +194,7 @@ def check_data(plan: Plan, store: Store, machine: Machine) -> None:
         adaptation = cell.job.settings if cell.job.id in pending and metrics != [DEFAULT_METRIC] else None
         for data in cell.job.tasks[:1]:
             if adaptation and kinds.find(data.task.kind).labelled and not data.task.labels:
-                with at(f"study '{cell.study.name}'", f"measurement '{cell.measurement.name}'"):
+                with at(location(cell.study), f"measurement '{cell.measurement.name}'"):
                     check_metrics(data, cell.study, cell.measurement, read_task(data).labels, adaptation)
 
 

@@ -49,7 +49,7 @@ class SharedInputs:
         self._machine, self._prefixes = machine, dict[str, Prefix]()
         self._trunks: dict[str, TrunkTraining] = {}
         self._digest = _digest(request.vocabulary, "--vocab", "vocabulary", "a vocab.txt")
-        self._bad_words = _digest(request.bad_words, "--bad-words", "file", "a file of words")
+        self._bad_words = _digest(request.bad_words, "--bad-words", "list of words", "a text file, one word a line")
         self._loaded = set[Tokenizer]()
         """The tokenizers that have read the file of `--vocab`."""
 
@@ -141,8 +141,8 @@ def _digest(path: Path | None, option: str, what: str, form: str) -> str:
     """The hash of the file of an option; empty without one. Raises `BadInput` if there is no such file."""
     if path is None:
         return ""
-    if kind(path, option) != "file":
-        raise BadInput(f"{what} '{path}' does not exist: give the path of {form}")
+    if (there := kind(path, option)) != "file":
+        raise BadInput(f"{what} '{path}' {'is a folder' if there else 'does not exist'}: give the path of {form}")
     return f"sha256:{digest(path)}"
 
 

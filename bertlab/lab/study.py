@@ -87,7 +87,7 @@ class Study(Checked, group="study "):
         _check_name("study", self.name)
         if self.name == ALL:
             raise BadInput(f"a study is named '{ALL}', which stands for all studies: give it another name")
-        with at(f"study '{self.name}'"):
+        with at(location(self)):
             _check_names(self)
             _check_measurements(self)
             _check_averages(self)
@@ -130,12 +130,12 @@ class Study(Checked, group="study "):
 
     def variant(self, name: str) -> Variant:
         """The variant with this name. Raises `BadInput` with the nearest name if there is none."""
-        with at(f"study '{self.name}'"):
+        with at(location(self)):
             return _named("variant", name, self.variants)
 
     def measurement(self, name: str) -> Measurement:
         """The measurement with this name. Raises `BadInput` with the nearest name if there is none."""
-        with at(f"study '{self.name}'"):
+        with at(location(self)):
             return _named("measurement", name, self.measurements)
 
     @property
@@ -217,7 +217,7 @@ class Study(Checked, group="study "):
         if same := [recipe for of, base, recipe in self._recipes if of is variant and base == scale]:
             return same[0]
         changes = {path: leaf for (path, kind), leaf in variant.by_arm().items() if (path, kind) in self._varied}
-        with at(f"study '{self.name}'", f"variant '{variant.name}'"):
+        with at(location(self), f"variant '{variant.name}'"):
             recipe = with_fields(scale, changes)
             model, schedule = recipe.model.scaled(variant.size), variant.relative.of(recipe.schedule)
             model = model.as_large_as(scale.model)
@@ -356,6 +356,11 @@ def _check_paper(study: Study) -> None:
             raise BadInput("it names scale paper: give at_paper")
         for name, settings in study.at_scale.items():
             scales.find(name).set([f"{path}={text}" for path, text in settings.items()])
+
+
+def location(study: Study) -> str:
+    """Where an error in a study says that it is; empty for what commands on single models run."""
+    return f"study '{study.name}'" if study.question or study.file else ""
 
 
 def table(columns: Sequence[str], rows: Mapping[str, Sequence[float]]) -> dict[Place, float]:

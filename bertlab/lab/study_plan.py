@@ -9,7 +9,7 @@ from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, at, suggestion, warn
 from bertlab.lab.jobs import EnsembleEvaluation, Evaluation, HeldOutEvaluation, Job, Pretrained, Pretraining
 from bertlab.lab.shared_inputs import SharedInputs
-from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant
+from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant, location
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import canonical, with_fields
 from bertlab.tasks import catalog, kinds
@@ -50,7 +50,7 @@ class StudyPlanner:
     def cells(self) -> Iterator[Cell]:
         """The values of the study. Raises `BadInput` for a study that cannot run."""
         recipes = self.recipes
-        with at(f"study '{self.study.name}'"):
+        with at(location(self.study)):
             values = len(recipes) * len(self.measurements) * len(self.request.seeds) * self.finetune_seeds
             if values > MOST:
                 raise BadInput(f"--seeds and --finetune-seeds give it {values:,} values, over {MOST:,}: use less")
@@ -63,7 +63,7 @@ class StudyPlanner:
     def recipes(self) -> list[tuple[Variant, Recipe]]:
         """The chosen variants. Raises `BadInput` for options that do not go with them."""
         self.study.check_set(self.request.scale.assigned)
-        with at(f"study '{self.study.name}'"):
+        with at(location(self.study)):
             return self._recipes()
 
     def _recipes(self) -> list[tuple[Variant, Recipe]]:

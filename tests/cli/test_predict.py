@@ -282,6 +282,8 @@ def test_a_translator_writes_the_texts_of_predict_and_of_transformers(
     beams = generated(translator.id, *inputs, "--beam", "4")
     assert beams != written
     assert call("export", translator.id, tmp_path / "out", "--runs", translator.root) == 0
+    exported = generated(tmp_path / "out", *inputs, "--max-length", "32")
+    assert [one["text"] for one in exported] == [one["text"] for one in written]  # no [CLS] in front of a text here too
     model, tokenizer = (part.from_pretrained(tmp_path / "out") for part in (T5ForConditionalGeneration, AutoTokenizer))
     for one, text in zip(written, inputs, strict=True):
         ids = tokenizer(text, return_tensors="pt").input_ids

@@ -21,7 +21,7 @@ from bertlab.arrays import Bool, Int32, Integer
 from bertlab.errors import BadInput
 from bertlab.recipe import Tokenizer
 from bertlab.recipe.ranges import arms
-from bertlab.text.tokenizers.added import CONFIG, LEGACY, MAP, ROLES, Token, add, is_telling
+from bertlab.text.tokenizers.added import CONFIG, LEGACY, MAP, ROLES, Token, add, is_telling, load_object
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer as RustTokenizer
@@ -231,6 +231,7 @@ def read(directory: Path) -> TrainedTokenizer:
     for settings in arms(Tokenizer).values():
         tokenizer: TrainedTokenizer | None = settings.read(directory)
         if tokenizer is not None:
+            tokenizer.opened &= _opens(directory / "tokenizer.json")
             return tokenizer
     for path in filter(Path.is_file, (directory / "tokenizer.json", directory / PIECES)):
         kinds = ", ".join(name for name, tokenizer_class in arms(Tokenizer).items() if not tokenizer_class._own)
@@ -240,6 +241,15 @@ def read(directory: Path) -> TrainedTokenizer:
         f"{directory} has neither tokenizer.json nor vocab.txt, nor spiece.model, nor vocab.json and merges.txt: add "
         "the tokenizer that the checkpoint was trained with"
     )
+
+
+def _opens(path: Path) -> bool:
+    """Whether [CLS] is in front of a text: not if a tokenizer.json has a template that begins with the text, as one of
+    a model that writes texts."""
+    processor: Any = load_object(path).get("post_processor") if path.is_file() else None
+    parts = processor.get("processors", [processor]) if isinstance(processor, dict) else []
+    templates = [part.get("single") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+    return all("SpecialToken" in str(template[:1]) for template in templates if isinstance(template, list))
 
 
 _Trained = TypeVar("_Trained", bound=TrainedTokenizer)

@@ -17,6 +17,13 @@ SMOKE = ("--scale", "smoke")
         (["audit", "masking", *SMOKE, "--set", "features.peak_lr=1e-3"], r"features\.peak_lr.*no effect"),
         (["pretrain", *SMOKE, "--set", "span.peak_lr=1e-3"], r"span\.peak_lr"),
         (["ablate", "masking", *SMOKE, "--set", "span.peak_lr=1e-3"], r"--set span\.peak_lr has no effect"),
+        (["pretrain", *SMOKE, "--set", "multitask.text=false"], r"--set multitask\.text has no effect"),
+        (["ablate", "masking", *SMOKE, "--set", "multitask.length=16"], r"--set multitask\.length has no effect"),
+        (["pretrain", *SMOKE, "--set", "corpus.filter=c5"], "^bertlab: unknown rule of corpus.filter 'c5'"),
+        (
+            ["ablate", "masking", *SMOKE, "--bad-words", "."],
+            "list of words '.' is a folder: give the path of a text file",
+        ),
         (["ablate", "masking", *SMOKE, "--set", "tasks.swag.peak_lr=1e-3"], "swag"),
         (["ablate", "nsp", *SMOKE, "--set", "features.peak_lr=2e-3"], r"--set features\.peak_lr has no effect"),
         (["ablate", "masking", *SMOKE, "--corpus", "microworld", "--corpus", "microworld"], "given twice"),
