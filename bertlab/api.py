@@ -112,13 +112,10 @@ def open_run(store: str | Path, name: str, *, study: str | Path = "") -> Pretrai
     file that defines parts of it, such as a loss; its code is run. Raises `BadInput` if no run matches, or several do,
     and for a run with such parts if the file is not given and was not run before.
     """
-    from bertlab.lab import user_code
-    from bertlab.training.finetuning import open_pretrained
+    from bertlab.lab import pretrained
 
     run = lookup.find(Store(Path(store)), name, lambda candidate: candidate.holds_model)
-    run.verify()
-    user_code.load_user_code(run, str(study), "study=")
-    return open_pretrained(run.path)
+    return pretrained.of_run(run, str(study), "study=")
 
 
 @environment.alone()

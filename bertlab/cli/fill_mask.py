@@ -33,12 +33,9 @@ def fill_mask(
     """
     from bertlab.lab.jobs.find import run_or_checkpoint
     from bertlab.machine import Machine
-    from bertlab.store.run import Run
     from bertlab.store.runs import Store
 
     source = run_or_checkpoint(run, Store(runs), Machine(), "RUN")
-    if study and not isinstance(source, Run):
-        raise BadInput(f"--study is for a run, and {run} is a checkpoint: leave it out")
     parts = text.replace("<mask>", MASK).split(MASK)  # <mask> is RoBERTa's
     if len(parts) == 1:
         raise BadInput(f"the text has no {MASK}: write {MASK} in place of a word")
@@ -54,25 +51,16 @@ def fill_mask(
 
 def _masked_lm(name: str, source: Run | Checkpoint, study: str) -> tuple[PretrainingModel, TrainedTokenizer]:
     """The model of a run or a checkpoint, and its tokenizer. Raises `BadInput` if it predicts no masked words."""
-    from bertlab.lab import user_code
+    from bertlab.lab import pretrained
     from bertlab.model.interop import huggingface
     from bertlab.store.run import Run
-    from bertlab.training.finetuning import open_pretrained
 
-    if isinstance(source, Run):
-        source.verify()
-        user_code.load_user_code(source, study, user_code.OPTION)
-        opened = open_pretrained(source.path)
-        model, tokenizer, predicts = opened.model, opened.tokenizer, source.result().predicts
-    else:
-        directory = source.fetch()
-        _, model, tokenizer = huggingface.read(directory)
-        predicts = huggingface.predicts(directory)
-    if not predicts:
+    opened = pretrained.opened(name, source, study)
+    if not (source.result().predicts if isinstance(source, Run) else huggingface.predicts(source.fetch())):
         raise BadInput(f"{name} was published without its LM head and cannot predict words: use another")
-    if not _kind(model):
+    if not _kind(opened.model):
         raise BadInput(f"{name} is not a masked LM and cannot see words after {MASK}: use another")
-    return model, tokenizer
+    return opened.model, opened.tokenizer
 
 
 def _kind(model: PretrainingModel) -> str:

@@ -48,12 +48,10 @@ def finetune(
     Example: bertlab finetune --from masking/80/10/10/0 --task mnli
     """
     from bertlab.adaptation import Adaptation
-    from bertlab.cli.jobs import run_jobs
+    from bertlab.cli.jobs import run_jobs, write_options
     from bertlab.lab import plan as planning
     from bertlab.lab.jobs.find import find_pretrained
     from bertlab.recipe.ranges import arm
-    from bertlab.store.config import write_run_config
-    from bertlab.store.lookup import ids_of_studies
     from bertlab.store.runs import Store
 
     adapted = arm(Adaptation, adaptation)()
@@ -67,9 +65,7 @@ def finetune(
     finished = [run for cell in plan.cells if (run := store.get(cell.job.id)) is not None]
     spelled = {"task": task, "from": from_, "adaptation": adaptation, "keep": keep or None}
     spelled |= by_name(options) | by_name(folders)
-    studied = ids_of_studies(store)  # whose commands are beside their records
-    for run in (run for run in finished if run.id not in studied):
-        write_run_config(run.path, "finetune", spelled)
+    write_options(finished, store, "finetune", spelled)
     if json:
         print_json([{"id": run.id, "path": str(run.path), **run.read("result.json", dict)} for run in finished])
     for run in finished:

@@ -135,16 +135,13 @@ class _Writer:
 
 def _opened(name: str, runs: Path, study: str) -> _Writer:
     """The model of a run or a checkpoint. Raises `BadInput` if it writes no texts."""
-    from bertlab.lab import finetuned, user_code
+    from bertlab.lab import finetuned, pretrained, user_code
     from bertlab.lab.jobs.find import run_or_checkpoint
     from bertlab.machine import Machine
     from bertlab.model.decoding import TextModel
-    from bertlab.model.interop import huggingface
     from bertlab.store import lookup
-    from bertlab.store.run import Run
     from bertlab.store.runs import Store
     from bertlab.tasks.kinds.generated import Generated
-    from bertlab.training.finetuning import open_pretrained
 
     store, machine = Store(runs), Machine(runs=runs)
     named = lookup.find_all(store, name)
@@ -156,16 +153,7 @@ def _opened(name: str, runs: Path, study: str) -> _Writer:
             )
         tokenizer, settings = adapted.pretrained.tokenizer, adapted.adaptation
         return _Writer(cast(TextModel, adapted.model), tokenizer, *settings.begins(tokenizer), settings.length)
-    source = run_or_checkpoint(name, store, machine, "RUN")
-    if isinstance(source, Run):
-        source.verify()
-        user_code.load_user_code(source, study, user_code.OPTION)
-        opened = open_pretrained(source.path)
-        pretrained, tokenizer = opened.model, opened.tokenizer
-    elif study:
-        raise BadInput(f"--study is for a run, and {name} is a checkpoint: leave it out")
-    else:
-        _, pretrained, tokenizer = huggingface.read(source.fetch())
-    model = TextModel(pretrained.encoder, 0.0).eval()
+    opened = pretrained.opened(name, run_or_checkpoint(name, store, machine, "RUN"), study)
+    model, tokenizer = TextModel(opened.model.encoder, 0.0).eval(), opened.tokenizer
     front = [tokenizer.cls] * tokenizer.opened
-    return _Writer(model, tokenizer, front, tokenizer.pad, pretrained.encoder.max_length)
+    return _Writer(model, tokenizer, front, tokenizer.pad, opened.positions)

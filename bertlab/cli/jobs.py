@@ -2,9 +2,10 @@
 
 import resource
 import shutil
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
 from itertools import compress
+from typing import Any
 
 from bertlab.cli.console import complain, debugging, say
 from bertlab.cli.live import Live, title
@@ -25,7 +26,9 @@ from bertlab.lab.statement import timed_notes
 from bertlab.machine import Machine
 from bertlab.names import label
 from bertlab.progress import Interrupted, signals_as_flags
-from bertlab.store.lookup import addresses_of
+from bertlab.store.config import write_run_config
+from bertlab.store.lookup import addresses_of, ids_of_studies
+from bertlab.store.run import Run
 from bertlab.store.runs import Store
 from bertlab.wording import duration, flops, megabytes, pluralise
 
@@ -164,6 +167,15 @@ def run_jobs(
         complain(f"{len(lost)} of {len(jobs)} jobs {have} no result (see `bertlab runs{in_store(store.root)}`):")
         _print_lost(lost, store)
     return not lost
+
+
+def write_options(runs: Iterable[Run], store: Store, command: str, options: Mapping[str, Any]) -> None:
+    """Writes the options of a command on single models beside its runs, but for those of studies, whose commands are
+    beside their records."""
+    of_studies = ids_of_studies(store)
+    for run in runs:
+        if run.id not in of_studies:
+            write_run_config(run.path, command, options)
 
 
 def _print_lost(jobs: Iterable[Job], store: Store) -> None:

@@ -43,12 +43,10 @@ def pretrain(
 
     Example: bertlab pretrain --scale tiny --set masked_lm.mask_prob=0.4
     """
-    from bertlab.cli.jobs import print_plan, run_jobs, unfinished
+    from bertlab.cli.jobs import print_plan, run_jobs, unfinished, write_options
     from bertlab.lab import plan as planning
     from bertlab.lab import scales, texts
     from bertlab.lab.study import Measurement, Study
-    from bertlab.store.config import write_run_config
-    from bertlab.store.lookup import ids_of_studies
     from bertlab.store.runs import Store
 
     scales.recipe_only(options.set_ or ())
@@ -69,8 +67,7 @@ def pretrain(
         return 1
     _check_name(store, job, name)  # another command may have finished it meanwhile
     run = store.wait_for(job.id)
-    if run.id not in ids_of_studies(store):  # whose commands are beside their records
-        write_run_config(run.path, "pretrain", {**by_name(options), "seed": seed, "name": name})
+    write_options([run], store, "pretrain", {**by_name(options), "seed": seed, "name": name})
     if json:
         print_json({"id": run.id, "path": str(run.path), **run.read("result.json", dict)})
     else:

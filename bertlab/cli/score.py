@@ -15,10 +15,9 @@ from bertlab.wording import pluralise
 
 if TYPE_CHECKING:
     from bertlab.arrays import Array
-    from bertlab.lab.jobs import Job, Pretrained
-    from bertlab.lab.plan import Request
+    from bertlab.lab.jobs import Pretrained
+    from bertlab.lab.plan import Plan
     from bertlab.machine import Machine
-    from bertlab.store.runs import Store
     from bertlab.tasks.kinds.base import TaskKind
     from bertlab.tasks.task import Task, TaskData
 
@@ -50,11 +49,10 @@ def score(
 
     Example: bertlab score masking/80/10/10/0 zorro
     """
+    from bertlab.cli.jobs import run_jobs, write_options
     from bertlab.lab.jobs.evaluation import read_task
     from bertlab.lab.jobs.find import find_pretrained
-    from bertlab.store.config import write_run_config
     from bertlab.store.files import kind as kind_of
-    from bertlab.store.lookup import ids_of_studies
     from bertlab.store.predictions import read
     from bertlab.store.runs import Store
     from bertlab.tasks import kinds
@@ -64,12 +62,13 @@ def score(
         raise BadInput(f"--predictions '{predictions}' is a folder: name a file")
     machine, store = devices.machine(folders), Store(folders.runs)
     pretrained = find_pretrained(model, store, machine)
-    job, complete = _scored(_request(pretrained, scored), store, machine, retry)
+    plan = _planned(pretrained, scored, machine)
+    complete = run_jobs(plan.jobs, store, machine, retry=retry)
+    job = plan.cells[0].job
     run, located = store.get(job.id), job.tasks[0]
     if run is None:
         return 1
-    if run.id not in ids_of_studies(store):
-        write_run_config(run.path, "score", {"model": model, "task": task} | by_name(folders))
+    write_options([run], store, "score", {"model": model, "task": task} | by_name(folders))
     data, arrays = read_task(located), read(run)
     if predictions is not None:
         _write_predictions(predictions, data, arrays)
@@ -94,28 +93,18 @@ def _task(text: str) -> Task:
     return task
 
 
-def _scored(request: Request, store: Store, machine: Machine, retry: bool) -> tuple[Job, bool]:
-    """Runs a request of scores; the job, and whether all is finished."""
-    from bertlab.cli.jobs import run_jobs
-    from bertlab.lab import plan as planning
-
-    plan = planning.make(request, machine)
-    complete = run_jobs(plan.jobs, store, machine, retry=retry)
-    return plan.cells[0].job, complete
-
-
-def _request(pretrained: Pretrained, task: Task) -> Request:
-    """The request of a model's scores on one task, in sentences as long as its positions allow."""
+def _planned(pretrained: Pretrained, task: Task, machine: Machine) -> Plan:
+    """The plan of a model's scores on one task, in sentences as long as its positions allow."""
     from bertlab.adaptation import ZeroShot
+    from bertlab.lab import plan as planning
     from bertlab.lab import scales
-    from bertlab.lab.plan import Request
     from bertlab.lab.study import Measurement, Study
 
     recipe = pretrained.read_recipe()
     length = min(LENGTH, recipe.model.max_length(recipe.inputs.longest))
     measurement = Measurement(task.name, task=task, adaptation=ZeroShot(length=length))
     study = Study.of_one(pretrained.label, "scores", measurement)
-    return Request(studies=(study,), scale=scales.find("paper"), pretrained=pretrained)
+    return planning.make(planning.Request(studies=(study,), scale=scales.find("paper"), pretrained=pretrained), machine)
 
 
 def _write_predictions(path: Path, data: TaskData, arrays: Mapping[str, Array]) -> None:
@@ -145,9 +134,8 @@ def _parts(kind: TaskKind, arrays: Mapping[str, Array], labels: Sequence[str]) -
     parts = {"all": np.unique(paradigm)}
     for number in parts["all"]:
         phenomenon = labels[number].partition("/")[0]
-        parts.setdefault(
-            phenomenon, np.array([at for at in parts["all"] if f"{labels[at]}/".startswith(f"{phenomenon}/")])
-        )
+        of_phenomenon = [other for other in parts["all"] if labels[other].partition("/")[0] == phenomenon]
+        parts.setdefault(phenomenon, np.array(of_phenomenon))
         parts.setdefault(labels[number], np.array([number]))  # a paradigm may be named as a phenomenon is
     for name, numbers in parts.items():
         rows = np.isin(paradigm, numbers)
@@ -157,21 +145,10 @@ def _parts(kind: TaskKind, arrays: Mapping[str, Array], labels: Sequence[str]) -
 
 def _print(parts: Sequence[Mapping[str, Any]], title: str) -> None:
     """Prints a line for each part: its values, each with half of its interval."""
-    metrics = {
-        f"{metric}{way}": f"{text}{ending}"
-        for way, ending in WAYS.items()
-        for metric, text in METRICS.items()
-        if f"{metric}{way}" in parts[0]
-    }
-    rows = [
-        [
-            part["name"],
-            f"{part['pairs']:,}",
-            *(_shown(**part[metric]) for metric in metrics),
-        ]
-        for part in parts
-    ]
-    print_table(["pairs of", "number", *metrics.values()], rows, title)
+    headings = {f"{metric}{way}": f"{text}{more}" for way, more in WAYS.items() for metric, text in METRICS.items()}
+    names = [name for name in headings if name in parts[0]]
+    rows = [[part["name"], f"{part['pairs']:,}", *(_shown(**part[name]) for name in names)] for part in parts]
+    print_table(["pairs of", "number", *map(headings.__getitem__, names)], rows, title)
 
 
 def _shown(value: float, low: float | None, high: float | None) -> str:
