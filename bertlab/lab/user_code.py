@@ -24,7 +24,8 @@ def load_user_code(run: Run, study: str, option: str) -> None:
     code = run.definition().get("code", "")
     if study:
         if not code or _code(Path(study)) != code:
-            raise BadInput(f"{option}'{study}' is not the study file with which run {run.id} was trained{_advice(run)}")
+            advice = f": give '{copy}', its copy" if (copy := _copy(run)) else ""
+            raise BadInput(f"{option}'{study}' is not the study file with which run {run.id} was trained{advice}")
         studies.find(study)
         return
     with needing_file(run, option):
@@ -47,15 +48,11 @@ def needing_file(run: Run, option: str) -> Iterator[None]:
         raise BadInput(f"{what}: run {run.id} was trained with the code of a study file: {advice}") from None
 
 
-def _advice(run: Run) -> str:
-    copy = _copy(run)
-    return f": give '{copy}', its copy" if copy else ""
-
-
 def _copy(run: Run) -> Path | None:
-    """The copy of the study file of a run beside the records of its store."""
-    files = sorted((run.root / "studies").glob("*/*.py"))
-    return next((path for path in files if _code(path) == run.definition()["code"]), None)
+    """The copy of the study file of a run beside the records of its store; None for a run without code, too."""
+    code = run.definition().get("code")
+    files = sorted((run.root / "studies").glob("*/*.py")) if code else []
+    return next((path for path in files if _code(path) == code), None)
 
 
 def _code(path: Path) -> str:
