@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from bertlab.errors import BadInput
 from bertlab.recipe.identity import canonical, identity
@@ -340,6 +340,37 @@ class Pretrained(Job):
         return {"content": "", "task": text, "dataset": text, "split": "held-out", "method": "pretraining"}
 
 
+@dataclass(frozen=True)
+class OnPretrained(Job):
+    """A job that measures a pre-trained model. A subclass has a `template` of its id, around that of the model."""
+
+    pretrained: Pretrained
+    counted = "measurements"
+
+    @property
+    @abstractmethod
+    def template(self) -> tuple[str, ...]:
+        """What the id hashes, around the pre-training and seeds."""
+
+    @cached_property
+    def group(self) -> tuple[str, ...]:
+        """Equal for measurements that differ in their seeds alone, and in that of the pre-training."""
+        return *self.template, *self.pretrained.group
+
+    @property
+    def pretraining(self) -> Pretrained:
+        """The pre-trained model."""
+        return self.pretrained
+
+    def on(self, pretrained: Pretrained) -> Self:
+        """The same measurement of another pre-training, which differs in its seed alone."""
+        return copied(self, pretrained=pretrained, group=self.group)
+
+    def labelled(self, label: str) -> Self:
+        """The same measurement with another label before its seeds."""
+        return copied(self, name=label)
+
+
 class Trunk(Job):
     """A job that trains the first steps of several others, each of which goes on from the state at their end."""
 
@@ -358,7 +389,7 @@ class Trunk(Job):
 
 
 def copied(job: J, **changes: Any) -> J:
-    """A copy of a job with other seeds, which has all else that is cached and checks nothing again."""
+    """A copy of a job with other seeds or another name, which has all else that is cached and checks nothing again."""
     copy = object.__new__(type(job))
     fields = vars(copy)
     fields.update(vars(job), **changes)

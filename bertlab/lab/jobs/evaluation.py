@@ -13,7 +13,7 @@ from bertlab import synthetic as microworld
 from bertlab.adaptation import Adaptation
 from bertlab.audit.components import check_adaptation
 from bertlab.errors import BadInput
-from bertlab.lab.jobs.base import Job, Pretrained, Storage, Work, copied, without_none
+from bertlab.lab.jobs.base import OnPretrained, Pretrained, Storage, Work, copied, without_none
 from bertlab.lab.study_file import Code
 from bertlab.machine import Machine
 from bertlab.progress import Progress
@@ -39,10 +39,9 @@ KEPT_BYTES = 200_000
 
 
 @dataclass(frozen=True)
-class Evaluation(Job, kinds=("finetune", "features", "zero-shot")):
+class Evaluation(OnPretrained, kinds=("finetune", "features", "zero-shot")):
     """Adapts a pre-trained model to a task and evaluates it."""
 
-    pretrained: Pretrained
     data: LocatedTask
     settings: Adaptation = field()
     finetune_seed: int = 0
@@ -62,7 +61,6 @@ class Evaluation(Job, kinds=("finetune", "features", "zero-shot")):
     """Whether its run keeps the fine-tuned model."""
     kind: str = field(init=False, compare=False)
     """The kind of its runs, which its adaptation names."""
-    counted = "measurements"
     resumes = True
     imports = ("torch", "bertlab.training.finetuning")
 
@@ -79,22 +77,9 @@ class Evaluation(Job, kinds=("finetune", "features", "zero-shot")):
         """What the id hashes, around the seed and the pre-training; equal for measurements that differ in these."""
         return template(self.kind, **self.definition() | {"finetune_seed": MARK, "pretrain": MARK})
 
-    @cached_property
-    def group(self) -> tuple[str, ...]:
-        """Equal for measurements that differ in their seeds alone, and in that of the pre-training."""
-        return *self.template, *self.pretrained.group
-
-    def on(self, pretrained: Pretrained) -> Evaluation:
-        """The same measurement of another pre-training, which differs in its seed alone."""
-        return copied(self, pretrained=pretrained, group=self.group)
-
     def with_seed(self, finetune_seed: int) -> Evaluation:
         """The same measurement with another fine-tuning seed."""
         return copied(self, finetune_seed=finetune_seed, group=self.group)
-
-    def labelled(self, label: str) -> Evaluation:
-        """The same measurement with another label before its seeds."""
-        return dataclasses.replace(self, name=label)
 
     @property
     def label(self) -> str:
@@ -105,11 +90,6 @@ class Evaluation(Job, kinds=("finetune", "features", "zero-shot")):
     def needs(self) -> tuple[Pretrained, ...]:
         """The model."""
         return (self.pretrained,)
-
-    @property
-    def pretraining(self) -> Pretrained:
-        """The model."""
-        return self.pretrained
 
     @property
     def tasks(self) -> tuple[LocatedTask, ...]:

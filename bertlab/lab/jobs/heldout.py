@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -10,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from bertlab.inputs.batches import EVALUATION_SEQUENCES
-from bertlab.lab.jobs.base import Job, Pretrained, Storage, Work, copied
+from bertlab.lab.jobs.base import Job, OnPretrained, Storage, Work
 from bertlab.lab.jobs.pretraining import Pretraining
 from bertlab.machine import Machine
 from bertlab.progress import Progress
@@ -23,17 +22,15 @@ KEPT_BYTES = 2_000
 
 
 @dataclass(frozen=True)
-class HeldOutEvaluation(Job, kinds=("held-out",)):
+class HeldOutEvaluation(OnPretrained, kinds=("held-out",)):
     """Evaluates the weights that a pre-training saved at a milestone as it is evaluated at its end."""
 
-    pretrained: Pretrained
     milestone: int = field()
     name: str = field(default="", compare=False)
     """The first study and variant that need it, and the milestone."""
     study: str = field(default="", compare=False)
     """The first study that needs it."""
     kind = "held-out"
-    counted = "measurements"
     imports = ("torch", "bertlab.training.pretraining")
 
     @cached_property
@@ -46,19 +43,6 @@ class HeldOutEvaluation(Job, kinds=("held-out",)):
         """What the id hashes, around the pre-training."""
         return template(self.kind, **self.definition() | {"pretrain": MARK})
 
-    @cached_property
-    def group(self) -> tuple[str, ...]:
-        """Equal for evaluations that differ in the seed of the pre-training alone."""
-        return *self.template, *self.pretrained.group
-
-    def on(self, pretrained: Pretrained) -> HeldOutEvaluation:
-        """The same evaluation of another pre-training, which differs in its seed alone."""
-        return copied(self, pretrained=pretrained, group=self.group)
-
-    def labelled(self, label: str) -> HeldOutEvaluation:
-        """The same evaluation with another label before its seed."""
-        return dataclasses.replace(self, name=label)
-
     @property
     def label(self) -> str:
         """Study, variant, milestone and seed."""
@@ -68,11 +52,6 @@ class HeldOutEvaluation(Job, kinds=("held-out",)):
     def needs(self) -> tuple[Job, ...]:
         """The pre-training, and the corpus with the held-out text."""
         return self.pretrained, *self.pretrained.needs
-
-    @property
-    def pretraining(self) -> Pretrained:
-        """The pre-training."""
-        return self.pretrained
 
     def definition(self) -> dict[str, Any]:
         """The data from which the id follows."""
