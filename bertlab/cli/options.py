@@ -288,8 +288,8 @@ class StudyOptions(TaskOptions, AuditOptions):
 
         pretrained = find_pretrained(self.from_, Store(self.runs), machine) if self.from_ is not None else None
         chosen = tuple(studies.measuring(study, {*(self.measure or ())}) for study in studies.chosen(self.study))
-        chosen = _with_any(chosen, () if self.random_init else self.only or (), "variant")
-        chosen = _with_any(chosen, self.measure or (), "measurement")
+        chosen = _with_any(chosen, "variant", "--only", () if self.random_init else self.only or ())
+        chosen = _with_any(chosen, "measurement", "--measure", self.measure or ())
         request = self.request(chosen, curves=self.curves, random_init=self.random_init, pretrained=pretrained)
         usual = request.scale.claim_seeds if self.seeds is None and pretrained is None else 1
         claim_seeds = self.claim_seeds or str(usual)
@@ -367,9 +367,11 @@ class ClusterOptions(TrainingOptions):
         return DeviceOptions.machine(chosen, store, loggers)
 
 
-def _with_any(studies: tuple[Study, ...], names: Sequence[str], part: str) -> tuple[Study, ...]:
-    """The studies that have a variant or a measurement of these names; all if no study has one. Warns of the others."""
-    option = {"variant": "--only", "measurement": "--measure"}[part]
+def _with_any(studies: tuple[Study, ...], part: str, option: str, names: Sequence[str]) -> tuple[Study, ...]:
+    """The studies that have a part, a variant or a measurement, of the names in an option; all if no study has one.
+
+    Warns of the others.
+    """
     named = tuple(study for study in studies if any(it.name in names for it in getattr(study, f"{part}s")))
     if named and (others := [study.name for study in studies if study not in named]):
         warn(f"{option} names no {part} of {', '.join(others)}: left out")

@@ -152,12 +152,10 @@ def of_table(
     if not (claims or baseline):
         raise BadInput("judge has nothing to compare: give --baseline, --claim, or --ledger and --name")
     baseline, lower = plain(baseline), [*map(plain, lower)]
-    for what, names, there in (
-        ("variant in --baseline", [baseline] if baseline else [], values.variants),
-        ("measurement in --lower-is-better", lower, values.measurements),
-    ):
-        for name in set(names) - set(there):
-            raise unknown(what, name, there)
+    if baseline and baseline not in values.variants:
+        raise unknown("variant in --baseline", baseline, values.variants)
+    for name in set(lower) - set(values.measurements):
+        raise unknown("measurement in --lower-is-better", name, values.measurements)
     parts = values.variants, values.measurements
     hypotheses = [*dict.fromkeys(parsed(text, *parts) for text in claims)] or [
         better_than(name, baseline, on) for on in values.measurements for name in values.variants if name != baseline

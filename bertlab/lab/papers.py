@@ -295,10 +295,7 @@ T5_SMALL = {
     "optimizer": "adafactor",
     **group("schedule", peak_lr="3e-2", warmup="0.1"),
     **group("finetune", optimizer="adafactor", peak_lr="3e-2"),
-    **group("tasks.squad-text", length="96"),
-    **group("tasks.cnn_dailymail-text", length="96"),
-    **group("tasks.record-text", length="96"),
-    **group("tasks.superglue-text", length="96"),
+    **{f"tasks.{task}-text.length": "96" for task in ("squad", "cnn_dailymail", "record", "superglue")},
     **group("tasks.wmt_en_fr-text", max_train_examples="0"),
 }
 """Training at the small scales: T5's optimiser, room for synthetic texts, all pairs of the largest translation."""

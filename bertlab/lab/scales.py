@@ -10,7 +10,7 @@ from typing import Any, Self
 from bertlab.adaptation import Features, FineTuning
 from bertlab.errors import BadInput, unknown
 from bertlab.recipe import OPTIONS, Recipe
-from bertlab.recipe.identity import load, set_fields
+from bertlab.recipe.identity import load, set_fields, with_fields
 from bertlab.tasks import kinds
 from bertlab.tasks.catalog import TASKS
 from bertlab.tasks.kinds.base import SETTINGS
@@ -70,8 +70,7 @@ class Scale:
 
     def reading(self, words: int) -> Self:
         """This scale with so many words of the text to train on."""
-        corpus = dataclasses.replace(self.recipe.corpus, words=words)
-        return dataclasses.replace(self, recipe=dataclasses.replace(self.recipe, corpus=corpus))
+        return dataclasses.replace(self, recipe=with_fields(self.recipe, {"corpus.words": words}))
 
     def set(self, assignments: list[str]) -> Self:
         """This scale with `FIELD=VALUE` assignments, such as `schedule.steps=500` or `finetune.peak_lr=3e-4`.

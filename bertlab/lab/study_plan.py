@@ -62,25 +62,22 @@ class StudyPlanner:
     @cached_property
     def recipes(self) -> list[tuple[Variant, Recipe]]:
         """The chosen variants. Raises `BadInput` for options that do not go with them."""
-        self.study.check_set(self.request.scale.assigned)
-        with at(location(self.study)):
-            return self._recipes()
-
-    def _recipes(self) -> list[tuple[Variant, Recipe]]:
         request, study = self.request, self.study
+        study.check_set(request.scale.assigned)
         chosen = [variant for variant in study.variants if not request.only or variant.name in request.only]
-        recipes = self.annotated(self.within_corpora([(variant, self.recipe(variant)) for variant in chosen]))
-        baseline = study.variant(study.baseline)
-        usual = study.recipe(baseline, self.base)
-        if request.pretrained:  # all variants measure it, so they must not differ before
-            self.check_pretrained([variant.name for variant, recipe in recipes if recipe != usual])
-        else:
-            for variant, recipe in recipes:
-                with at(f"variant '{variant.name}'"):
-                    self.check_recipe(recipe)
-        if request.random_init or RANDOM_INIT in request.only:
-            untrained = dataclasses.replace(usual, schedule=dataclasses.replace(usual.schedule, steps=0))
-            recipes.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
+        with at(location(study)):
+            recipes = self.annotated(self.within_corpora([(variant, self.recipe(variant)) for variant in chosen]))
+            baseline = study.variant(study.baseline)
+            usual = study.recipe(baseline, self.base)
+            if request.pretrained:  # all variants measure it, so they must not differ before
+                self.check_pretrained([variant.name for variant, recipe in recipes if recipe != usual])
+            else:
+                for variant, recipe in recipes:
+                    with at(f"variant '{variant.name}'"):
+                        self.check_recipe(recipe)
+            if request.random_init or RANDOM_INIT in request.only:
+                untrained = with_fields(usual, {"schedule.steps": 0})
+                recipes.append((dataclasses.replace(baseline, name=RANDOM_INIT), untrained))
         return recipes
 
     def recipe(self, variant: Variant) -> Recipe:
