@@ -28,6 +28,7 @@ from bertlab.machine import Machine
 from bertlab.store.runs import Store
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.kinds.base import SETTINGS
+from bertlab.text import filters
 
 
 @dataclass(frozen=True)
@@ -123,7 +124,7 @@ def make(request: Request, machine: Machine) -> Plan:
     return Plan(
         request=request,
         corpora=tuple(located.source.name for located in shared.located),
-        text=shared.corpus_job(shared.base(request.scale)).id,
+        text=shared.corpus_job(shared.cleaned(shared.base(request.scale))).id,
         world=shared.world,
         cells=tuple(cells),
         jobs=jobs_of(cell.job for cell in cells),
@@ -161,6 +162,8 @@ def _check_used(shared: SharedInputs, machine: Machine) -> None:
     mixed = any(recipe.multitask.tasks for recipe in recipes)
     for path in (path for path in request.scale.assigned if path.startswith("multitask.") and not mixed):
         raise BadInput(f"--set {path} has no effect: no variant trains on tasks, leave it out")
+    if request.bad_words and not any(recipe.corpus.bad_words for recipe in recipes):
+        raise BadInput(filters.USELESS)
     if request.held_back:  # a trial of settings measures only the baseline
         return
     tasks = {id(task): task for job in jobs for task in job.tasks}.values()

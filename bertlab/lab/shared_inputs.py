@@ -61,6 +61,12 @@ class SharedInputs:
         tokenizer = dataclasses.replace(recipe.tokenizer, given=self._digest)
         return dataclasses.replace(recipe, corpus=corpus, tokenizer=tokenizer)
 
+    def cleaned(self, recipe: Recipe) -> Recipe:
+        """A recipe without the file of --bad-words if the filter of its text does not read that."""
+        if not self._bad_words or filters.reads_bad_words(recipe.corpus):
+            return recipe
+        return dataclasses.replace(recipe, corpus=dataclasses.replace(recipe.corpus, bad_words=""))
+
     def corpus_job(self, recipe: Recipe) -> CorpusPreparation:
         """The job of the corpus of a recipe. Raises `BadInput` where --vocab is not the vocabulary of its tokenizer."""
         if self.request.vocabulary is not None and recipe.tokenizer not in self._loaded:

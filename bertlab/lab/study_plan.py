@@ -68,7 +68,7 @@ class StudyPlanner:
         with at(location(study)):
             recipes = self.annotated(self.within_corpora([(variant, self.recipe(variant)) for variant in chosen]))
             baseline = study.variant(study.baseline)
-            usual = study.recipe(baseline, self.base)
+            usual = self.shared.cleaned(study.recipe(baseline, self.base))
             if request.pretrained:  # all variants measure it, so they must not differ before
                 self.check_pretrained([variant.name for variant, recipe in recipes if recipe != usual])
             else:
@@ -82,7 +82,7 @@ class StudyPlanner:
 
     def recipe(self, variant: Variant) -> Recipe:
         """The recipe of a variant, with its steps as timed if they were, and with the examples of its tasks."""
-        recipe = self.shared.with_tasks(self.study.recipe(variant, self.base))
+        recipe = self.shared.with_tasks(self.shared.cleaned(self.study.recipe(variant, self.base)))
         steps = self.request.timed.get(self.study.name, {}).get(variant.name)
         return recipe if steps is None else with_fields(recipe, {"schedule.steps": steps})
 

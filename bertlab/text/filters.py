@@ -53,11 +53,13 @@ RULES = {
 """What each rule removes, in the order of the rules."""
 C4 = tuple(rule for rule in RULES if rule not in (BAD_WORDS, "five-sentences"))
 """The rules of `c4`, to which a file of bad words adds one."""
+USELESS = "--bad-words has no effect: set corpus.filter to bad-words, c4 or both with others"
+"""The error of a file of bad words that no rule reads."""
 
 
 def rules(corpus: Corpus) -> tuple[str, ...]:
     """The rules of a corpus, in their order. Raises `BadInput` for an unknown one, and for bad words without a file."""
-    names = {*filter(None, corpus.filter.split(","))}
+    names = _named(corpus)
     for name in sorted(names):
         if name not in ("c4", *RULES):
             raise unknown("rule of corpus.filter", name, ["c4", *RULES])
@@ -67,9 +69,18 @@ def rules(corpus: Corpus) -> tuple[str, ...]:
         raise BadInput(
             "corpus.filter has the rule bad-words: give a file of them, one a line, with --bad-words"
             if BAD_WORDS in names
-            else "--bad-words has no effect: set corpus.filter to bad-words, c4 or both with others"
+            else USELESS
         )
     return tuple(rule for rule in RULES if rule in names)
+
+
+def reads_bad_words(corpus: Corpus) -> bool:
+    """Whether the rules of a corpus remove pages for bad words, if a file of them is given."""
+    return not _named(corpus).isdisjoint(("c4", BAD_WORDS))
+
+
+def _named(corpus: Corpus) -> set[str]:
+    return {*filter(None, corpus.filter.split(","))}
 
 
 class Filter:
@@ -151,7 +162,7 @@ def sentence(facts: dict[str, Any]) -> str:
 def _holding_any(path: Path) -> Removes:
     """Whether a page has one of the words or phrases in a file, one a line, upper and lower case alike."""
     try:
-        lines = path.read_text(encoding="utf-8").lower().splitlines()
+        lines = path.read_text(encoding="utf-8-sig").lower().splitlines()  # Windows puts a mark in front
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"--bad-words {path} cannot be read ({error}): give a text file, one word a line") from None
     entries = {line.strip() for line in lines} - {""}

@@ -156,3 +156,19 @@ def test_other_text_needs_a_pipeline_for_its_spans(machine, text_file, capsys):
     assert {job.recipe.corpus.annotator for name, job in named.items() if name in READING} == {"microworld@1"}
     with pytest.raises(BadInput, match=r"corpus\.annotator has no effect"):
         plan.make(request(scale=scale), machine)
+
+
+def test_bad_words_are_read_by_the_variants_whose_filter_has_them_and_change_no_other(machine, text_file, tmp_path):
+    (tmp_path / "words.txt").write_text("darn\n")
+    study = own(Variant("a", fields={"corpus.filter": "c4"}), Variant("b"))
+    texts = {"corpora": (str(text_file),), "bad_words": tmp_path / "words.txt"}
+    made = plan.make(request(studies=(study,), **texts), machine)
+    without = plan.make(request(studies=(study,), corpora=texts["corpora"]), machine)
+    filtered, raw = (cell.pretraining for cell in made.cells)
+    assert filtered.recipe.corpus.bad_words.startswith("sha256:")
+    assert filtered.corpus.bad_words == texts["bad_words"]
+    assert raw.id == without.cells[1].pretraining.id
+    assert filtered.id != without.cells[0].pretraining.id
+    assert made.text == without.text
+    with pytest.raises(BadInput, match=r"^--bad-words has no effect: set corpus\.filter to bad-words, c4 or both"):
+        plan.make(request(studies=(own(Variant("a"), Variant("b", inputs=Inputs(length=16))),), **texts), machine)

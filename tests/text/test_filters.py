@@ -72,6 +72,8 @@ def test_bad_words_are_those_of_a_file(tmp_path):
     assert [cleaning(page) for page in pages] == ["", pages[1], "", pages[3]]
     assert "bad-words" in filters.rules(Corpus(filter="c4", bad_words="sha256:0"))
     assert "bad-words" not in filters.rules(Corpus(filter="c4"))
+    path.write_text("Darn\n", encoding="utf-8-sig")  # as editors of Windows save it
+    assert Filter(Corpus(filter="bad-words", bad_words="sha256:0"), path)("Darn it.") == ""
     for corpus in (Corpus(filter="bad-words"), Corpus(bad_words="sha256:0")):
         with pytest.raises(BadInput, match="--bad-words"):
             filters.rules(corpus)
