@@ -16,7 +16,7 @@ from bertlab.recipe.identity import canonical, identity
 from bertlab.recipe.prefix import Prefix, shared_prefixes
 from bertlab.store.files import digest, kind
 from bertlab.tasks import kinds
-from bertlab.tasks.locate import LocatedTask, Tasks
+from bertlab.tasks.locate import LocatedTask, Tasks, content_of
 from bertlab.text import filters, sources
 
 J = TypeVar("J", bound=Job)
@@ -82,18 +82,28 @@ class SharedInputs:
         Raises `BadInput` for a task whose answers are no texts, and if none is left.
         """
         sources: dict[str, TaskSource] = {}
+        measured = self._trained(left_out) if left_out else set[str]()
         for source, task in zip(recipe.multitask.tasks, self.mixed(recipe), strict=True):
             if not kinds.find(task.task.kind).writes:
                 raise BadInput(
                     f"multitask.tasks: the answers of '{source.name}' are no texts: name one such as cola-text"
                 )
-            sources.setdefault(_examples(task), TaskSource(name=source.name, content=_examples(task)))
-        for task in (left_out, *left_out.parts) if left_out else ():
-            sources.pop(_examples(task), None)
+            if not measured or measured.isdisjoint(self._trained(task)):
+                sources.setdefault(_examples(task), TaskSource(name=source.name, content=_examples(task)))
         if recipe.multitask.tasks and not sources:
             raise BadInput("multitask.tasks: none is left without the measured one: name more")
         multitask = dataclasses.replace(recipe.multitask, tasks=tuple(sources.values()))
         return dataclasses.replace(recipe, multitask=multitask)
+
+    def _trained(self, located: LocatedTask) -> set[str]:
+        """Identifies the training examples of a task and of its parts, whatever splits it is measured on."""
+        identities = set[str]()
+        for task in (located, *located.parts):
+            alone = dataclasses.replace(task.task, evaluation=task.task.train, test="")
+            of_training = dataclasses.replace(task, task=alone)
+            content = content_of(of_training, self._machine)
+            identities.add(_examples(dataclasses.replace(of_training, content=content)))
+        return identities
 
     def mixed(self, recipe: Recipe) -> tuple[LocatedTask, ...]:
         """The tasks on which a recipe trains."""

@@ -1,6 +1,7 @@
 """Tasks among the sequences of text: rates by hand, examples in keyed epochs, and what an audit finds."""
 
 import dataclasses
+import json
 
 import numpy as np
 import pytest
@@ -20,6 +21,7 @@ from bertlab.recipe.multitask import TEXT
 from bertlab.recipe.recipe import Recipe
 from bertlab.tasks import catalog, kinds
 from bertlab.tasks.data import load as load_task
+from bertlab.tasks.task import Task
 from bertlab.text.tokenizers import WordPiece
 from plans import own, request
 
@@ -164,3 +166,38 @@ def test_a_pre_training_may_leave_out_the_task_that_is_measured(machine):
     classes = dataclasses.replace(variants[1], multitask=MultiTask(tasks=(TaskSource(name="mnli"),)))
     with pytest.raises(BadInput, match="the answers of 'mnli' are no texts"):
         plan.make(request(studies=(own(variants[0], classes, measurements=measured),)), machine)
+
+
+def test_a_task_with_a_test_split_is_left_out_where_a_mixture_measures_it(machine, tmp_path):
+    """A mixture without a test split reads fewer files of its tasks, whose training examples are the same."""
+    for name, columns in (("cola", ["sentence"]), ("mrpc", ["sentence1", "sentence2"]), ("sst2", ["sentence"])):
+        (tmp_path / name).mkdir()
+        for split in ("train", "validation", "test"):
+            rows = [dict.fromkeys(columns, f"{name} {split} {row}") | {"label": row % 2} for row in range(4)]
+            (tmp_path / name / f"{split}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "text.txt").write_text("\n".join(f"Line {row} of a text." for row in range(40)))
+    own_glue = Task(kind="mixture", name="glue", text=("text",), labels=("cola-text:matthews", "mrpc-text:f1"))
+    mixed = MultiTask(tasks=tuple(TaskSource(name=f"{name}-text") for name in ("cola", "mrpc", "sst2")))
+    t5 = {"model": T5(), "inputs": Inputs(format="chunks"), "tokenizer": WordPiece(sentinels=40)}
+    variants = [
+        Variant("a", **t5, objective=(SpanCorruption(),)),
+        Variant("one out", **t5, objective=(SpanCorruption(),), multitask=mixed, without_measured=True),
+    ]
+    measured = [
+        Measurement("glue", task=own_glue, metric="average"),
+        Measurement("mrpc", task="mrpc-text"),
+        Measurement("mrpc, test", task="mrpc-text", split="test"),
+    ]
+    of_files = {"corpora": (str(tmp_path / "text.txt"),)}
+    scale = scales.find("smoke").set(["corpus.documents=line"])
+    cells = plan.make(
+        request(studies=(own(*variants, measurements=measured),), scale=scale, **of_files),
+        dataclasses.replace(machine, data=tmp_path),
+    ).cells
+    tasks = {
+        cell.measurement.name: [source.name for source in cell.pretraining.recipe.multitask.tasks]
+        for cell in cells
+        if cell.variant == "one out"
+    }
+    rest = ["cola-text", "sst2-text"]
+    assert tasks == {"glue": ["sst2-text"], "mrpc": rest, "mrpc, test": rest}
