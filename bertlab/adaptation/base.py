@@ -76,11 +76,13 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     """The learning rate as a multiple of the scale's rate of fine-tuning."""
     trains: ClassVar[bool] = True
     """Whether it trains; otherwise it measures a model as it is, once whatever the number of fine-tuning seeds."""
+    reads_once: ClassVar[bool] = False
+    """Whether what it trains reads vectors that the pre-trained model computes once, and no tokens."""
     train_cost: ClassVar[float] = 3.0
     """Forward passes of the encoder that training takes per token; 2 if its weights need no gradient."""
     _returns: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("description", "group", "stage", "unsupported_reason"), str),
-        **dict.fromkeys(("intermediate", "searched", "trains"), bool),
+        **dict.fromkeys(("intermediate", "searched", "trains", "reads_once"), bool),
         **dict.fromkeys(("at_scale", "in_model"), "bertlab.adaptation.Adaptation"),
         "runs": Literal["finetune", "features", "zero-shot"],
         "options": tuple[str, ...],
@@ -155,10 +157,8 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
         """Returns its setting at a scale whose settings for the task are these. By default it is fine-tuning's, as far
         as both have the same fields, with `rate_factor` times the learning rate."""
-        names = {field.name for field in dataclasses.fields(cls)} & {
-            field.name for field in dataclasses.fields(finetuning)
-        }
-        shared = {name: getattr(finetuning, name) for name in names}
+        its_fields, others = ({field.name for field in dataclasses.fields(one)} for one in (cls, finetuning))
+        shared = {name: getattr(finetuning, name) for name in its_fields & others}
         return cls(**shared | {"peak_lr": cls.rate_factor * finetuning.peak_lr})
 
     def at_rate(self, factor: float) -> Self:

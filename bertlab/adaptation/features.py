@@ -36,6 +36,7 @@ class Features(Adaptation):
     description = "frozen features"
     stage = "training on features"
     intermediate = False
+    reads_once = True
     trained_share = 0.4
     """The BiLSTM of the paper on four concatenated layers."""
 

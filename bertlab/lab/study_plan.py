@@ -8,6 +8,7 @@ from typing import NamedTuple
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput, at, suggestion, warn
 from bertlab.lab.jobs import EnsembleEvaluation, Evaluation, HeldOutEvaluation, Job, Pretrained, Pretraining
+from bertlab.lab.jobs.ensemble import unaveraged_reason
 from bertlab.lab.shared_inputs import SharedInputs
 from bertlab.lab.study import DEFAULT_METRIC, RANDOM_INIT, Measurement, Study, Variant, location
 from bertlab.recipe import Recipe
@@ -70,7 +71,8 @@ class StudyPlanner:
             baseline = study.variant(study.baseline)
             usual = self.shared.cleaned(study.recipe(baseline, self.base))
             if request.pretrained:  # all variants measure it, so they must not differ before
-                self.check_pretrained([variant.name for variant, recipe in recipes if recipe != usual])
+                several = {variant.name for variant, _ in recipes if variant.ensemble and variant.ensemble.pretrains}
+                self.check_pretrained([one.name for one, recipe in recipes if recipe != usual or one.name in several])
             else:
                 for variant, recipe in recipes:
                     with at(f"variant '{variant.name}'"):
@@ -146,6 +148,7 @@ class StudyPlanner:
         # of the held-out values, those that the losses of the recipe evaluate
         evaluated = {name for loss in recipe.declared.objective for name in loss.all_metric_labels}
         measurable = [one for one in self.measurements if one.task or one.metric in evaluated] or self.measurements
+        measurable = _of_models(self.study, variant, measurable)
         if not variant.without_measured:
             yield from self.of_recipe(variant, recipe, measurable)
             return
@@ -204,6 +207,8 @@ class StudyPlanner:
             check_metrics(data, study, measurement, data.task.labels, adaptation)
             if problem := adaptation.unsupported_reason(kind):
                 raise BadInput(f"variant '{variant.name}': {problem}" if variant.adaptation is not None else problem)
+            if variant.ensemble and (problem := unaveraged_reason(variant.ensemble, adaptation, kind)):
+                raise BadInput(f"variant '{variant.name}': {problem}")
             adaptation = pretraining.fitted(adaptation)
             adaptation.check_kind(kind, pretraining.read_recipe)
         before = self.shared.tasks.intermediate(measurement.task) if adaptation.intermediate else None
@@ -212,7 +217,7 @@ class StudyPlanner:
             fields = (pretraining, data, adaptation, 0, "-".join(names), milestone, before, request.held_back)
             parts = (*fields, self.shared.code, study.name)
             first = Evaluation(*parts, request.keep and adaptation.trains)
-            if variant.ensemble is not None and adaptation.trains:
+            if variant.ensemble is not None:
                 first = EnsembleEvaluation(*parts, ensemble=variant.ensemble)
             for seed in range(self.finetune_seeds if adaptation.trains else 1):
                 yield first.with_seed(seed) if seed else first
@@ -226,6 +231,25 @@ class StudyPlanner:
                 raise
             others = "name other measurements with --measure"
             raise BadInput(f"{error}; or leave out '{measurement.name}': {others}") from None
+
+
+def _of_models(study: Study, variant: Variant, measurements: list[Measurement]) -> list[Measurement]:
+    """The measurements that a variant can have: of an ensemble those that train, since others are of one model. A
+    warning names the rest. Raises `BadInput` if none is left."""
+    if variant.ensemble is None:
+        return measurements
+    trained = [one for one in measurements if one.trains and _trains(variant.adaptation or one.adaptation)]
+    left_out = [one.name for one in measurements if one not in trained]
+    ensemble = f"variant '{variant.name}' is an ensemble, which answers where models are trained on a task"
+    if not trained:
+        raise BadInput(f"{ensemble}: name measurements of that with --measure, or other variants with --only")
+    if left_out:
+        warn(f"study {study.name} leaves out {' and '.join(map(repr, left_out))} of '{variant.name}': {ensemble}")
+    return trained
+
+
+def _trains(adaptation: Adaptation | None) -> bool:
+    return adaptation is None or adaptation.trains
 
 
 def lacks_corpora(recipe: Recipe, there: int) -> bool:

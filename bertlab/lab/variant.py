@@ -75,6 +75,11 @@ class Ensemble(Checked, group="ensemble"):
     members: Annotated[int, Range(2, 100)] = 4
     """How many models they are."""
 
+    @property
+    def pretrains(self) -> bool:
+        """Whether it has several pre-trainings."""
+        return self.of == "pre-trainings"
+
 
 @dataclass(frozen=True)
 class Variant(Checked, group="variant "):

@@ -5,12 +5,12 @@ import dataclasses
 import numpy as np
 import pytest
 
-from bertlab.adaptation import FineTuning, LoRA
+from bertlab.adaptation import Features, FineTuning, LoRA
 from bertlab.errors import BadInput, RunFailed
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import CorpusPreparation, Evaluation, Pretraining
 from bertlab.lab.jobs.lists import devices_per_run
-from bertlab.lab.study import Measurement, Study, Variant
+from bertlab.lab.study import Ensemble, Measurement, Study, Variant
 from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.recipe import cost
@@ -152,3 +152,34 @@ def test_the_gpus_are_divided_among_the_models_that_are_trained(machine):
     assert devices_per_run(Machine(gpus=1, cluster="auto"), jobs) == 1
     rest = [job for job in jobs if isinstance(job, Evaluation | CorpusPreparation)]
     assert devices_per_run(Machine(gpus=8, cluster="auto"), rest) == 1
+
+
+def test_an_ensemble_is_measured_where_its_models_are_trained_and_have_a_mean(machine, capsys):
+    apart, tuned = Ensemble(of="pre-trainings", members=2), Ensemble(of="fine-tunings", members=2)
+    measured = {
+        "SST-2": Measurement("SST-2", task="sst2"),
+        "pairs": Measurement("pairs", task="blimp", metric="accuracy"),
+        "loss": Measurement("loss", metric="perplexity"),
+        "coreference": Measurement("coreference", task="ontonotes", metric="f1"),
+        "features": Measurement("features", task="conll2003", metric="f1", adaptation=Features()),
+    }
+
+    def cells(ensemble, *names):
+        study = Study(
+            name="own", question="?", source="me", baseline="a", measurements=[measured[name] for name in names],
+            variants=[Variant("a"), Variant("b", ensemble=ensemble)],
+        )  # fmt: skip
+        planned = plan.make(plan.Request(studies=(study,), scale=scales.find("smoke"), measured=False), machine)
+        return {(cell.variant, cell.measurement.name): cell.job.kind for cell in planned.cells}
+
+    made = cells(apart, "SST-2", "pairs", "loss")
+    assert made["b", "SST-2"] == "ensemble"
+    assert {name for variant, name in made if variant == "b"} == {"SST-2"}, "the rest would be values of one model"
+    assert "leaves out 'pairs' and 'loss' of 'b'" in capsys.readouterr().err
+    with pytest.raises(BadInput, match="variant 'b' is an ensemble, which answers where models are trained on a task"):
+        cells(tuned, "pairs")
+    with pytest.raises(BadInput, match="outputs of coreference-resolution name words, of which several models have no"):
+        cells(tuned, "coreference")
+    with pytest.raises(BadInput, match="features reads vectors of one pre-training, and the ensemble has several"):
+        cells(apart, "features")
+    assert cells(tuned, "features")["b", "features"] == "ensemble"

@@ -13,10 +13,22 @@ from bertlab.recipe.identity import to_canonical
 from bertlab.store.runs import Store
 
 if TYPE_CHECKING:
+    from bertlab.adaptation import Adaptation
+    from bertlab.tasks.kinds.base import TaskKind
     from bertlab.training.finetuning import Member
 
 APART = 1_000_000
 """The difference of the seeds of two members of an ensemble."""
+
+
+def unaveraged_reason(ensemble: Ensemble, adaptation: Adaptation, kind: TaskKind) -> str:
+    """Why models that are adapted so have no mean on a kind of task, and what to do; empty if they have one."""
+    leave_out = "choose other measurements with --measure, or other variants with --only"
+    if not kind.averages:
+        return f"the outputs of {kind.name} name words, of which several models have no mean: {leave_out}"
+    if adaptation.reads_once and ensemble.pretrains:
+        return f"{adaptation.kind} reads vectors of one pre-training, and the ensemble has several: {leave_out}"
+    return ""
 
 
 @dataclass(frozen=True)
@@ -32,7 +44,7 @@ class EnsembleEvaluation(Evaluation, kinds=("ensemble",)):
     def members(self) -> list[tuple[Pretrained, int]]:
         """The pre-training and the fine-tuning seed of each member."""
         seeds = [APART * number for number in range(self.ensemble.members)]
-        if self.ensemble.of == "fine-tunings":
+        if not self.ensemble.pretrains:
             return [(self.pretrained, self.finetune_seed + seed) for seed in seeds]
         first = self.pretrained.seed
         models = [self.pretrained, *(self.pretrained.with_seed(first + seed) for seed in seeds[1:])]

@@ -44,7 +44,7 @@ KINDS: dict[str, TaskKind] = {}
 """The kinds of the package and of the study files that this process has run, by name."""
 _RETURNS: Mapping[str, Any] = {
     **dict.fromkeys(("name", "hub_task", "published_head", "settings_group"), str),
-    **dict.fromkeys(("labelled", "cased", "per_token", "trained", "opened", "writes"), bool),
+    **dict.fromkeys(("labelled", "cased", "per_token", "trained", "opened", "averages", "writes"), bool),
     **dict.fromkeys(
         ("metrics", "of_questions", "options", "extra_columns", "label_columns", "label_names", "unexchanged"),
         tuple[str, ...],

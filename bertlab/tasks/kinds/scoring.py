@@ -41,6 +41,8 @@ class Scoring(ABC):
     """The `metrics` that have no floor of exchanged texts, as they read the text that is exchanged."""
     per_token: ClassVar[bool] = False
     """Whether it predicts a label for each word, which the feature-based approach needs."""
+    averages: ClassVar[bool] = True
+    """Whether the mean of the logits of several models is an answer, as that of an ensemble."""
     user_defined: ClassVar[bool] = False
     """Whether a study file defines it. Its results keep what each example contributes to each metric, since reports do
     not run study files."""

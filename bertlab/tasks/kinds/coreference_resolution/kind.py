@@ -72,6 +72,7 @@ class CoreferenceResolution(TaskKind):
     hub_task = "token-classification"
     published_head = ""
     cased = True
+    averages = False
     extra_columns = (CLUSTERS,)
 
     def text(self, task: Task, table: Table) -> tuple[list[list[str]], ...]:
