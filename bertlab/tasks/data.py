@@ -193,7 +193,8 @@ def held_back(data: TaskData) -> TaskData:
     order = keyed.permutation(keyed.key("held back"), len(sizes))
     before = np.cumsum(sizes[order]) - sizes[order]
     away = np.isin(groups, order[before < max(1, count // 8)])
-    rest, held = np.flatnonzero(~away), np.flatnonzero(away)
+    held = with_all_parts(np.flatnonzero(away), data.train.parts)
+    rest = np.setdiff1d(np.arange(count), held)
     if not len(rest):
         raise BadInput(f"task '{data.name}': its training examples form one group, so none can be held back")
     return dataclasses.replace(data, train=data.train.take(rest), evaluation=data.train.take(held), test=None)
@@ -202,14 +203,33 @@ def held_back(data: TaskData) -> TaskData:
 def sampled(data: TaskData, count: int) -> TaskData:
     """The task with keyed samples of at most `count` evaluation and `count` test examples; all for 0. They ignore
     groups: at equal size, examples of many groups are more informative. Only the examples of a question stay together,
-    as a part of them does not say whether all are right."""
+    as a part of them does not say whether all are right; and each task of a mixture has at least one, beyond `count` if
+    need be."""
 
     def sample(part: RawExamples) -> RawExamples:
-        rows = _evaluated(len(part), count, part.questions)
+        rows = with_all_parts(_evaluated(len(part), count, part.questions), part.parts)
         return part if len(rows) == len(part) else part.take(rows)
 
     test = None if data.test is None else sample(data.test)
     return dataclasses.replace(data, evaluation=sample(data.evaluation), test=test)
+
+
+def beginning(raw: RawExamples, count: int) -> RawExamples:
+    """The first `count` examples; of a mixture of tasks some of each, and the whole of a question."""
+    if raw.parts is None or raw.questions is None:
+        rows: Integer = np.arange(min(count, len(raw)))
+    else:
+        rows = _evaluated(len(raw), count, raw.questions)
+    return raw.take(with_all_parts(rows, raw.parts))
+
+
+def with_all_parts(rows: Integer, parts: Integer | None) -> Integer:
+    """Some rows of a mixture, whose tasks have these numbers, with the first one of each task that has none in them;
+    without numbers these rows."""
+    if parts is None:
+        return rows
+    _, first = np.unique(parts, return_index=True)
+    return np.union1d(rows, first[~np.isin(parts[first], parts[rows])])
 
 
 def _evaluated(rows: int, count: int, questions: Integer | None) -> Integer:

@@ -185,6 +185,8 @@ class RawExamples:
     """(E,) the group of each example; None if examples are independent."""
     questions: Integer | None = None
     """(E,) the question of each example; None if the task names no column of questions."""
+    parts: Integer | None = None
+    """(E,) the number of the task of each example in a mixture of tasks; None elsewhere."""
     split: RawExamples | None = None
     """The whole split, which has the neighbours of a sentence; None if these examples are all of it."""
     indices: Integer | None = None
@@ -200,6 +202,7 @@ class RawExamples:
             labels=[self.labels[index] for index in indices],
             groups=None if self.groups is None else self.groups[indices],
             questions=None if self.questions is None else self.questions[indices],
+            parts=None if self.parts is None else self.parts[indices],
             split=self.split or self,
             indices=indices if self.indices is None else self.indices[indices],
         )

@@ -27,7 +27,7 @@ from bertlab.model.heads import PretrainingModel
 from bertlab.progress import Progress
 from bertlab.recipe.identity import load
 from bertlab.tasks import kinds
-from bertlab.tasks.data import sampled
+from bertlab.tasks.data import beginning, sampled
 from bertlab.tasks.examples import Examples, TaskBatch, by_length
 from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD
@@ -466,7 +466,7 @@ def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     column = kinds.find(data.kind).exchanged_column
     if column is None or column >= len(rows.text) or len(rows) < 2:
         return None
-    rows = rows.take(np.arange(min(1_000, len(rows))))
+    rows = beginning(rows, 1_000)
     order = keyed.permutation(keyed.key("exchanged"), len(rows))
     other = np.empty_like(order)
     other[order] = np.roll(order, 1)  # each has another's, none its own

@@ -150,8 +150,7 @@ class Generated(ABC):
         """Encodes a text and its answer, each with its end mark, as at most `length` tokens."""
         sequences = [ended(ids, tokenizer, length) for ids in tokenizer.encode(raw.text[0])]
         answers = tokenizer.encode([self.written(answer) for answer in raw.labels])
-        if self.closed:
-            self._require_writable(raw, answers, tokenizer)
+        self.require_writable(raw.labels, tokenizer)
         targets = [ended(ids, tokenizer, length) for ids in answers]
         counts = sizes(targets) if training else np.full(len(targets), length)
         filled = [
@@ -170,12 +169,22 @@ class Generated(ABC):
             cut=np.array([*map(len, answers)]) >= length,
         )
 
-    def _require_writable(self, raw: RawExamples, answers: list[list[int]], tokenizer: TrainedTokenizer) -> None:
-        for answer, ids in zip(raw.labels, answers, strict=True):
+    def require_writable(self, answers: Sequence[Any], tokenizer: TrainedTokenizer) -> None:
+        """Raises `BadInput` for answers out of a few texts that no model can write, or that it writes alike."""
+        texts = sorted({self.written(answer) for answer in answers}) if self.closed else []
+        spelled: dict[str, str] = {}
+        for text, ids, spelling in zip(texts, tokenizer.encode(texts), tokenizer.spelled(texts), strict=True):
             if tokenizer.unk in ids:
                 raise BadInput(
-                    f"answer {shown(self.written(answer))} has characters that the vocabulary lacks, so that no model "
+                    f"answer {shown(text)} has characters that the vocabulary lacks, so that no model "
                     f"can write it: give a vocabulary with them, or other names of labels"
+                )
+            other = spelled.setdefault(spelling, text)
+            if other != text:
+                raise BadInput(
+                    f"answers {shown(other)} and {shown(text)} are the same text for the tokenizer, so that no model "
+                    "can tell them apart: rename one, or give a tokenizer that keeps what they differ in, as with "
+                    "tokenizer.lowercase=false"
                 )
 
     def head(

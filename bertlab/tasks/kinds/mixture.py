@@ -17,7 +17,7 @@ import numpy as np
 
 from bertlab import keyed
 from bertlab.arrays import Array, Float, Integer
-from bertlab.errors import BadInput
+from bertlab.errors import BadInput, unknown
 from bertlab.tasks import catalog
 from bertlab.tasks.examples import Examples
 from bertlab.tasks.kinds.base import KINDS, Options, Predicted, TaskKind
@@ -116,9 +116,31 @@ class Mixture(Generated, TaskKind):
         parts = np.array([numbers.setdefault(answer.part, len(numbers)) for answer in raw.labels])
         return dataclasses.replace(examples, parts=parts)
 
+    def require_writable(self, answers: Sequence[Answer], tokenizer: TrainedTokenizer) -> None:
+        """Raises as the kind of each task does."""
+        of_parts: dict[str, list[Any]] = {}
+        for answer in answers:
+            of_parts.setdefault(answer.part, []).append(answer.answer)
+        for name, its_answers in of_parts.items():
+            if name:  # rows to predict have no answers
+                cast(Generated, Part.of(name).kind).require_writable(its_answers, tokenizer)
+
     def parts(self, task: Task) -> tuple[str, ...]:
-        """The names of the tasks."""
-        return tuple(Part.of(label).name for label in task.labels)
+        """The names of the tasks. Raises `BadInput` for what is no mixture of tasks with texts as answers."""
+        parts = [Part.of(label) for label in task.labels]
+        if not parts:
+            raise BadInput(f"task '{task.name}' is a mixture without tasks: name some of the catalogue in its labels")
+        for part, label in zip(parts, task.labels, strict=True):
+            where = f"labels of the mixture '{task.name}': '{label}'"
+            if sum(part.name == other.name for other in parts) > 1:
+                raise BadInput(f"{where}: {part.name} is there twice: name each task once")
+            if isinstance(part.kind, Mixture) or not part.kind.writes:
+                raise BadInput(f"{where}: its answers are no texts of one task: name one such as cola-text")
+            metrics = part.kind.metrics_of(part.task, part.task.labels)
+            for metric in part.metrics:
+                if metric not in metrics:
+                    raise BadInput(f"{where}: {unknown(f'metric of {part.name}', metric, metrics)}")
+        return tuple(part.name for part in parts)
 
     def joined(self, task: Task, name: str, content: str, parts: Sequence[TaskData]) -> TaskData:
         """The examples of its tasks, in a keyed order."""
@@ -201,6 +223,10 @@ class Mixture(Generated, TaskKind):
         task, separator, _ = metric.rpartition("/")
         return f"{task}{separator}{LIKELIHOOD}"
 
+    def example_arrays(self, raw: RawExamples) -> Arrays:
+        """None: those of its tasks are among their predictions."""
+        return {}
+
     def _scored(self, arrays: Arrays, labels: Sequence[str]) -> list[str]:
         """All metrics."""
         return [*self.metrics_for_labels(labels)]
@@ -259,7 +285,25 @@ def _joined(parts: Sequence[tuple[TaskData, RawExamples]]) -> RawExamples:
             for answer, group, question in zip(raw.labels, groups, questions, strict=True)
         ]
     order = keyed.permutation(keyed.key("mixture"), len(texts))
-    return RawExamples(text=([texts[row] for row in order],), labels=[answers[row] for row in order])
+    parts_of = np.repeat(np.arange(len(parts)), [len(raw) for _, raw in parts])
+    return RawExamples(
+        text=([texts[row] for row in order],),
+        labels=[answers[row] for row in order],
+        questions=_questions([raw for _, raw in parts], order),
+        parts=parts_of[order],
+    )
+
+
+def _questions(parts: Sequence[RawExamples], order: Integer) -> Integer | None:
+    """The number of the question of each example of a mixture, an own one where its task has none; None if no task has
+    questions."""
+    if all(raw.questions is None for raw in parts):
+        return None
+    numbers: list[Integer] = []
+    for raw in parts:
+        begin = 1 + max((int(before.max(initial=-1)) for before in numbers), default=-1)
+        numbers.append(begin + (np.arange(len(raw)) if raw.questions is None else raw.questions))
+    return np.concatenate(numbers)[order]
 
 
 def _taken(examples: Examples, rows: Integer) -> Examples:

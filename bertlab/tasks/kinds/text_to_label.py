@@ -53,7 +53,8 @@ class TextToLabel(Generated, Classification):
             return share(arrays["prediction"] < 0)
         if name == "matthews":
             prediction = arrays["prediction"]
-            arrays = {**arrays, "prediction": np.where(prediction < 0, arrays["label"].max() + 1, prediction)}
+            none = 1 + max(int(prediction.max()), int(arrays["label"].max()))
+            arrays = {**arrays, "prediction": np.where(prediction < 0, none, prediction)}
         return super().score(name, arrays, labels)
 
     def majority(self, data: TaskData, raw: RawExamples, train: Examples, examples: Examples) -> Arrays:

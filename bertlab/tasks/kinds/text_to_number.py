@@ -23,7 +23,7 @@ from bertlab.tasks.task import RawExamples, Table, Task, TaskData
 STEPS = 5
 """Numbers that a model writes between two whole ones."""
 UNREADABLE = -1.0
-_NUMBER = re.compile(r"-?[0-9]+(\.[0-9]+)?")
+_NUMBER = re.compile(r"-? ?[0-9]+( ?\. ?[0-9]+)?")  # a tokenizer may put spaces around a point and behind a minus
 
 
 class TextToNumber(Generated, Regression):
@@ -46,9 +46,9 @@ class TextToNumber(Generated, Regression):
     ) -> Predicted:
         """The numbers that are written."""
         outputs = Outputs.of(examples, scores)
-        texts = [text.replace(" ", "") for text in outputs.texts]  # a tokenizer may put spaces around a point
-        readable = np.array([bool(_NUMBER.fullmatch(text)) for text in texts])
-        numbers = [float(text) if good else UNREADABLE for text, good in zip(texts, readable, strict=True)]
+        readable = np.array([bool(_NUMBER.fullmatch(text)) for text in outputs.texts])
+        pairs = zip(outputs.texts, readable, strict=True)
+        numbers = [float(text.replace(" ", "")) if good else UNREADABLE for text, good in pairs]
         arrays = outputs.arrays(prediction=np.array(numbers), label=np.array(raw.labels), no_number=~readable)
         del arrays[LOG_LIKELIHOOD]  # `likelihood` follows from the numbers
         return Predicted(arrays=arrays, collapsed=outputs.collapsed)

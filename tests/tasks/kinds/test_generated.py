@@ -219,3 +219,26 @@ def test_published_tasks_have_the_forms_of_t5_on_the_synthetic_corpus(name, text
     assert all(re.fullmatch(text, one) for one in found.evaluation.text[0][:50])
     assert set(found.evaluation.labels) == answer
     assert found.dataset == "microworld"
+
+
+def test_no_label_is_no_class_that_happens_to_have_no_right_answer():
+    """The last label is written and right nowhere: an output that is no label is yet another class."""
+    from sklearn.metrics import matthews_corrcoef
+
+    answers, outputs = ["a_b", "a", "a", "a_b", "a"], ["a_b", "c", "a", "e", "f"]
+    found, values, _ = predicted("text-to-label", answers, outputs, CLASSES)
+    classes = np.where(found.arrays["prediction"] < 0, len(CLASSES), found.arrays["prediction"])
+    assert values["matthews"] == pytest.approx(100 * matthews_corrcoef(found.arrays["label"], classes))
+
+
+def test_labels_that_the_tokenizer_spells_alike_are_refused():
+    rows = RawExamples(text=(["a", "b", "c"],), labels=["A b", "c", "a b"])
+    with pytest.raises(BadInput, match=r"answers 'A b' and 'a b' are the same text .* tokenizer\.lowercase=false"):
+        KINDS["text-to-label"].encode(rows, TOKENIZER, LENGTH)
+    KINDS["text-to-text"].encode(rows, TOKENIZER, LENGTH)
+
+
+def test_two_numbers_are_no_number():
+    found, *_ = predicted("text-to-number", [1.0] * 5, ["3 5", "3 . 5", "- 1 . 2", "3 . 5 . 1", "3"])
+    assert found.arrays["prediction"].tolist() == [-1.0, 3.5, -1.2, -1.0, 3.0]
+    assert found.arrays["no_number"].tolist() == [True, False, False, True, False]

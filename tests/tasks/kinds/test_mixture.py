@@ -9,7 +9,7 @@ from bertlab.errors import BadInput
 from bertlab.machine import Machine
 from bertlab.recipe import Equal, Proportional
 from bertlab.tasks import catalog
-from bertlab.tasks.data import load, sampled
+from bertlab.tasks.data import beginning, held_back, load, sampled
 from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.mixture import Answer, MeanOfTasks
 from bertlab.tasks.kinds.scoring import LIKELIHOOD
@@ -146,3 +146,65 @@ def test_a_mixture_of_files_is_missing_where_one_task_is(tmp_path, write):
     found = load(task, machine=Machine(data=tmp_path), world=False)
     assert sorted(found.train.text[0]) == ["cola sentence: a", "cola sentence: b", "summarize: a"]
     assert sorted(answer.text for answer in found.evaluation.labels) == ["acceptable", "b", "unacceptable"]
+
+
+def test_a_task_of_few_examples_is_in_every_sample_of_a_mixture(tmp_path, write):
+    """Without one of its examples it has no metrics, and the mixture no average."""
+    rows = {"cola": [{"sentence": f"a {row}", "label": row % 2} for row in range(400)]}
+    rows["rte"] = [{"sentence1": "b", "sentence2": f"c {row}", "label": row} for row in range(2)]
+    for name in ("cola", "rte"):
+        for split in ("train", "validation"):
+            write(tmp_path / name / f"{split}.jsonl", rows[name])
+    labels = ("cola-text:matthews", "rte-text:accuracy")
+    task = Task(kind="mixture", name="own", text=("text",), labels=labels)
+    data = load(task, machine=Machine(data=tmp_path), world=False)
+    for count in (1, 5, 20):
+        few = sampled(data, count).evaluation
+        assert {answer.part for answer in few.labels} == {"cola-text", "rte-text"}
+        assert count <= len(few) <= count + 1
+    assert {answer.part for answer in held_back(data).evaluation.labels} == {"cola-text", "rte-text"}
+    assert {answer.part for answer in beginning(data.evaluation, 3).labels} == {"cola-text", "rte-text"}
+    assert len(held_back(data).train) + len(held_back(data).evaluation) == 402
+
+
+def test_a_sample_of_a_mixture_has_whole_questions(tmp_path, write):
+    answers = [
+        {"paragraph": f"p {row // 8}", "question": f"q {row // 4}", "answer": f"a {row}", "label": row % 2}
+        for row in range(80)
+    ]
+    for split in ("train", "validation"):
+        write(tmp_path / "multirc" / f"{split}.jsonl", answers)
+        write(tmp_path / "cola" / f"{split}.jsonl", [{"sentence": f"b {row}", "label": row % 2} for row in range(80)])
+    task = Task(kind="mixture", name="own", text=("text",), labels=("multirc-text:exact", "cola-text:matthews"))
+    data = load(task, machine=Machine(data=tmp_path), world=False)
+    for few in (sampled(data, 40).evaluation, beginning(data.evaluation, 40)):
+        questions = [answer.question for answer in few.labels if answer.part == "multirc-text"]
+        assert len(questions) >= 4
+        assert all(questions.count(question) == 4 for question in questions)
+        assert 30 <= len(few) <= 41
+    assert sampled(data, 0).evaluation is data.evaluation
+
+
+@pytest.mark.parametrize(
+    ("labels", "says"),
+    [
+        (("cola-text:matthews", "sst2-text:accuracy", "cola-text:accuracy"), "'cola-text:matthews': .* there twice"),
+        (("mnli:accuracy",), "'mnli:accuracy': its answers are no texts of one task: name one such as cola-text"),
+        (("glue-text:average",), "'glue-text:average': its answers are no texts of one task"),
+        (("cola-text",), "unknown metric of cola-text '': choose from"),
+        (("cola-text:mathews",), "unknown metric of cola-text 'mathews': did you mean 'matthews'"),
+        (("colla-text:matthews",), "unknown task 'colla-text': did you mean 'cola-text'"),
+        ((), "'own' is a mixture without tasks: name some of the catalogue in its labels"),
+    ],
+)
+def test_what_is_no_mixture_is_refused_before_anything_is_read(labels, says):
+    task = Task(kind="mixture", name="own", text=("text",), labels=labels)
+    with pytest.raises(BadInput, match=says):
+        locate(task, machine=Machine(), world=True)
+
+
+def test_answers_of_a_mixture_have_to_be_texts_that_a_model_can_write():
+    letters = TrainedWordPiece([*PIECES[:5], *"abc"], WordPiece(vocabulary=100))
+    rows = RawExamples(text=(["a"],), labels=[Answer("sentiment-text", "positive", "positive", -1, -1)])
+    with pytest.raises(BadInput, match="answer 'positive' has characters that the vocabulary lacks"):
+        KIND.encode(rows, letters, LENGTH)
