@@ -23,6 +23,8 @@ def described(study: Study, scale: Scale) -> dict[str, Any]:
     # --set changes the recipe of the scale, from which a baseline with a `size` or with losses differs
     of_scale = {path: by_kind(leaf) for path, leaf in flatten(scale.recipe).items()}
     fixed = study.fixed() | {path for path, leaf in recipe.items() if of_scale.get(path, ...) != by_kind(leaf)}
+    if not any(study.recipe(variant, scale.recipe).multitask.tasks for variant in study.variants):
+        fixed |= {path for path in recipe if path.startswith("multitask.")}  # they have no effect
     recipe = {path: leaf for path, leaf in (recipe | _settings(study, scale)).items() if path not in OPTIONS}
     return {
         "name": study.name,
