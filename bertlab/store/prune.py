@@ -1,4 +1,4 @@
-"""Removes runs that belong to no study and keep no fine-tuned model."""
+"""Removes runs that belong to no study, keep no fine-tuned model and are no first steps of a study that goes on."""
 
 from bertlab.store import addresses, locks
 from bertlab.store.runs import Store
@@ -8,7 +8,7 @@ from bertlab.store.writes import remove
 
 def prune(store: Store) -> tuple[int, int]:
     """Removes finished and unfinished runs that no record, no running command and no fine-tuned model that was kept
-    needs, and remains of killed runs.
+    needs, and remains of killed runs. Trunks, which records do not name, stay as long as a record lacks runs.
 
     Returns the numbers of removed finished and unfinished runs. Waits for commands that change records or prune. Raises
     `BadInput` if a record cannot be read, because the runs that it needs are then unknown.
@@ -18,6 +18,8 @@ def prune(store: Store) -> tuple[int, int]:
         for record in store.records().values():
             needed |= addresses.run_ids(record)
         needed |= {run.id for run in runs if run.holds_task_model}
+        if needed - {run.id for run in runs}:
+            needed |= {run.id for run in runs if run.holds_state}
         made_from = {run.id: {value for value in run.definition().values() if is_id(value)} for run in runs}
         while more := set().union(*(made_from.get(run_id, ()) for run_id in needed)) - needed:
             needed |= more

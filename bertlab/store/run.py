@@ -28,6 +28,8 @@ TRUNKS = "trunks.json"
 """The trunks from which a pre-training went on, if it did."""
 CHANGES = "task.safetensors"
 """The tensors of a fine-tuned model that differ from its pre-trained one, of a run that keeps it."""
+STATE = "state"
+"""The folder of the state at the end of a trunk, from which pre-trainings go on."""
 State = tuple[tuple[str, int, int, int], ...]
 """Files, each with its size and times."""
 
@@ -67,6 +69,11 @@ class Run:
     def holds_task_model(self) -> bool:
         """Whether it keeps a fine-tuned model."""
         return self.has(CHANGES)
+
+    @property
+    def holds_state(self) -> bool:
+        """Whether pre-trainings go on from its end."""
+        return any(name.startswith(f"{STATE}/") for name in self.manifest())
 
     @property
     def bare(self) -> bool:

@@ -16,15 +16,12 @@ from lightning.pytorch import LightningModule, Trainer
 from bertlab.errors import RunFailed
 from bertlab.store.files import read_json, read_sealed
 from bertlab.store.result import Trunks
-from bertlab.store.run import TRUNKS
+from bertlab.store.run import STATE, TRUNKS
 from bertlab.store.schema import to_json
 from bertlab.store.writes import copy, write_json
 from bertlab.training.callbacks import RunDirectory
 from bertlab.training.checkpoints import SavedState
 from bertlab.training.process_group import ProcessGroup
-
-STATE = "state"
-"""The folder of the state at the end of a trunk."""
 
 
 @dataclass

@@ -86,7 +86,7 @@ def test_other_variants_than_the_baseline_that_lack_a_corpus_are_left_out(call, 
     last = 'Variant("last corpus", inputs=Inputs(corpora=-1)), Variant("short", fields={"inputs.length": "16"})'
     text = STUDY.replace('Variant("all corpora")', last).replace('baseline="first corpus"', 'baseline="last corpus"')
     (other := tmp_path / "other.py").write_text(text)
-    plan = ("plan", other, "--scale", "smoke", "--runs", tmp_path / "runs", "--json", "--corpus")
+    plan = ("plan", other, "--scale", "smoke", "--runs", tmp_path / "runs", "--json", "--peak-tflops", 1, "--corpus")
     assert call(*plan, first) == 0
     output, error = capsys.readouterr()
     assert "leaves out 'first corpus', which read other corpora" in error

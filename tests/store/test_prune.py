@@ -60,6 +60,22 @@ def test_only_what_no_record_asks_for_is_removed(store):
     assert prune(store) == (0, 0)
 
 
+def test_first_steps_from_which_an_interrupted_study_goes_on_stay(store):
+    def train(run_id):
+        (state := store.work("trunk", run_id) / "state").mkdir()
+        (state / "step-00000002").write_bytes(b"weights")
+        finish(store, "trunk", run_id, corpus=C0)
+
+    finish(store, "corpus", C0)
+    finish(store, "pretrain", A0, corpus=C0)
+    records.write(store.root, "own", record(rows=tuple(row("a", run_id, C0) for run_id in (A0, A1))))
+    train(C1)
+    assert prune(store) == (0, 0)
+    finish(store, "pretrain", A1, corpus=C0)  # the last run of the study
+    assert prune(store) == (1, 0)
+    assert {run.id for run in store.runs()} == {C0, A0, A1}
+
+
 def test_remains_of_killed_commands_are_removed_unless_one_may_use_them(store):
     run = finish(store, "pretrain", A0, corpus=C0)
     records.write(store.root, "own", record(rows=tuple(row("a", run_id, C0) for run_id in (A0, A1))))
