@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from statistics import fmean
 
+from bertlab.grouping import grouped
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.study_results import StudyResults
 from bertlab.tasks.kinds import KINDS
@@ -82,7 +83,7 @@ def facts(study: StudyResults) -> list[tuple[str, str]]:
     texts = text_facts.merged(run.result.text for run in trained if run.result.text)
     lines += [("Text", "; ".join([text_facts.sentence(text), *text_facts.doubts(text)])) for text in texts]
     lines += [("Set", ", ".join(study.overrides)), *_pretraining(trained, study.baseline)]
-    for run in [run for run in finished if run.imported and not run.untrained][:1]:
+    for run in [run for run in finished if run.imported][:1]:
         commit = run.result.commit
         source = f"commit {commit} on the Hub" if commit else run.result.content or None
         lines.append(("Published checkpoint", f"{run.imported} ({source}); {_model([run])}"))
@@ -124,12 +125,10 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
     real, words = (_span(getattr(result, name) for result in results) for name in ("real_tokens", "words"))
     contents = "" if real == "unknown" else f", without padding {real}"
     contents += "" if words == "unknown" else f"; {words} words"
-    models = {run.variant: run.model for run in runs}  # the last one of each
+    models = {run.variant: run.model for run in runs if run.model}
     multiples = []
     for variant, model in models.items():
-        base = models.get(baseline) or model
-        if model is None or base is None:
-            continue
+        base = models.get(baseline, model)
         ratios = {name: size / base.sizes[name] for name, size in model.sizes.items() if name in base.sizes}
         if parts := [f"{name} x {ratio:.3g}" for name, ratio in ratios.items() if ratio != 1]:
             multiples.append(f"{variant}: {', '.join(parts)}")
@@ -145,16 +144,13 @@ def _pretraining(runs: Sequence[Pretraining], baseline: str) -> list[tuple[str, 
 
 def _shared(runs: Sequence[Pretraining]) -> str:
     """The first steps that pre-trainings share, and how many steps were trained; empty if they share none."""
-    variants: dict[int, dict[str, None]] = {}
-    for run in runs:
-        for trunk in run.trunks.trunks:
-            variants.setdefault(trunk.steps, {})[run.variant] = None
+    variants = grouped((trunk.steps, run.variant) for run in runs for trunk in run.trunks.trunks)
     if not variants:
         return ""
     distinct = {run.id: run for run in runs}.values()
     trunks = {trunk.id: trunk.steps - trunk.first for run in distinct for trunk in run.trunks.trunks}
     trained = sum(run.steps - run.trunks.steps for run in distinct) + sum(trunks.values())
-    parts = [f"the first {steps:,} of {join_words([*names])}" for steps, names in sorted(variants.items())]
+    parts = [f"the first {steps:,} of {join_words(dict.fromkeys(names))}" for steps, names in sorted(variants.items())]
     alone = sum(run.steps for run in distinct)
     return f"{'; '.join(parts)}, trained once a seed: {trained:,} steps in place of {alone:,}"
 
@@ -172,12 +168,9 @@ def _task(study: StudyResults, cells: Sequence[Cell]) -> str:
         parts.append(f"{cell.rows.train:,} training and {cell.rows.evaluation:,} evaluation examples")
     if cell.rows.unlabelled:
         parts.append(f"{pluralise(cell.rows.unlabelled, 'row')} without a label left out")
-    trained: dict[int, dict[str, None]] = {}
-    for other in cells:
-        if other.trained_parameters is not None:
-            trained.setdefault(other.trained_parameters, {})[other.variant] = None
+    trained = grouped((number, other.variant) for other in cells if (number := other.trained_parameters) is not None)
     if trained:
-        names = [f" ({', '.join(names)})" if len(trained) > 1 else "" for names in trained.values()]
+        names = [f" ({', '.join(dict.fromkeys(names))})" if len(trained) > 1 else "" for names in trained.values()]
         counts = [f"{number:,}{variants}" for number, variants in zip(trained, names, strict=True)]
         parts.append(f"{', '.join(counts)} trained parameters")
     if cell.result.length:

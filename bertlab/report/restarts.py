@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import fmean, variance
 
+from bertlab.grouping import grouped
 from bertlab.report.cells import Cell
 from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table, center, label
@@ -75,10 +76,8 @@ def has_failed(cell: Cell) -> bool | None:
 
 def restarts(study: StudyResults, variant: str, measurement: str) -> Restarts | None:
     """The restarts of a variant on a task; None without a finished run."""
-    models: dict[str, list[Cell]] = {}
-    for cell in study.at(variant, measurement):
-        if cell.of_answers and (cell.value is not None or cell.status == DIVERGED):
-            models.setdefault(cell.pretrain_id, []).append(cell)
+    ended = (cell for cell in study.at(variant, measurement) if cell.value is not None or cell.status == DIVERGED)
+    models = grouped((cell.pretrain_id, cell) for cell in ended if cell.of_answers)
     return Restarts([*models.values()]) if models else None
 
 

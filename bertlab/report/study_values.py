@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
+from bertlab.grouping import grouped
 from bertlab.lab.claim import GUESS
 from bertlab.report.cells import Cell, Pretraining
 from bertlab.report.section import Section
@@ -29,11 +30,8 @@ class StudyValues(Section):
     @cached_property
     def _index(self) -> dict[tuple[str | None, str, int], list[Cell]]:
         """The cells by variant, measurement and milestone, and those of all variants under None."""
-        index: dict[tuple[str | None, str, int], list[Cell]] = {}
-        for cell in self.cells:
-            for variant in (cell.variant, None):
-                index.setdefault((variant, cell.measurement, cell.milestone), []).append(cell)
-        return index
+        sides = [(variant, cell) for cell in self.cells for variant in (cell.variant, None)]
+        return grouped(((variant, cell.measurement, cell.milestone), cell) for variant, cell in sides)
 
     def at(self, variant: str | None, measurement: str, at: int = 100) -> list[Cell]:
         """The cells of a variant and a measurement, over pre-training and fine-tuning seeds."""
@@ -107,10 +105,8 @@ class StudyValues(Section):
         """The cells of a variant and a measurement that have a value, by seed; of `GUESS`, those of a guess."""
         guessed = variant == GUESS and variant not in self.variants
         cells = self.column(measurement, at) if guessed else self.at(variant, measurement, at)
-        by_seed: dict[int, list[Cell]] = {}
-        for cell in cells:
-            if (guessed or cell.value is not None) and self.seed_of(cell) not in without:
-                by_seed.setdefault(self.seed_of(cell), []).append(cell)
+        measured = (cell for cell in cells if guessed or cell.value is not None)
+        by_seed = grouped((seed, cell) for cell in measured if (seed := self.seed_of(cell)) not in without)
         return {seed: guess[-1:] for seed, guess in at_floor(by_seed, GUESS).items()} if guessed else by_seed
 
     def dataset(self, measurement: str) -> str:
@@ -147,9 +143,5 @@ class StudyValues(Section):
 
 def at_floor(by_seed: Mapping[int, Sequence[Cell]], floor: str) -> dict[int, list[Cell]]:
     """The same cells with the value of one of their floors, and without predictions."""
-    with_floor = {seed: [cell for cell in cells if floor in cell.floors] for seed, cells in by_seed.items()}
-    return {
-        seed: [replace(cell, value=cell.floors[floor], run_id="", seconds=0.0) for cell in cells]
-        for seed, cells in with_floor.items()
-        if cells
-    }
+    having = ((seed, cell) for seed, cells in by_seed.items() for cell in cells if floor in cell.floors)
+    return grouped((seed, replace(cell, value=cell.floors[floor], run_id="", seconds=0.0)) for seed, cell in having)

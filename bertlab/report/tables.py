@@ -12,6 +12,7 @@ from decimal import Decimal
 from operator import attrgetter
 from statistics import fmean
 
+from bertlab.grouping import grouped
 from bertlab.lab.claim import GUESS
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import flatten_json, to_canonical
@@ -239,17 +240,16 @@ def pretraining(study: StudyResults) -> Table:
         runs = [run for run in study.of(variant) if run.trained]
         if runs:
             below = [run.plateau - run.loss for run in runs if run.plateau is not None and run.loss is not None]
-            means = [
-                _heldout(name, [value for run in runs if (value := run.heldout(name)) is not None]) for name in metrics
-            ]
+            means = (_heldout(name, runs) for name in metrics)
             rows.append((label(study, variant), *means, f"{fmean(below):.2f}" if below else "", str(len(runs))))
         elif states := {run.status_text for run in trained if run.variant == variant and not run.finished}:
             rows.append((label(study, variant), ", ".join(sorted(states)), *[""] * (len(heads) + 1)))
     return Table(("variant", *heads, "below plateau", "seeds"), tuple(rows))
 
 
-def _heldout(name: str, values: Sequence[float]) -> str:
+def _heldout(name: str, runs: Iterable[Pretraining]) -> str:
     """The mean of a held-out metric; empty without a value."""
+    values = [value for run in runs if (value := run.heldout(name)) is not None]
     if not values:
         return ""
     if is_loss(name):
@@ -311,9 +311,7 @@ def _plain(leaf: object) -> str:
 
 def deviations(study: StudyResults) -> Table:
     """A line for each deviation from the paper's setting: the field, here and in the paper, and its measurements."""
-    on: dict[tuple[str, str, str], list[str]] = {}
-    for deviation in study.record.differences:
-        on.setdefault(_parted(deviation.what), []).append(study.head(deviation.on) if deviation.on else "")
+    on = grouped((_parted(deviation.what), study.head(deviation.on)) for deviation in study.record.differences)
     rows = [(*parts, ", ".join(filter(None, names))) for parts, names in on.items()]
     return Table(("field", "here", "paper", "on"), tuple(rows), ("here", "paper", "on")).trimmed
 
