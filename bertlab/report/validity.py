@@ -9,9 +9,10 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from statistics import fmean, variance
+from statistics import fmean, stdev
 from typing import NamedTuple
 
+from bertlab.grouping import grouped
 from bertlab.lab.claim import GUESS, Claim
 from bertlab.lab.scales import SCALES
 from bertlab.recipe.objective import Premise
@@ -211,17 +212,13 @@ def _pairs(shares: list[float]) -> int:
 def _above(accuracies: list[float], majority: float, pairs: int) -> bool:
     """Whether accuracies on the same pairs, one a seed, are significantly above a share: by a t test whose variance has
     a part of the seeds and a part of the pairs (Welch and Satterthwaite)."""
-    from scipy.special import stdtrit
+    from scipy.stats import ttest_ind_from_stats
 
-    parts = [(majority * (1 - majority) / pairs, pairs - 1)]
-    if len(accuracies) > 1:
-        parts.append((variance(accuracies) / len(accuracies), len(accuracies) - 1))
-    squares = math.fsum(part**2 / max(1, freedom) for part, freedom in parts)
-    total = math.fsum(part for part, _ in parts)
-    if not squares:
-        return fmean(accuracies) > majority
-    bound = float(stdtrit(total**2 / squares, 0.5 + LEVEL / 2))
-    return fmean(accuracies) - majority > bound * math.sqrt(total)
+    # a part without a variance has no weight, however many values it counts
+    of_seeds = fmean(accuracies), stdev(accuracies) if len(accuracies) > 1 else 0.0, max(2, len(accuracies))
+    of_pairs = majority, math.sqrt(majority * (1 - majority)), max(2, pairs)
+    test = ttest_ind_from_stats(*of_seeds, *of_pairs, equal_var=False, alternative="greater")
+    return bool(test.pvalue < (1 - LEVEL) / 2)
 
 
 def learned(study: StudyResults) -> list[str]:
@@ -233,8 +230,6 @@ def learned(study: StudyResults) -> list[str]:
 
 def flaws(study: StudyResults) -> list[str]:
     """What the losses of each variant cannot do in its recipe, in words; of several variants once."""
-    flawed: dict[str, dict[str, None]] = {}
-    for variant in [study.baseline, *study.others]:
-        for premise in study.premises(variant):
-            flawed.setdefault(premise.flaw, {})[variant] = None
-    return [f"{join_words(variants)}: {flaw}." for flaw, variants in flawed.items() if flaw]
+    variants = [study.baseline, *study.others]
+    flawed = grouped((premise.flaw, variant) for variant in variants for premise in study.premises(variant))
+    return [f"{join_words(dict.fromkeys(names))}: {flaw}." for flaw, names in flawed.items() if flaw]
