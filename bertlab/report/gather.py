@@ -47,10 +47,10 @@ def gather_all(store: Store, machine: Machine | None = None) -> list[StudyResult
 
     With a `machine`, examples of its local tasks have texts. Warns of records that it cannot read.
     """
-    reader, sections = _Reader(store, machine), list[tuple[StudyResults, Record]]()
+    reader, sections = _Reader(store, machine), list[StudyResults]()
     for name, record in store.records(needed=()).items():
         try:
-            sections.append((reader.study(record), record))
+            sections.append(reader.study(record))
         except UNFIT as error:
             problem = str(error) if isinstance(error, BadInput) else f"no report can be made of it ({error!r})"
             warn(f"'{store.root / 'studies' / name}.json': {problem}; the record is skipped")
@@ -136,12 +136,9 @@ class _Reader:
         evaluated, rows = _on_split(result, planned.split)
         value = number((result.heldout if of_pretraining else evaluated.metrics).get(planned.metric))
         floors, fitted = self.floors(planned, run, evaluated, rows)
-        if run is None:
-            status, reason = self.missing(planned.run_id, planned.pretrain_id, corpus_id)
-        else:
-            status, reason = result.status, ""
-            if value is None and status == "done":
-                status, reason = "failed", f"its result has no finite {planned.metric}"
+        status, reason = (result.status, "") if run else self.missing(planned.run_id, planned.pretrain_id, corpus_id)
+        if status == "done" and value is None:
+            status, reason = "failed", f"its result has no finite {planned.metric}"
         if of_pretraining and is_share(planned.metric):
             guess = number(result.heldout.get(f"{planned.metric.removesuffix('accuracy')}majority"))
             value, floors[GUESS] = (None if share is None else 100 * share for share in (value, guess))
