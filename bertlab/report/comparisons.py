@@ -1,21 +1,21 @@
 """Effects between the variants of a study, with what all its comparisons together say of the variance between seeds."""
 
-import functools
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from functools import cached_property
+from statistics import fmean
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 
-from bertlab.report import averages
 from bertlab.report.cells import FLOORS, Pretraining
 from bertlab.report.predictions import Predictions
 from bertlab.report.statistics import effects
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.statistics.variance import Typical
 from bertlab.report.study_values import StudyValues, at_floor
+from bertlab.store.record import StatedAverage
 from bertlab.tasks.metrics import Mean
 
 Milestones = tuple[int, int]
@@ -84,9 +84,23 @@ class Comparisons(StudyValues):
     def points(self, variant: str, measurement: str, at: int = 100) -> dict[int, list[float]]:
         """The values of a variant on a measurement or an average, by seed."""
         if measurement in self.averages:
-            return averages.points(self.averages[measurement], functools.partial(self.by_seed, variant))
+            return self._average(variant, self.averages[measurement])
         by_seed = self.by_seed(variant, measurement, at)
         return {seed: [cell.value for cell in cells if cell.value is not None] for seed, cells in by_seed.items()}
+
+    def _average(self, variant: str, average: StatedAverage) -> dict[int, list[float]]:
+        """The average of a variant by seed, in points: of the means over the fine-tuning seeds of each part.
+
+        A part counts with the metrics that are named beside it, without any with its own; a seed needs all of them.
+        """
+        parts = []
+        for name, *metrics in average.of:
+            values = {
+                seed: [cell.metrics.get(metric) for cell in cells for metric in metrics or (cell.metric,)]
+                for seed, cells in self.by_seed(variant, name).items()
+            }
+            parts.append({seed: fmean(points) for seed, points in values.items() if None not in points})  # type: ignore[arg-type]
+        return {seed: [fmean(part[seed] for part in parts)] for seed in sorted(set.intersection(*map(set, parts)))}
 
     def published_difference(
         self, variant: str, measurement: str, other: str = "", at: Milestones = (100, 100)

@@ -47,7 +47,7 @@ class StudyResults(Comparisons):
     @cached_property
     def numerics_mismatch(self) -> dict[str, str]:
         """Variants with other numerics than the baseline, with what differs (see `numerics.mismatch`)."""
-        return numerics.mismatch(self.baseline, self.variants, self.pretrainings, self.cells)
+        return numerics.mismatch(self)
 
     @cached_property
     def heldout_metrics(self) -> dict[str, str]:

@@ -71,7 +71,7 @@ class StatedClaim:
 
 @dataclass(frozen=True, kw_only=True)
 class StatedAverage:
-    """An average over measurements, see `report.averages.points`."""
+    """An average over measurements, see `Comparisons.points`."""
 
     name: str
     of: tuple[Texts, ...]
