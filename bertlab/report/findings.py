@@ -317,9 +317,7 @@ def looks(shown: Sequence[Finding]) -> Table:
 def _hint(study: StudyResults, test: ClaimTest) -> str:
     pair, effect, seeds, digits = test.pair, test.pair.effect, study.seeds, study.digits(test.claim.on)
     if test.measured < len(test.pairs):
-        are = "is" if test.measured == 1 else "are"
-        some = f"{test.measured} of {len(test.pairs)} comparisons {are} measured" if test.measured else ""
-        return "; ".join(filter(None, (*_failures(study, test), _absent(study, test), some)))
+        return _unmeasured(study, test)
     if test.decided:
         return ""
     if test.validity_issue:
@@ -350,38 +348,35 @@ def _hint(study: StudyResults, test: ClaimTest) -> str:
     return f"if the true effect is {true}, about {needed:,} {seeds} would decide{_cost(study, test.claim, needed)}"
 
 
-def _missing(test: ClaimTest) -> list[tuple[str, int]]:
-    """The variants of the pairs without a measured effect, each with the milestone that the claim compares."""
-    sides = (pair.sides(test.claim) for pair in test.pairs if pair.effect is None)
-    return list(dict.fromkeys(itertools.chain(*sides)))
+def _unmeasured(study: StudyResults, test: ClaimTest) -> str:
+    """Why pairs of a claim have no effect: runs that ended without a value (`b failed`), variants that were not run or
+    not measured, or pairs that share no seed; and how many pairs have one."""
+    pairs = [pair for pair in test.pairs if pair.effect is None]
+    sides = dict.fromkeys(side for pair in pairs for side in pair.sides(test.claim))
+    lost = {(name, at): _lost(study, test.claim.on, name, at) for name, at in sides}
+    reasons = list(dict.fromkeys(f"{name} {status}" for (name, _), ends in lost.items() for status in ends))
+    if absent := [side for side in sides if not lost[side] and not study.by_seed(side[0], test.claim.on, side[1])]:
+        reasons.append(_absent(study, test.claim.on, absent))
+    elif not reasons:
+        apart = (join_words((pair.better, pair.worse, *pair.than)) for pair in pairs)
+        reasons += [f"{names} have no {study.seeds[:-1]} in common" for names in apart]
+    if test.measured:
+        are = "is" if test.measured == 1 else "are"
+        reasons.append(f"{test.measured} of {len(test.pairs)} comparisons {are} measured")
+    return "; ".join(reasons)
 
 
-def _failures(study: StudyResults, test: ClaimTest) -> list[str]:
-    """The variants of a claim whose runs ended without a value: `b failed`, `c diverged at step 7`."""
-    on = test.claim.on
-    failures = (f"{name} {status}" for name, at in _missing(test) for status in _lost(study, on, name, at))
-    return list(dict.fromkeys(failures))
-
-
-def _absent(study: StudyResults, test: ClaimTest) -> str:
-    """The variants of a claim that were not run; else what was not measured of it, or which pairs share no seed."""
-    on = test.claim.on
+def _absent(study: StudyResults, on: str, absent: Sequence[tuple[str, int]]) -> str:
+    """Which of the variants without a run on a measurement, at these milestones, were not run or not measured."""
     run = {cell.variant for cell in study.cells if cell.value is not None}
     run |= {pretraining.variant for pretraining in study.pretrainings if pretraining.finished} | {GUESS}
-    absent = [(name, at) for name, at in _missing(test) if not study.by_seed(name, on, at)]
-    absent = [(name, at) for name, at in absent if not _lost(study, on, name, at)]
     if never := dict.fromkeys(name for name, _ in absent if name not in run):
         return f"{join_words(never)} {_was(never)} not run"
-    if absent and not any(cell.measurement == on and cell.value is not None for cell in study.cells):
+    if not any(cell.measurement == on and cell.value is not None for cell in study.cells):
         return f"{on} was not measured"
-    if absent:
-        at = absent[0][1]
-        names = dict.fromkeys(name for name, milestone in absent if milestone == at)
-        return f"{join_words(names)} {_was(names)} not measured on {on}" + ("" if at == 100 else f" at {at} %")
-    if _failures(study, test):
-        return ""
-    apart = (join_words((pair.better, pair.worse, *pair.than)) for pair in test.pairs if pair.effect is None)
-    return "; ".join(f"{names} have no {study.seeds[:-1]} in common" for names in apart)
+    at = absent[0][1]
+    names = dict.fromkeys(name for name, milestone in absent if milestone == at)
+    return f"{join_words(names)} {_was(names)} not measured on {on}" + ("" if at == 100 else f" at {at} %")
 
 
 def _was(names: Collection[str]) -> str:

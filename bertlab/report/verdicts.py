@@ -63,14 +63,12 @@ class Pair:
 
     def p(self, margin: Margin) -> float | None:
         """The p-value of the claim's test. Where runs collapsed, the larger of those with and without their seeds."""
-        ps = [
-            effect.p_of(margin) if effect and effect.n >= VERDICT_MIN_SEEDS else None
-            for effect in (self.effect, self.without)
-        ]
-        if ps[0] is None or not self.collapses:
-            return ps[0]
-        without = replace(self, effect=self.without)
-        return 1.0 if ps[1] is None or self.as_claimed(margin) != without.as_claimed(margin) else max(ps[0], ps[1])
+        p = self.effect.p_of(margin) if self.effect and self.effect.n >= VERDICT_MIN_SEEDS else None
+        if p is None or not self.collapses:
+            return p
+        rest = replace(self, effect=self.without, collapses=False)
+        p_of_rest = rest.p(margin)
+        return 1.0 if p_of_rest is None or self.as_claimed(margin) != rest.as_claimed(margin) else max(p, p_of_rest)
 
 
 @dataclass(frozen=True)
@@ -211,11 +209,9 @@ def _measured(study: StudyResults, claim: Claim, better: str, worse: str, metric
     true = float(published) if published is not None and study.comparable(claim.on) else None
     sides = zip((variant, other, *than), (*at, *at), strict=False)
     seeds = frozenset(study.seed_of(cell) for name, when in sides for cell in study.collapsed(name, claim.on, when))
-    effect, rest = (
-        study.effect(Comparison((variant, other, *than), claim.on, metric, at, without))
-        for without in (frozenset[int](), seeds)
-    )
-    return Pair(better, worse, effect, published, true, bool(seeds), rest if seeds else None, claim.than)
+    comparison = Comparison((variant, other, *than), claim.on, metric, at)
+    rest = study.effect(comparison._replace(without=seeds)) if seeds else None
+    return Pair(better, worse, study.effect(comparison), published, true, bool(seeds), rest, claim.than)
 
 
 def endpoints(study: StudyResults) -> tuple[list[ClaimTest], dict[Claim, ClaimTest]]:
