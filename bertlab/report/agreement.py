@@ -124,10 +124,6 @@ def _halved(by_seed: Mapping[int, float], published: float) -> tuple[float, floa
     return float((one * other > 0).mean()), float((one * published > 0).mean())
 
 
-Shares = Mapping[str, Share]
-"""Shares by endpoint."""
-
-
 @dataclass(frozen=True)
 class Agreement:
     """The comparisons of a report and the shares of them that agree."""
@@ -206,7 +202,9 @@ class Agreement:
             for milestone, points in by_milestone:
                 facts = {name: points[name].iloc[0] for name in (*SECTION, "place")}
                 flops = next(iter(points["flops"].dropna()), None)
-                steps.append(facts | {"milestone": int(milestone), "flops": flops, "shares": _shares(points)})
+                of_endpoint = {name: points[points["endpoint"] == name] for name in ENDPOINTS}
+                shares = {name: Share.from_comparisons(part) for name, part in of_endpoint.items()}
+                steps.append(facts | {"milestone": int(milestone), "flops": flops, "shares": shares})
         return steps
 
     def figures(self) -> dict[str, Any]:
@@ -218,10 +216,6 @@ class Agreement:
         shares = [{name: share.figures for name, share in step["shares"].items()} for step in self.curve]
         curve = [step | {"shares": figures} for step, figures in zip(self.curve, shares, strict=True)]
         return {"studies": self.studies, "seeds": self.seeds, "overall": overall, "curve": curve}
-
-
-def _shares(comparisons: pandas.DataFrame) -> dict[str, Share]:
-    return {name: Share.from_comparisons(comparisons[comparisons["endpoint"] == name]) for name in ENDPOINTS}
 
 
 def agreement(studies: Sequence[StudyResults]) -> Agreement:
@@ -241,7 +235,7 @@ def _comparisons(study: StudyResults) -> Iterator[tuple[Any, ...]]:
         yield (*study.columns.values(), *facts)
 
 
-def interval(comparisons: pandas.DataFrame, resamples: int = RESAMPLES) -> Interval | None:
+def interval(comparisons: pandas.DataFrame) -> Interval | None:
     """The 95 % interval of a share over studies and seeds; None for one study with few seeds, and without pairs.
 
     With four seeds of one study it covers about 85 %, with two 60 %: it would mislead where a pair has fewer than
@@ -256,8 +250,8 @@ def interval(comparisons: pandas.DataFrame, resamples: int = RESAMPLES) -> Inter
         return None
     numbers = np.arange(len(studies))
     key = keyed.key("agreement", "studies")
-    which = keyed.integers(len(studies), key, np.arange(resamples)[:, None], numbers[None])  # (B, studies)
-    agreed, counted = np.zeros(resamples), np.zeros(resamples)
+    which = keyed.integers(len(studies), key, np.arange(RESAMPLES)[:, None], numbers[None])  # (B, studies)
+    agreed, counted = np.zeros(RESAMPLES), np.zeros(RESAMPLES)
     for draw, (number, sections) in itertools.product(numbers, enumerate(studies)):
         drawn = which[:, draw] == number
         for section, differences, signs in sections:
@@ -309,12 +303,10 @@ def curve_table(agreement: Agreement) -> Table:
     for step in agreement.curve:
         operations = "" if step["flops"] is None else flops(step["flops"])
         names = (f"{step['study']}, {step['place']}", f"{step['milestone']} %", operations)
-        rows.append((*names, *_cells(step["shares"])))
+        shares = step["shares"].values()
+        counts = (f"{share.percent} ({share.agreed} of {share.pairs})" if share.pairs else "" for share in shares)
+        rows.append((*names, *counts))
     return Table(("study", "steps", "FLOPs of the baseline", *ENDPOINTS.values()), tuple(rows))
-
-
-def _cells(shares: Shares) -> list[str]:
-    return [f"{share.percent} ({share.agreed} of {share.pairs})" if share.pairs else "" for share in shares.values()]
 
 
 def percent(ends: Interval | None) -> str:

@@ -134,26 +134,23 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
     if not chosen:
         raise unknown("study with results", study, sorted({record.study for record in records.values()}))
     folder(directory)
-    wanted, floors, files = set(), set(), dict[str, bytes]()
+    wanted, files = set(), dict[str, bytes]()
     for name, record in chosen.items():
         files[f"studies/{filename(name)}.json"] = _line(sealed(to_json(record)))
         for config, (_, sources) in configs(filename(name), record).items():
             write_sources(directory, f"studies/{config}", sources)
         wanted |= {run_id for value in record.cells for run_id in (value.run_id, value.pretrain_id)}
-    copied = 0
-    for run in store.runs():
-        if run.id not in wanted:
-            continue
+    runs = [run for run in store.runs() if run.id in wanted]
+    for run in runs:
         run.verify()
-        floors.add(floor_key(run.definition()))
         files |= _files(run)
-        copied += 1
     archive.save(directory, files.items())
     for failure in filter(None, map(store.failure, sorted(wanted))):
         folder(directory, "failures")
         shown = to_json(dataclasses.replace(failure, log=""))  # which may name paths
         write_sealed(directory, f"failures/{failure.id}.json", shown)
     names = {record.study for record in chosen.values()}
+    floors = {floor_key(run.definition()) for run in runs}
     store.addenda().of(floors, names).write(directory)
     forecasts.copy([store.root], directory, names)
     studies = gather_all(Store(directory, lenient=True))
@@ -161,7 +158,7 @@ def results(store: Store, study: str, directory: Path, licence: str = "") -> str
     for name, lines in tables.items():
         write_parquet(directory / f"{name}.parquet", lines(studies))
     write(directory, "README.md", cards.results(studies, [*tables], licence))
-    return f"{copied} results of {'all studies' if study == ALL else study}"
+    return f"{len(runs)} results of {'all studies' if study == ALL else study}"
 
 
 def _files(run: Run) -> dict[str, bytes]:

@@ -6,23 +6,19 @@ from statistics import fmean
 from bertlab.report.study_results import StudyResults
 from bertlab.report.tables import Table, label
 
-EMBEDDINGS = "embeddings_movement"
+MOVEMENT = "_movement"
 
 
 def table(study: StudyResults) -> Table:
     """A line for each task and variant: the share of its norm by which each level moved, a mean over the runs. It has
     no lines where none was measured, and no share for a layer that a smaller model lacks."""
-    shares: dict[tuple[str, str], list[list[float]]] = {}
-    for name, variant in itertools.product(filter(study.of_answers, study.distinct), study.variants):
-        for cell in study.at(variant, name):
-            if EMBEDDINGS in cell.metrics:
-                layers = (cell.metrics.get(f"layer_{number}_movement") for number in itertools.count(1))
-                moved = [cell.metrics[EMBEDDINGS], *itertools.takewhile(lambda share: share is not None, layers)]
-                shares.setdefault((name, variant), []).append([share for share in moved if share is not None])
-    levels = max((len(moved) for runs in shares.values() for moved in runs), default=0)
-    heads = ["embeddings", *(f"layer {number}" for number in range(1, levels))]
+    layers = max((sum(metric.startswith("layer_") for metric in cell.metrics) for cell in study.cells), default=0)
+    metrics = [f"embeddings{MOVEMENT}", *(f"layer_{number}{MOVEMENT}" for number in range(1, layers + 1))]
     rows = []
-    for (name, variant), runs in shares.items():
-        means = [f"{fmean(moved):.3f}" for moved in zip(*runs, strict=True)]
-        rows.append((study.head(name), label(study, variant), *means, *[""] * (levels - len(means))))
+    for name, variant in itertools.product(filter(study.of_answers, study.distinct), study.variants):
+        if runs := [cell.metrics for cell in study.at(variant, name) if metrics[0] in cell.metrics]:
+            shares = ([run[metric] for run in runs if metric in run] for metric in metrics)
+            means = (f"{fmean(moved):.3f}" if moved else "" for moved in shares)
+            rows.append((study.head(name), label(study, variant), *means))
+    heads = (metric.removesuffix(MOVEMENT).replace("_", " ") for metric in metrics)
     return Table(("on", "variant", *heads), tuple(rows), ("variant",))

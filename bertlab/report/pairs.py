@@ -15,7 +15,7 @@ ENDPOINTS = {METRIC: "paper's metric", LIKELIHOOD: "likelihood"}
 ROUNDING = 1e-9
 """A mean this close to zero is zero: means of equal predictions differ by some 1e-13."""
 SECTION = ["study", "scale", "setting", "key"]
-"""The columns of a section of a report, see `Section.columns`."""
+"""The columns of `Section.columns`, which no other section of the store shares: tables are read without its pages."""
 PAIR = ["measurement", "variant", "other"]
 
 

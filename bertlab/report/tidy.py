@@ -11,12 +11,11 @@ from bertlab.report import escape
 from bertlab.report.agreement import Agreement
 from bertlab.report.findings import findings
 from bertlab.report.noise import Spread
+from bertlab.report.pairs import SECTION
 from bertlab.report.predictions import LIKELIHOOD
 from bertlab.report.statistics.effects import Effect
 from bertlab.report.study_results import StudyResults
 
-SECTION = ("study", "scale", "setting", "key")
-"""The columns of a section, which no other one of the store shares: a table is read without the pages beside it."""
 VALUES = (
     *("study", "variant", "measurement", "task", "dataset", "split", "method", "metric", "unit", "milestone"),
     *("pretrain_seed", "finetune_seed", "status", "value", "published", "scale", "setting", "key"),
@@ -64,11 +63,8 @@ def _table(lines: Iterable[dict[str, Any] | tuple[Any, ...]], columns: Sequence[
 
 def values(studies: Sequence[StudyResults]) -> pandas.DataFrame:
     """A line for each planned value, in its unit; empty for pending and failed runs."""
-    lines = [
-        {name: getattr(cell, name, None) for name in VALUES} | study.columns
-        for study in studies
-        for cell in study.cells
-    ]
+    cells = ((study.columns, cell) for study in studies for cell in study.cells)
+    lines = [{name: getattr(cell, name, None) for name in VALUES} | section for section, cell in cells]
     # the same cells planned twice, with more seeds the second time, are one value each
     return _table(lines, VALUES).drop_duplicates(ignore_index=True)
 

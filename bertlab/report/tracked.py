@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 from bertlab import trackers
 from bertlab.machine import Machine
 from bertlab.names import plain_data
+from bertlab.report.pairs import SECTION
 from bertlab.report.study_results import StudyResults
 from bertlab.store.runs import Store
 from bertlab.trackers.base import Page
@@ -52,5 +53,5 @@ def _shown(table: "pandas.DataFrame") -> "pandas.DataFrame":
     """A table without empty columns and those that are the same in all lines; missing values as None, no decimals."""
     from bertlab.report import tidy
 
-    filled = tidy.typed(table.drop(columns=list(tidy.SECTION)).dropna(axis="columns", how="all")).astype(object)
+    filled = tidy.typed(table.drop(columns=SECTION).dropna(axis="columns", how="all")).astype(object)
     return filled.where(filled.notna(), None)

@@ -8,8 +8,7 @@ from bertlab.report.study_results import StudyResults
 
 def pictures(study: StudyResults) -> list[Picture]:
     """The figures of a section, in the order of the page."""
+    every = (variants.effects, variants.points, curves.convergence, curves.losses, curves.finetuning, surface.surfaces)
     with applied():
-        of_variants = (variants.effects, variants.points)
-        every = (*of_variants, curves.convergence, curves.losses, curves.finetuning, surface.surfaces)
         drawn = [draw(study) for draw in every]
     return [picture for picture in drawn if picture is not None]
