@@ -155,16 +155,12 @@ class Comparisons(StudyValues):
     def _typical_of(self, metric: str) -> Typical | None:
         """The variance between seeds over all comparisons with the baseline."""
         if metric not in self._typical:
-            baseline = self.duplicates.get(self.baseline, self.baseline)
-            lenders = [name for name in self.others if self._ordinary(name) and self._ordinary(self.baseline)]
-            comparisons = (
-                [self._alone(Comparison((name, self.baseline), on, metric)) for on in self.distinct]
-                for name in lenders
-                if name not in (*self.duplicates, baseline)
-            )
-            self._typical[metric] = Typical.from_spreads(
-                [effect.spread for effect in row if effect] for row in comparisons
-            )
+            repeated = {*self.duplicates, self.duplicates.get(self.baseline, self.baseline)}
+            lenders = [name for name in self.others if self._ordinary(name) and name not in repeated]
+            pairs = [(name, self.baseline) for name in lenders if self._ordinary(self.baseline)]
+            effects = ([self._alone(Comparison(pair, on, metric)) for on in self.distinct] for pair in pairs)
+            spreads = ([effect.spread for effect in of_pair if effect] for of_pair in effects)
+            self._typical[metric] = Typical.from_spreads(spreads)
         return self._typical[metric]
 
     def _ordinary(self, variant: str) -> bool:

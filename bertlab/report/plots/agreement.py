@@ -59,15 +59,11 @@ def _signs(agreement: Agreement) -> tuple[Figure, str] | None:
         ticks = [tick for tick in _TICKS if abs(tick) <= end]
         names = [f"{tick:+}".replace("-", "\N{MINUS SIGN}") if tick else "0" for tick in ticks]
         axes.set(**{f"{side}scale": SymmetricalLogScale(None, linthresh=_LINEAR), f"{side}lim": (-end, end)})
-        axes.set(**{f"{side}ticks": ticks, f"{side}ticklabels": names})
-    axes.set_xlabel("published difference (points)")
-    axes.set_ylabel("measured difference (points)")
+        axes.set(**{f"{side}ticks": ticks, f"{side}ticklabels": names, f"{side}label": f"{column} difference (points)"})
     keys += _share(strip, agreement)
     legend(figure, keys)
-    text = (
-        f"Measured against published differences of {pluralise(len(pairs), 'pair')} of variants, in points; below, the"
-    )
-    return figure, f"{text} share of all pairs with the published sign beside the 80 % of DataDecide."
+    text = f"Measured against published differences of {pluralise(len(pairs), 'pair')} of variants, in points;"
+    return figure, f"{text} below, the share of all pairs with the published sign beside the 80 % of DataDecide."
 
 
 def _share(axes: Axes, agreement: Agreement) -> list[Key]:
@@ -109,11 +105,9 @@ def _curve(agreement: Agreement) -> tuple[Figure, str] | None:
     axes.axhline(80, **_REFERENCE, zorder=1)
     keys.append((_REFERENCE, _DATADECIDE))
     axes.set_xscale("log")
-    for axis in (axes.xaxis.set_major_formatter, axes.xaxis.set_minor_formatter):
-        axis(_powers())
-    axes.set_ylim(-4, 104)
-    axes.set_xlabel("FLOPs of the baseline's pre-training")
-    axes.set_ylabel("signs that agree (%)")
+    axes.xaxis.set_major_formatter(_powers())
+    axes.xaxis.set_minor_formatter(_powers())
+    axes.set(ylim=(-4, 104), xlabel="FLOPs of the baseline's pre-training", ylabel="signs that agree (%)")
     legend(figure, keys)
     text = f"Share of signs that agree against compute, at each milestone of {pluralise(len(sections), 'setting')}."
     return figure, text

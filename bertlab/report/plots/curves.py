@@ -88,7 +88,7 @@ def finetuning(study: StudyResults) -> Picture | None:
                 heldout.append((f"{name}, held-out examples", "loss", *beside))
     lines += heldout
     alt = f"Training loss{' and held-out loss' if heldout else ''} of {{}} during fine-tuning."
-    return _picture(study, "finetuning", "Fine-tuning curves", alt, lines) if lines else None
+    return _picture(study, "finetuning", "Fine-tuning curves", alt, lines, {}) if lines else None
 
 
 def convergence(study: StudyResults) -> Picture | None:
@@ -111,7 +111,7 @@ def convergence(study: StudyResults) -> Picture | None:
             along = _along(run, run.steps * cell.milestone / 100)
             lines.append((name, unit, cell.variant, cell.pretrain_seed, cell.value, *along))
     alt = f"{pluralise(len(curved), 'measurement')} of {{}} during pre-training."
-    return _picture(study, "convergence", "Convergence", alt, lines) if lines else None
+    return _picture(study, "convergence", "Convergence", alt, lines, {}) if lines else None
 
 
 def _fewest(seeds: int) -> float:
@@ -125,9 +125,7 @@ def _along(run: Pretraining, step: float) -> tuple[float | None, ...]:
     return step, *(None if total is None or not run.steps else total * step / run.steps for total in totals)
 
 
-def _picture(
-    study: StudyResults, kind: str, title: str, alt: str, lines: Lines, levels: Levels | None = None
-) -> Picture:
+def _picture(study: StudyResults, kind: str, title: str, alt: str, lines: Lines, levels: Levels) -> Picture:
     """Draws `lines` (`_COLUMNS`) over each axis that has values, and dashed `levels`, by panel."""
     import pandas
 
@@ -136,9 +134,9 @@ def _picture(
     variants = [name for name in study.variants if name in drawn]
     few = points.groupby(["panel", "variant"])["step"].nunique().max() <= MARKED
     styles = _styles(variants, study.baseline, {"marker": "o", "markersize": 2.5} if few else {})
-    figure = _draw(points, styles, levels or {})
+    figure = _draw(points, styles, levels)
     keys: list[Key] = [(style, label(name, 2.6)) for name, style in styles.items()]
-    keys += [(_LEVEL, "unigram entropy")] if any((levels or {}).values()) else []
+    keys += [(_LEVEL, "unigram entropy")] if any(levels.values()) else []
     several = points.groupby(["panel", "variant"])["seed"].nunique().max() > 1
     meaning = "Line: mean over the seeds. Band or bar: from the lowest to the highest seed."
     legend(figure, keys, meaning if several else "")

@@ -125,9 +125,8 @@ def effect(variant: Runs, other: Runs, *than: Runs) -> Effect | None:
     if len(sizes) > 1:
         raise ValueError(f"runs on {' and '.join(map(str, sorted(sizes)))} examples cannot be paired")
     # the contribution of each example at each seed, (S, E), by side
-    one, two, *rest = (
-        np.stack([np.mean([run.contributions() for run in side[seed]], axis=0) for seed in seeds]) for side in sides
-    )
+    means = ([np.mean([run.contributions() for run in side[seed]], axis=0) for seed in seeds] for side in sides)
+    one, two, *rest = map(np.stack, means)
     differences = one - two - (rest[0] - rest[1]) if rest else one - two
     return Effect(
         mean=float(differences.mean()),

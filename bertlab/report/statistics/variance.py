@@ -261,9 +261,8 @@ class BehrensFisher:
     @cached_property
     def _mixture(self) -> tuple[Float, Float]:
         """The standard deviations and weights of the normal distributions that it mixes."""
-        (one, shares), (two, others) = (
-            _scales(component.freedom if component.variance else math.inf) for component in (self.seeds, self.examples)
-        )
+        freedoms = (part.freedom if part.variance else math.inf for part in (self.seeds, self.examples))
+        (one, shares), (two, others) = map(_scales, freedoms)
         variances = self.seeds.variance * one[:, None] + self.examples.variance * two
         return np.sqrt(variances).ravel(), np.outer(shares, others).ravel()
 
