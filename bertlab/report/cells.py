@@ -159,8 +159,8 @@ class Pretraining(Planned):
     def host(self) -> dict[str, str]:
         """The machine: its processor, cores, system, and the versions of the libraries."""
         facts = {name: getattr(self.environment, name) for name in ("processor", "cores", "system", "python")}
-        versions = {name: self.environment.versions[name] for name in sorted(self.environment.versions)}
-        versions = {name: version for name, version in versions.items() if name not in NUMERICS}
+        versions = self.environment.versions
+        versions = {name: versions[name] for name in sorted(versions) if name not in NUMERICS}
         return {name: str(fact) for name, fact in facts.items() if fact is not None} | versions
 
     @property

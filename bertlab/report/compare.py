@@ -5,7 +5,7 @@ another recipe, code or data version. Where a store has several recipes in one s
 """
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import pandas
@@ -18,6 +18,8 @@ from bertlab.wording import pluralise
 COLUMN = ["study", "scale", "setting", "key", "variant", "measurement", "dataset", "split", "metric", "milestone"]
 """The columns that identify a mean."""
 CLAIM = ["study", "scale", "setting", "claim", "measurement", "at", "since"]
+Tidy = Callable[[Sequence[StudyResults]], pandas.DataFrame]
+"""A table of `tidy`."""
 
 
 @dataclass(frozen=True)
@@ -36,32 +38,25 @@ class Changes:
 
 def compare(old: Sequence[StudyResults], new: Sequence[StudyResults], since: str) -> Changes:
     """The values, means and verdicts of `new` that differ from those of `old`, a store named `since`."""
-
-    def settings(store: Sequence[StudyResults]) -> Counter[tuple[str, str, str]]:
-        return Counter((study.name, study.scale, study.setting) for study in store)
-
-    several = settings(old) | settings(new)  # the larger number of each
-
-    def key(study: StudyResults) -> str:
-        return study.key if several[study.name, study.scale, study.setting] > 1 else ""
-
-    before, after = (_tables(tidy.values, store, key) for store in (old, new))
+    numbers = (Counter((study.name, study.scale, study.setting) for study in store) for store in (old, new))
+    several = {setting for number in numbers for setting in number if number[setting] > 1}
+    before, after = (_tables(tidy.values, store, several) for store in (old, new))
     values = _differing(before, after, [*COLUMN, "pretrain_seed", "finetune_seed"], ["run_id", "status", "value"])
     means = _table(_differing(_means(before), _means(after), COLUMN, ["value"]), "variant", "value")
-    claims = _differing(_tables(tidy.claims, old, key), _tables(tidy.claims, new, key), CLAIM, ["verdict"])
-    verdicts = _table(claims, "claim", "verdict")
+    claimed, claims = (_tables(tidy.claims, store, several) for store in (old, new))
+    verdicts = _table(_differing(claimed, claims, CLAIM, ["verdict"]), "claim", "verdict")
     summary = f"{pluralise(len(values), 'value')} changed" if len(values) else "No value changed: the same runs"
     summary += f"; {pluralise(len(means.rows), 'mean')} moved, {pluralise(len(verdicts.rows), 'verdict')} changed."
     return Changes(since, values, means, verdicts, summary)
 
 
-def _tables(
-    of: Callable[[Sequence[StudyResults]], pandas.DataFrame],
-    store: Sequence[StudyResults],
-    key: Callable[[StudyResults], str],
-) -> pandas.DataFrame:
-    """The tables of a store; overrides are left out of the setting, so that a changed one is a change."""
-    tables = [of([study]).assign(setting=study.setting, key=key(study)) for study in store]
+def _tables(of: Tidy, store: Sequence[StudyResults], several: Collection[tuple[str, str, str]]) -> pandas.DataFrame:
+    """The tables of a store, with the key of a section in settings with `several`; overrides are left out of the
+    setting, so that a changed one is a change."""
+    tables = []
+    for study in store:
+        key = study.key if (study.name, study.scale, study.setting) in several else ""
+        tables.append(of([study]).assign(setting=study.setting, key=key))
     return pandas.concat([of([]), *tables], ignore_index=True)
 
 
@@ -71,9 +66,8 @@ def _differing(old: pandas.DataFrame, new: pandas.DataFrame, key: list[str], val
     Where several lines share a key, they are joined in their order.
     """
     on = [*key, "place"]
-    older, newer = (
-        table.assign(place=table.groupby(key, dropna=False).cumcount())[[*on, *values]] for table in (old, new)
-    )
+    numbered = (table.assign(place=table.groupby(key, dropna=False).cumcount()) for table in (old, new))
+    older, newer = (table[[*on, *values]] for table in numbered)
     joined = pandas.concat([newer[on], older[on]]).drop_duplicates().merge(older, how="left", on=on)
     joined = joined.merge(newer, how="left", on=on, suffixes=("_old", "_new"))
     joined = joined.astype(object).where(joined.notna(), None)

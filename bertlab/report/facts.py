@@ -69,9 +69,8 @@ def _share(cells: Iterable[Cell], defect: str) -> float:
     shares = []
     for cell in cells:
         task = cell.metric.rpartition("/")[0]
-        shares.append(
-            max((cell.metrics[it] for it in cell.metrics if it.startswith(task) and it.endswith(defect)), default=0.0)
-        )
+        of_task = (share for name, share in cell.metrics.items() if name.startswith(task) and name.endswith(defect))
+        shares.append(max(of_task, default=0.0))
     return fmean(shares) if shares else 0.0
 
 

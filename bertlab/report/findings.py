@@ -185,9 +185,7 @@ class Finding:
     def sentence(self) -> str:
         """The outcome; after a colon, which only ends an outcome, the hint, the looks, the collapses and the marks."""
         reason = "; ".join(filter(None, (self.hint, self.looks)))
-        return self.outcome_with(
-            f"{reason} ({self.collapses})" if reason and self.collapses else reason or self.collapses
-        )
+        return self.outcome_with(with_details(reason, self.collapses) if reason else self.collapses)
 
     def outcome_with(self, reason: str) -> str:
         """The outcome with what is known of it, and its marks."""

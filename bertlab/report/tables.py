@@ -318,13 +318,11 @@ def deviations(study: StudyResults) -> Table:
 
 def related(study: StudyResults) -> list[tuple[str, Table]]:
     """The published tables of other models, each with its title and source."""
-    return [
-        (
-            f"{stated.title} ({stated.source})",
-            Table(("model", *stated.columns), tuple((name, *map(str, row)) for name, row in stated.rows.items())),
-        )
-        for stated in study.record.related
-    ]
+    tables = []
+    for stated in study.record.related:
+        rows = tuple((name, *map(str, row)) for name, row in stated.rows.items())
+        tables.append((f"{stated.title} ({stated.source})", Table(("model", *stated.columns), rows)))
+    return tables
 
 
 def _parted(deviation: str) -> tuple[str, str, str]:

@@ -130,11 +130,11 @@ def _absent(study: StudyResults, claim: Claim) -> str:
 def _unlearned(study: StudyResults, claim: Claim) -> Iterator[Issue]:
     unlearned = [variant for variant in dict(claim.sides) if variant in study.unlearned]
     better = {*(variant for variant, _ in claim.pairs), *claim.than[:1]}
-    excused = {*unlearned} - better if study.of_pretraining(claim.on) else set[str]()
-    for names, excused_by in (({*unlearned} - excused, None), (excused, WORSE)):
+    excused = [variant for variant in unlearned if variant not in better] if study.of_pretraining(claim.on) else []
+    others = [variant for variant in unlearned if variant not in excused]
+    for names, excused_by in ((others, None), (excused, WORSE)):
         if names:
-            text = f"{join_words(filter(names.__contains__, unlearned))} learned next to nothing in pre-training"
-            yield Issue(text, excused_by=excused_by)
+            yield Issue(f"{join_words(names)} learned next to nothing in pre-training", excused_by=excused_by)
 
 
 def _premises(study: StudyResults, claim: Claim) -> Iterator[Issue]:

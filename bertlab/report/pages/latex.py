@@ -1,5 +1,6 @@
 """Tables in LaTeX, by booktabs: the templates `.tex.j2` are files to be read into a paper by `\\input`."""
 
+import itertools
 import re
 from collections.abc import Sequence
 from operator import attrgetter
@@ -38,10 +39,8 @@ def table(shown: Table, caption: str, label: str, note: str = "", *, published: 
     names = [plain(name) for name in shown.columns[1:]]
     frame = pandas.DataFrame([row[1:] for row in shown.rows], index=[row[0] for row in shown.rows], columns=names)
     if published and "verdict" not in names:
-        heads = [
-            (names[number - 1], "published") if name == "published" else (name, "measured")
-            for number, name in enumerate(names)
-        ]
+        pairs = itertools.pairwise(["", *names])
+        heads = [(before, name) if name == "published" else (name, "measured") for before, name in pairs]
         frame.columns = pandas.MultiIndex.from_tuples(heads)
     # {} before a name: one that begins with a bracket is not an option of the line break before it
     style = frame.map(plain).style.format(_minus, escape="latex")
