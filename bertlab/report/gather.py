@@ -248,8 +248,7 @@ def _curve(run: Run, result: Result, trunks: Trunks) -> tuple[Point, ...]:
     points = {}
     for line in run.metrics():
         names = [name for name in line if name.startswith("heldout_") and is_loss(name)]
-        measured = {name.removeprefix("heldout_"): number(line[name]) for name in names}
-        if losses := {name: loss for name, loss in measured.items() if loss is not None}:
+        if losses := finite({name.removeprefix("heldout_"): line[name] for name in names}):
             step = int(line["step"] or 0)
             taken = [trunks.training, *(seconds for until, seconds in trained if until <= step)]
             seconds = math.fsum(taken) if trained and step >= trunks.steps else None

@@ -197,8 +197,7 @@ def _draw(points: pandas.DataFrame, styles: Styles, levels: Levels) -> Figure:
             for value in levels.get(str(panel), ()):
                 axes.axhline(value, **_LEVEL, zorder=1)
     for axes, column in zip(rows[-1] if beside == 1 else rows.ravel(), [*names] * len(rows), strict=False):
-        axes.set_xlabel(names[column])
-        axes.set_xlim(left=0)
+        axes.set(xlabel=names[column], xlim=(0, None))
         axes.xaxis.set_major_locator(MaxNLocator(5, steps=ROUND))
         axes.xaxis.set_major_formatter(EngFormatter(sep=""))
     return figure
