@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from bertlab.adaptation import Adaptation
     from bertlab.lab.study import Study
     from bertlab.store.result import Result
+    from bertlab.tasks.locate import LocatedTask
 
 
 def finetune(
@@ -69,7 +70,7 @@ def finetune(
     if json:
         print_json([{"id": run.id, "path": str(run.path), **run.read("result.json", dict)} for run in finished])
     for run in finished:
-        _print_result(run.result(), plan.world)
+        _print_result(run.result(), plan.cells[0].job.tasks[0])
     if keep and finished:
         say(f"Next: `bertlab predict {finished[0].id} FILE{in_store(store.root)}` answers the rows of a file.")
     return 0 if complete else 1
@@ -89,12 +90,10 @@ def _study(name: str, task: str, adaptation: Adaptation, assignments: Sequence[s
     return Study.of_one(name, adaptation.kind, measurement)
 
 
-def _print_result(result: Result, world: bool) -> None:
-    """Prints the metrics of a fine-tuning on each of its splits, and what replaces its task if tasks are synthetic."""
-    from bertlab.tasks import catalog
-
-    counterpart = catalog.find(result.task).microworld
-    data = f" (here {counterpart}, synthetic)" if world and counterpart not in ("", result.task) else ""
+def _print_result(result: Result, located: LocatedTask) -> None:
+    """Prints the metrics of a fine-tuning on each of its splits, and what its examples are if not those of its task."""
+    here = f"{located.task.name}, synthetic" if located.origin == "microworld" else located.task.name
+    data = f" (here {here})" if located.task.name != result.task else ""
     for split in filter(None, (result, result.test)):
         floors = split.majority.items()
         points = [f"{name} {split.metrics[name]:.2f} (majority guess {floor:.2f})" for name, floor in floors]

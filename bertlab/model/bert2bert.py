@@ -12,6 +12,7 @@ from typing import cast
 
 from torch import Tensor, nn
 
+from bertlab.errors import BadInput
 from bertlab.model.cache import AttentionInputs
 from bertlab.model.encoder import EncoderWithDecoder, TransformerEncoder
 from bertlab.model.heads import LMHead, PretrainingModel
@@ -93,7 +94,12 @@ class Bert2Bert(EncoderWithDecoder):
         return x
 
     def decoder_inputs(self, tokens: int, like: Tensor) -> list[AttentionInputs]:
-        """Those of the encoder for so many tokens without padding."""
+        """Those of the encoder for so many tokens without padding. Raises `BadInput` for more than its positions."""
+        if tokens > self.max_length:
+            raise BadInput(
+                f"the decoder has {self.max_length} positions, and {tokens} tokens may be written: let it be "
+                f"{self.max_length} at most"
+            )
         return self.encoder.attention_inputs(like.new_empty(1, tokens, 1), None)
 
     def decoder_output(self, x: Tensor) -> Tensor:

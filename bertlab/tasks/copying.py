@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from bertlab.arrays import Int64
 from bertlab.tasks.lexical import WORDS
 from bertlab.text.sentences import sentences
 
@@ -46,8 +47,8 @@ def translator(sources: Sequence[str], targets: Sequence[str]) -> Rule:
     of_sources, of_targets = ({"": 0}, {"": 0})
     owners, others, occurrences, count = [], [], [], 0
     for source, target in zip(sources, targets, strict=True):
-        owner = [0, *(of_sources.setdefault(word, len(of_sources)) for word in _WORD.findall(source)[:WORDS])]
-        other = [of_targets.setdefault(word, len(of_targets)) for word in _WORD.findall(target)[:WORDS]]
+        owner = _numbers(source, of_sources, 0)
+        other = _numbers(target, of_targets)
         owners.append(np.repeat(owner, len(other)))
         others.append(np.tile(other, len(owner)))
         occurrences.append(np.tile(np.arange(count, count + len(other)), len(owner)))
@@ -65,3 +66,9 @@ def translator(sources: Sequence[str], targets: Sequence[str]) -> Rule:
     spelled = [*of_targets]
     words = {word: spelled[best[index]] for word, index in of_sources.items() if index in best}
     return lambda text: " ".join(words.get(word, word) for word in _WORD.findall(text))
+
+
+def _numbers(text: str, vocabulary: dict[str, int], *first: int) -> Int64:
+    """The numbers of the words of a text, perhaps none, behind the `first` ones; new words join the vocabulary."""
+    words = _WORD.findall(text)[:WORDS]
+    return np.array([*first, *(vocabulary.setdefault(word, len(vocabulary)) for word in words)], np.int64)

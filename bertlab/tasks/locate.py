@@ -69,8 +69,9 @@ def locate(task: Task, *, machine: Machine, world: bool, substitute: str | None 
     (`owner/name[:config]`) with the task's columns; with `@revision` it is always the Hub's. Raises `BadInput` if
     nothing is found, if a split is missing, and if the Hub is needed and unreachable.
     """
-    name = task.name or task.dataset or Path(task.path).name
-    columns = kinds.find(task.kind, f"kind of task '{name}'").columns
+    name = task.name or task.dataset or Path(task.path).name or task.hub
+    kind_of_task = kinds.find(task.kind, f"kind of task '{name}'")
+    columns, name = kind_of_task.columns, name or " + ".join(kind_of_task.parts(task))
     if len(task.text) not in columns:
         allowed = f"{columns[0]} to {columns[-1]}" if len(columns) > 1 else f"{columns[0]}"
         raise BadInput(f"task '{name}' names {pluralise(len(task.text), 'text column')}: {task.kind} takes {allowed}")

@@ -278,6 +278,13 @@ def test_a_run_is_fine_tuned_and_its_metrics_are_printed_and_kept(finished, call
     assert call(*command, "--json", "--runs", runs) == 0
     listed = json.loads(capsys.readouterr().out)
     assert {each["id"] for each in listed} == {each.id for each in new}
+    for split in ("train", "validation"):
+        rows = "".join(f'{{"sentence": "row {row}", "label": "{"ab"[row % 2]}"}}\n' for row in range(8))
+        (tmp_path / "data" / "films").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "data" / "films" / f"{split}.jsonl").write_text(rows)
+    short = (*command, "--runs", runs, "--set", "finetune.max_steps=1", "--data", tmp_path / "data")
+    assert call(*short, "--substitute", "sst2=films") == 0
+    assert "sst2 (here films), validation, fine-tuning seed 0: accuracy " in capsys.readouterr().out
 
 
 def test_features_of_a_run_are_those_of_its_study(finished, call, tmp_path, capsys):

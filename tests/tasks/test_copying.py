@@ -28,6 +28,11 @@ def test_a_word_that_stands_for_nothing_does_not_take_the_place_of_another():
     assert rule("b c") == "x y"
 
 
+def test_texts_without_words_translate_nothing():
+    assert translator(["a b", "", "c"], ["", "x", "y"])("c a") == "y a"
+    assert translator(["a"], [""])("a b") == "a b"
+
+
 def test_what_all_inputs_begin_with_is_no_part_of_an_answer():
     copy, lead, word_by_word = rules(["sum up: The dog runs. It stops.", "sum up: That cat sleeps."], ["q", "r"])
     assert copy("sum up: The dog sleeps. It runs.") == "The dog sleeps. It runs."

@@ -127,6 +127,19 @@ def test_a_bert_reads_whole_sequences_and_its_decoder_begins_with_a_token(bert, 
     assert batch["targets"][0, :3].tolist() == [7, sep, -100]
 
 
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+@pytest.mark.parametrize("beams", [1, 2])
+def test_a_bert_writes_as_many_tokens_as_it_has_positions(bert, tmp_path, positions, beams):
+    model = dataclasses.replace(BERT.model, positions=positions)
+    directory = bert if positions == "rotary" else pretraining(dataclasses.replace(BERT, model=model), tmp_path)
+    _, writer = prepare(open_pretrained(directory), Bert2Bert(length=8), kinds.find("text-to-text"), (), 0, 0)
+    batch, (begin, end) = TensorBatch.of(torch.tensor([[2, 5, 3]]), None), (torch.tensor([2]), torch.tensor([-1]))
+    with torch.inference_mode():
+        assert writer.eval().generate(batch, begin, end, 16, beams).shape == (1, 16)
+        with pytest.raises(BadInput, match="the decoder has 16 positions, and 17 tokens may be written: let it be 16"):
+            writer.generate(batch, begin, end, 17, beams)
+
+
 def test_a_task_without_texts_and_a_model_that_is_no_bert_are_refused_before_anything_runs(t5):
     reason = Bert2Bert().unsupported_reason(kinds.find("classification"))
     assert reason == "bert2bert writes texts, and its task is of kind classification: use FineTuning"

@@ -144,6 +144,8 @@ def test_a_mixture_of_files_is_missing_where_one_task_is(tmp_path, write):
         load(task, machine=Machine(data=tmp_path), world=False)
     write(tmp_path / "xsum" / "validation.jsonl", [{"document": "a", "summary": "b"}])
     found = load(task, machine=Machine(data=tmp_path), world=False)
+    unnamed = Task(kind="mixture", text=("text",), labels=task.labels)
+    assert locate(unnamed, machine=Machine(data=tmp_path), world=False).name == "cola-text + xsum-text"
     assert sorted(found.train.text[0]) == ["cola sentence: a", "cola sentence: b", "summarize: a"]
     assert sorted(answer.text for answer in found.evaluation.labels) == ["acceptable", "b", "unacceptable"]
 
