@@ -70,22 +70,22 @@ class LoRA(Adaptation):
         return model.encoder
 
     @staticmethod
-    def _part(matrix: Matrix) -> int:
-        """The number of a matrix in the weight of its linear layer, from above."""
-        return ("query", "key", "value").index(matrix) if LINEAR[matrix] == "qkv_proj" else 0
+    def _part(matrix: Matrix) -> int | None:
+        """The number of a matrix in the weight of its linear layer, from above; None if it is the whole weight, as that
+        of a gated feed-forward network, whose two matrices read the same."""
+        return ("query", "key", "value").index(matrix) if LINEAR[matrix] == "qkv_proj" else None
 
-    def _change(self, linear: nn.Linear, start: int, seed: int) -> nn.Module:
-        """The change of matrix number `start` in the weight of a linear layer, a map from weight to weight."""
+    def _change(self, linear: nn.Linear, part: int | None, seed: int) -> nn.Module:
+        """The change of a `part` of the weight of a linear layer, a map from weight to weight."""
         import torch
         from torch import nn
         from torch.nn import functional
 
-        from bertlab.model.attention import StackedLinear
         from bertlab.model.initial import initialise
 
         scale, columns = self.alpha / self.rank, linear.in_features
-        rows = linear.out_features // (linear.count if isinstance(linear, StackedLinear) else 1)
-        above = start * rows
+        rows = linear.out_features // (1 if part is None else 3)
+        above = (part or 0) * rows
         below = linear.out_features - above - rows
 
         class LowRank(nn.Module):

@@ -166,6 +166,8 @@ def _holding_any(path: Path) -> Removes:
     except (OSError, UnicodeDecodeError) as error:
         raise BadInput(f"--bad-words {path} cannot be read ({error}): give a text file, one word a line") from None
     entries = {line.strip() for line in lines} - {""}
+    if not entries:
+        raise BadInput(f"--bad-words {path} has no words: give a text file, one word a line")
     words = {entry for entry in entries if _WORD.fullmatch(entry)}
     phrases = [re.compile(rf"(?<!\w){re.escape(entry)}(?!\w)") for entry in sorted(entries - words)]
 

@@ -74,6 +74,9 @@ def test_bad_words_are_those_of_a_file(tmp_path):
     assert "bad-words" not in filters.rules(Corpus(filter="c4"))
     path.write_text("Darn\n", encoding="utf-8-sig")  # as editors of Windows save it
     assert Filter(Corpus(filter="bad-words", bad_words="sha256:0"), path)("Darn it.") == ""
+    path.write_text(" \n\n")
+    with pytest.raises(BadInput, match=r"words\.txt has no words: give a text file, one word a line"):
+        Filter(Corpus(filter="bad-words", bad_words="sha256:0"), path)
     for corpus in (Corpus(filter="bad-words"), Corpus(bad_words="sha256:0")):
         with pytest.raises(BadInput, match="--bad-words"):
             filters.rules(corpus)

@@ -7,9 +7,10 @@ from transformers import BertModel
 
 from bertlab.adaptation import LoRA
 from bertlab.model.heads import PretrainingModel
-from bertlab.model.interop import huggingface
+from bertlab.model.interop import huggingface, peft
 from bertlab.model.streams import TensorBatch
-from bertlab.recipe import Model
+from bertlab.recipe import T5, Model
+from bertlab.tasks import kinds
 from bertlab.text.tokenizers import WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
 from random_weights import perturbed
@@ -114,3 +115,32 @@ def test_merged_weights_are_those_that_peft_merges(written):
     for layer, its in zip(encoder.layers, merged.encoder.layer, strict=True):
         expected = torch.cat([its.get_submodule(MATRICES[name]).weight for name in OF_ATTENTION])
         torch.testing.assert_close(layer.attention.qkv_proj.weight, expected, rtol=1e-5, atol=1e-6)
+
+
+def test_both_matrices_of_a_gated_feed_forward_network_are_changed_as_peft_changes_them(tmp_path):
+    from peft import PeftModel
+    from transformers import T5ForConditionalGeneration
+
+    shape = T5(layers=1, hidden=16, heads=2, max_positions=32, dropout=0.0, gated=True, tied=False)
+    tokenizer = TrainedWordPiece(WORDS, WordPiece(lowercase=False))
+    ours = perturbed(PretrainingModel(shape, len(WORDS), 32, 0))
+    huggingface.write(tmp_path / "base", ours, shape, tokenizer)
+    setting = LoRA(rank=RANK, alpha=ALPHA, matrices=tuple(MATRICES))
+    model = setting.adapt(ours.eval(), kinds.find("text-to-text"), (), ("lora", 0, 0)).eval()
+    generator = torch.Generator().manual_seed(0)
+    trained = {name: value for name, value in model.named_parameters() if value.requires_grad}
+    with torch.no_grad():
+        for value in trained.values():
+            value.copy_(0.1 * torch.randn(value.shape, generator=generator))
+    of_gate = [value for name, value in trained.items() if ".mlp.gated.fc1." in name and name.endswith(".up")]
+    assert [value.shape for value in of_gate] == [(2 * shape.feedforward, RANK)] * 2
+    changes = [*setting.low_rank_changes(trained)]
+    (tmp_path / "adapter").mkdir()
+    peft.write(tmp_path / "adapter", trained, changes, ours, shape, tokenizer, "ConditionalGeneration")
+    theirs = PeftModel.from_pretrained(
+        T5ForConditionalGeneration.from_pretrained(tmp_path / "base"), tmp_path / "adapter"
+    ).eval()
+    tokens, outputs = torch.randint(5, len(WORDS), (2, 9), generator=generator), torch.tensor([[0, 7, 8], [0, 9, 6]])
+    with torch.no_grad():
+        expected = theirs(input_ids=tokens, decoder_input_ids=outputs).logits
+        torch.testing.assert_close(model(TensorBatch.of(tokens, None), outputs), expected, rtol=1e-4, atol=1e-4)

@@ -24,8 +24,8 @@ class LowRankChange:
 
     weight: str
     """The name of the parameter."""
-    matrix: int
-    """The number of the matrix in it, where several are one below another."""
+    matrix: int | None
+    """The number of the matrix in it, where several are one below another; None for all of it."""
     down: Tensor
     """A, (rank, columns)."""
     up: Tensor
@@ -59,10 +59,11 @@ def write(
         weights = architecture.parameter(change.weight)
         if not weights:
             raise BadInput(f"transformers has no place for {change.weight}: use the model with `bertlab predict`")
-        weight = weights[change.matrix]
-        changed.append(weight.removesuffix(".weight"))
-        up = published(architecture, [weight], change.up, model.heads)[weight]
-        tensors |= {f"{changed[-1]}.lora_A.weight": change.down, f"{changed[-1]}.lora_B.weight": up}
+        weights = weights if change.matrix is None else [weights[change.matrix]]
+        for weight, rows in zip(weights, change.up.chunk(len(weights)), strict=True):
+            changed.append(weight.removesuffix(".weight"))
+            up = published(architecture, [weight], rows, model.heads)[weight]
+            tensors |= {f"{changed[-1]}.lora_A.weight": change.down.clone(), f"{changed[-1]}.lora_B.weight": up}
     for ours, value in trained.items():
         if not ours.startswith("encoder."):
             names = architecture.renamed(ours, architecture.heads[head])
