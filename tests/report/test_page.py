@@ -409,6 +409,7 @@ def test_the_index_lists_what_was_decided(claimed: Any, tmp_path: Path) -> None:
     lines = [line for line in index.splitlines() if line.startswith("- ")]
     assert lines[1].startswith("- **contradicted**: 0/0/100 beats 80/10/10: 0/0/100 - 80/10/10: -")
     assert not re.search(r"\w\(|\)\w", "".join(lines)), "fused text"
+    assert re.search(r"undecided(, \d+ (is|are) not measured)?\. Most often undecided since: ", index)
     assert [line.partition(":")[0] for line in lines] == ["- **reproduced**", "- **contradicted**"]
     start = re.escape("- **reproduced**: 80/10/10 beats 0/0/100: 80/10/10 - 0/0/100: ")
     rest = re.escape(" (paper (+0.5)), on NER (BC5CDR); masking, tiny on microworld")
