@@ -129,6 +129,8 @@ def _differing(study: Study, scale: Scale) -> dict[str, dict[str, Any]]:
     fields: dict[str, dict[str, Any]] = {}
     for variant, adaptation in itertools.zip_longest(study.variants, adapted):
         values_of = flatten(study.recipe(variant, scale.recipe))
+        values_of["ensemble"] = variant.ensemble and f"{variant.ensemble.members} {variant.ensemble.of}"
+        values_of["without_measured"] = variant.without_measured
         if adaptation is not None:
             values_of["adaptation"] = kind = adaptation.kind
             names = sorted(varied.get(type(adaptation), ()))

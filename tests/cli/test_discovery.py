@@ -284,6 +284,12 @@ def test_show_has_the_papers_table_and_what_the_variants_differ_in(call, capsys)
     assert nsp["variants"]["LTR & no NSP"] == {"objective": ["causal_lm"], "finetune.bilstm": False}
     assert nsp["variants"]["LTR & no NSP + BiLSTM"] == {"objective": ["causal_lm"], "finetune.bilstm": True}
     assert size["variants"]["2L, 4/3 H (Large)"] == {"model.layers": 8, "model.hidden": 192, "model.heads": 3}
+    call("show", "scaling", "multi-task", "--scale", "smoke", "--json")
+    scaling, multitask = json.loads(capsys.readouterr().out)
+    ensembles = {name: fields["ensemble"] for name, fields in scaling["variants"].items() if fields["ensemble"]}
+    assert ensembles == {"4x ensembled": "4 pre-trainings", "4x ensembled, fine-tune only": "4 fine-tunings"}
+    left_out = [name for name, fields in multitask["variants"].items() if fields["without_measured"]]
+    assert left_out == ["leave-one-out, fine-tuned"]
     assert size["claims"][0]["pairs"][0] == ["L/2, A/4", "L/4"]
 
 
