@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 @dataclass(frozen=True, kw_only=True)
 class GradualUnfreezing(FineTuning):
     """Trains the head and the last layer in the first epoch, and with each further epoch one more layer from the top,
-    the embeddings last. With fewer epochs than that, the lowest layers keep their weights."""
+    the embeddings last. With fewer epochs than that, the lowest layers keep their weights. An epoch is one of `epochs`
+    equal parts of the training, less than a pass over the examples where `max_steps` ends it before."""
 
     kind = "gradual-unfreezing"
     description = "all weights fine-tuned, from the top one layer after another"
