@@ -32,10 +32,10 @@ def save_once(module: nn.Module) -> None:
 def repeated(module: nn.Module) -> dict[str, Tensor]:
     """The state of a module, with shared parameters under all of their names."""
     state = module.state_dict()
-    return {**state, **{name: state[owner] for name, owner in _names(module).items()}}
+    return {**state, **{name: state[owner] for name, owner in further_names(module).items()}}
 
 
-def _names(module: nn.Module) -> dict[str, str]:
+def further_names(module: nn.Module) -> dict[str, str]:
     """The further names of parameters and buffers that have several, each with the first name."""
     first: dict[Tensor, str] = {}
     named = [*module.named_parameters(remove_duplicate=False), *module.named_buffers(remove_duplicate=False)]
@@ -45,12 +45,12 @@ def _names(module: nn.Module) -> dict[str, str]:
 
 def _leave_out(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
     """Removes shared parameters from a state, except under their first name."""
-    for name in _names(module):
+    for name in further_names(module):
         state.pop(prefix + name, None)
 
 
 def _fill_in(module: nn.Module, state: dict[str, Any], prefix: str, *_: Any) -> None:
     """Adds the names that `_leave_out` removed."""
-    for name, owner in _names(module).items():
+    for name, owner in further_names(module).items():
         if prefix + owner in state:
             state.setdefault(prefix + name, state[prefix + owner])

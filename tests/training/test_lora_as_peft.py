@@ -6,10 +6,11 @@ from torch.nn import functional
 from transformers import BertModel
 
 from bertlab.adaptation import LoRA
+from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.interop import huggingface, peft
 from bertlab.model.streams import TensorBatch
-from bertlab.recipe import T5, Model
+from bertlab.recipe import T5, Model, ModernBert
 from bertlab.tasks import kinds
 from bertlab.text.tokenizers import WordPiece
 from bertlab.text.tokenizers.wordpiece import TrainedWordPiece
@@ -144,3 +145,40 @@ def test_both_matrices_of_a_gated_feed_forward_network_are_changed_as_peft_chang
     with torch.no_grad():
         expected = theirs(input_ids=tokens, decoder_input_ids=outputs).logits
         torch.testing.assert_close(model(TensorBatch.of(tokens, None), outputs), expected, rtol=1e-4, atol=1e-4)
+
+
+def adapted(shape, folder):
+    """A tagger with changes that are not zero, and the logits that it gives and its adapter in peft."""
+    import transformers
+    from peft import PeftModel
+
+    tokenizer = TrainedWordPiece(WORDS, WordPiece(lowercase=False))
+    ours, plain = (perturbed(PretrainingModel(shape, len(WORDS), 32, 0)) for _ in range(2))
+    huggingface.write(folder / "base", plain, shape, tokenizer)
+    setting, generator = LoRA(rank=RANK, alpha=ALPHA, matrices=tuple(MATRICES)), torch.Generator().manual_seed(0)
+    model = setting.adapt(ours.eval(), kinds.find("tagging"), ("a", "b", "c"), ("lora", 0, 0)).eval()
+    values = {id(value): name for name, value in model.state_dict(keep_vars=True).items() if value.requires_grad}
+    trained = {name: model.get_parameter(name) for name in values.values()}
+    with torch.no_grad():
+        for value in trained.values():
+            value.copy_(0.2 * torch.randn(value.shape, generator=generator))
+    (folder / "adapter").mkdir()
+    changes = [*setting.low_rank_changes(trained)]
+    name = peft.write(folder / "adapter", trained, changes, plain, shape, tokenizer, "TokenClassification")
+    theirs = getattr(transformers, name).from_pretrained(folder / "base", num_labels=3)
+    theirs = PeftModel.from_pretrained(theirs, folder / "adapter").eval()
+    tokens = torch.randint(5, len(WORDS), (2, 9), generator=generator)
+    with torch.no_grad():
+        return model(TensorBatch.of(tokens, None)), theirs(input_ids=tokens).logits
+
+
+@pytest.mark.parametrize("sharing", ["none", "attention", "feed-forward", "all"])
+@pytest.mark.parametrize("positions", ["learned", "rotary"])
+def test_a_matrix_that_layers_share_is_changed_in_each_of_them(tmp_path, sharing, positions):
+    shape = Model(layers=3, hidden=16, heads=2, max_positions=32, dropout=0.0, sharing=sharing, positions=positions)
+    torch.testing.assert_close(*adapted(shape, tmp_path), rtol=1e-4, atol=1e-4)
+
+
+def test_an_adapter_on_what_would_compute_something_else_is_refused(tmp_path):
+    with pytest.raises(BadInput, match="exported pre-training: leave out --adapter"):
+        adapted(ModernBert(layers=2, hidden=16, heads=2, max_positions=32, dropout=0.0), tmp_path)

@@ -4,18 +4,22 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from torch import Tensor
 
 from bertlab import recipe
 from bertlab.errors import BadInput
 from bertlab.model.heads import PretrainingModel
+from bertlab.model.interop.architectures.base import Architecture
 from bertlab.model.interop.huggingface import published, task_class
+from bertlab.model.sharing import further_names
 from bertlab.store import writes
 from bertlab.text.tokenizers.base import TrainedTokenizer
 
 PREFIX = "base_model.model."
 """What `peft` puts before the names of a model's tensors."""
+_DOWN, _UP = ".lora_A.weight", ".lora_B.weight"
 
 
 @dataclass(frozen=True)
@@ -47,23 +51,22 @@ def write(
     ends with `head`, such as `TokenClassification`.
 
     `trained` are all tensors that training changed, by name: the `changes` of weight matrices, and those of the head,
-    which replace the ones of the exported model.
+    which replace the ones of the exported model. A matrix that layers share is changed in each layer that has it there.
 
-    Raises `BadInput` if no class of `transformers` computes what the model does.
+    Raises `BadInput` if no class of `transformers` computes what the model does, on what is exported of `pretrained`.
     """
     from safetensors.torch import save
 
     architecture, model, name = task_class(pretrained, described, tokenizer, head)
-    tensors, changed, replaced = dict[str, Tensor](), list[str](), dict[str, None]()
+    if architecture.task_config(head) or architecture.task_tensors(pretrained.encoder):
+        advice = "leave out --adapter"
+        raise BadInput(f"{name} has more between encoder and head than the exported pre-training: {advice}")
+    owners = further_names(pretrained) if model != described.declared else {}  # which layers of `model` do not share
+    tensors, replaced = dict[str, Tensor](), dict[str, None]()
     for change in changes:
-        weights = architecture.parameter(change.weight)
-        if not weights:
-            raise BadInput(f"transformers has no place for {change.weight}: use the model with `bertlab predict`")
-        weights = weights if change.matrix is None else [weights[change.matrix]]
-        for weight, rows in zip(weights, change.up.chunk(len(weights)), strict=True):
-            changed.append(weight.removesuffix(".weight"))
-            up = published(architecture, [weight], rows, model.heads)[weight]
-            tensors |= {f"{changed[-1]}.lora_A.weight": change.down.clone(), f"{changed[-1]}.lora_B.weight": up}
+        for ours in (change.weight, *(name for name, owner in owners.items() if owner == change.weight)):
+            tensors |= _low_rank(architecture, ours, change, model.heads)
+    changed = [name.removesuffix(_DOWN) for name in tensors if name.endswith(_DOWN)]
     for ours, value in trained.items():
         if not ours.startswith("encoder."):
             names = architecture.renamed(ours, architecture.heads[head])
@@ -83,3 +86,15 @@ def write(
     writes.write(directory, "adapter_model.safetensors", save(whole, metadata={"format": "pt"}))
     writes.write(directory, "adapter_config.json", json.dumps(config, indent=2) + "\n")
     return name
+
+
+def _low_rank(architecture: Architecture[Any], ours: str, change: LowRankChange, heads: int) -> dict[str, Tensor]:
+    """A change of the parameter `ours` as tensors of `peft`. Raises `BadInput` for one that published models lack."""
+    weights, tensors = architecture.parameter(ours), dict[str, Tensor]()
+    if not weights:
+        raise BadInput(f"transformers has no place for {ours}: use the model with `bertlab predict`")
+    weights = weights if change.matrix is None else [weights[change.matrix]]
+    for weight, rows in zip(weights, change.up.chunk(len(weights)), strict=True):
+        name, up = weight.removesuffix(".weight"), published(architecture, [weight], rows, heads)[weight]
+        tensors |= {f"{name}{_DOWN}": change.down.clone(), f"{name}{_UP}": up.clone()}
+    return tensors
