@@ -7,6 +7,7 @@ its sequences, and gradients and losses are summed over them.
 
 import dataclasses
 import json
+import math
 import time
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
@@ -26,7 +27,7 @@ from bertlab.machine import Machine
 from bertlab.model.heads import PretrainingModel
 from bertlab.model.streams import TensorBatch
 from bertlab.progress import Progress
-from bertlab.recipe import Recipe
+from bertlab.recipe import Loss, Recipe
 from bertlab.recipe.cost import tokens
 from bertlab.recipe.identity import identity, load, to_canonical
 from bertlab.store.files import read_lines
@@ -145,7 +146,7 @@ class PretrainingModule(TrainingModule):
         self.sums.zero_()
         line = {"loss": sum(losses) / count}
         for loss, total in zip(self.recipe.objective, losses, strict=True):
-            line[f"{loss.kind}_loss"] = total / count / (loss.share or 1.0)
+            line[f"{loss.kind}_loss"] = total / count / (_mean_share(self.recipe, loss, step, int(count)) or 1.0)
         line["learning_rate"] = self.schedule.learning_rate(step - 1)
         line |= self.recipe.numbers(step - 1)
         return {f"train/{name}": value for name, value in line.items()}
@@ -228,6 +229,14 @@ class PretrainingModule(TrainingModule):
         if not isinstance(data, PretrainingDataModule):
             raise BadInput("a PretrainingModule reads a PretrainingDataModule: call trainer.fit(module, data) with one")
         return data
+
+
+def _mean_share(recipe: Recipe, loss: Loss, step: int, count: int) -> float:
+    """The mean share of the sequences that a loss has in the `count` updates that end with number `step`, from 1."""
+    path = f"{loss.kind}.share"
+    if path not in recipe.schedule.over_steps:
+        return loss.share
+    return math.fsum(recipe.numbers(number)[path] for number in range(step - count, step)) / count
 
 
 def _heldout(figures: Mapping[str, float]) -> dict[str, float]:

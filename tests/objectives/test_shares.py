@@ -164,6 +164,8 @@ def test_one_objective_may_follow_another(corpus: Any, machine: Any, tmp_path: A
     curve = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     points = [line for line in curve if "causal_lm_loss" in line]
     assert [line["causal_lm_loss"] > 0 for line in points] == [line["step"] <= 12 for line in points]
+    for line in points:  # of the one loss that the step has, not twice that
+        assert line["causal_lm_loss"] + line["masked_lm_loss"] == pytest.approx(line["loss"], rel=1e-9)
     assert {"masked_lm_loss", "causal_lm_loss"} <= result["heldout"].keys()
 
 
