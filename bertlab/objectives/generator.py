@@ -54,6 +54,7 @@ class TokenGenerator(MaskedLM):
         "Generator: the masked LM loss of the small model whose samples replace tokens, under its own masking. It is "
         "not the model that is measured on tasks."
     )
+    of_head: ClassVar[tuple[str, ...]] = ("width",)
     corruption: Corruption = _MASKS
     """What it sees in place of the chosen tokens: [MASK] (section 2; the released code keeps 15 % of them)."""
     width: Annotated[float, Range(0.01, 1)] = 0.25

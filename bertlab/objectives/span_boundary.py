@@ -51,6 +51,7 @@ class SpanBoundary(Loss):
         "Span boundary: the loss of the masked tokens under the variant's own masking, each predicted from the two "
         "tokens beside its span."
     )
+    of_head: ClassVar[tuple[str, ...]] = ("position_size", "positions_in_span")
     position_size: Annotated[int, Range(1, 65_536)] = 200
     """Width of the position embeddings."""
     positions_in_span: Annotated[int, Range(1, 8192, "tokens")] = 20

@@ -89,12 +89,14 @@ class Loss(Arm, ABC, home="bertlab.objectives"):
     """What the Hub calls the task of predicting as it does; empty if it has no name for it."""
     scorings: ClassVar[tuple[str, ...]] = ()
     """The ways in which it scores sentences, in words; none if it is no language model."""
+    of_head: ClassVar[tuple[str, ...]] = ()
+    """Numbers that its head is made of: they cannot change over the steps."""
     _returns: ClassVar[Mapping[str, Any]] = {
         **dict.fromkeys(("causal", "over_vocabulary", "prepares", "labels_only", "mixes", "annotated"), bool),
         **dict.fromkeys(("head", "meaning", "hub_task", "selection_metric"), str),
         **dict.fromkeys(("metric_labels", "all_metric_labels"), Mapping[str, str]),
         **dict.fromkeys(("audit", "audit_again"), list),
-        "scorings": tuple[str, ...],
+        **dict.fromkeys(("scorings", "of_head"), tuple[str, ...]),
         "pairing": Pairing | None,
         "cost_equivalent": "bertlab.recipe.Loss",
         "new_head": "torch.nn.Module",

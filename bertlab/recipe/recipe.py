@@ -350,7 +350,9 @@ class Recipe(Checked):
         """Raises `BadInput` for a number that cannot change over the steps, or not as its curve has it."""
         losses = tuple(f"{loss.kind}." for loss in self.objective)
         numbers = [path for path, leaf in flatten(self).items() if type(leaf) in (int, float)]
-        possible = [path for path in numbers if path.startswith(losses)] + ["schedule.batch_size", "inputs.length"]
+        fixed = {f"{loss.kind}.{name}" for loss in self.objective for name in loss.of_head}
+        possible = [path for path in numbers if path.startswith(losses) and path not in fixed]
+        possible += ["schedule.batch_size", "inputs.length"]
         for path in self.schedule.over_steps:
             if path not in possible:
                 raise unknown("number of schedule.over_steps", path, possible)

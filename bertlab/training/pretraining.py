@@ -63,6 +63,8 @@ class PretrainingModule(TrainingModule):
         super().__init__(recipe.schedule, recipe.optimizer)
         self.save_hyperparameters({"recipe": to_canonical(recipe), "vocab_size": vocab_size})
         self.recipe, self.model = recipe, PretrainingModel.of(recipe, vocab_size)
+        self._objectives = [stage.objective for stage, steps in recipe.stages for _ in range(steps)]
+        """Of each step, as the numbers of the losses may change."""
         self.sums = torch.zeros(len(recipe.objective) + 1, dtype=torch.float64)
         """Each loss of the objective, and the steps, since the last logged line, of all processes."""
         self.progress_metrics: dict[str, float] = {}  # the loss of the latest step, and tokens per second
@@ -116,7 +118,9 @@ class PretrainingModule(TrainingModule):
         if not len(batch.sequences.tokens):  # the others wait for its gradients: zeros
             self.add_losses(*[torch.zeros((), device=self.device) for _ in batch.counts])
             return 0.0 * next(self.model.parameters()).sum()
+        self.model.objective = self._objectives[self.global_step]
         sums = self.model.losses(batch.sequences)
+        self.model.objective = self.recipe.objective
         for objective_loss in self.recipe.objective:
             require_scalar(sums[objective_loss.kind], objective_loss, "loss_sum")
         self.add_losses(*(sums[kind].detach().double() / count for kind, count in batch.counts.items()))

@@ -9,7 +9,7 @@ from bertlab import make_recipe
 from bertlab.audit import audit
 from bertlab.errors import BadInput
 from bertlab.inputs.batches import Batches
-from bertlab.objectives import CausalLM, MaskedLM
+from bertlab.objectives import CausalLM, MaskedLM, ReplacedTokens, TokenGenerator
 from bertlab.objectives.selection import chosen
 from bertlab.recipe import Inputs, Recipe, Schedule, cost
 from bertlab.recipe.identity import canonical, identity, load, to_canonical
@@ -141,6 +141,12 @@ def test_what_changes_is_part_of_the_id():
 def test_what_cannot_change_is_refused(changes, says):
     with pytest.raises(BadInput, match=says.replace(".", r"\.")):
         recipe(*changes)
+
+
+@pytest.mark.parametrize("number", ["generator.width", "replaced_tokens.weights"])
+def test_what_a_model_is_made_of_cannot_change(number):
+    with pytest.raises(BadInput, match=f"unknown number of schedule.over_steps '{number}'"):
+        recipe((number, Constant()), objective=(TokenGenerator(), ReplacedTokens()))
 
 
 def test_a_loss_without_the_number_is_refused():

@@ -65,6 +65,21 @@ def lines(work):
     return [json.loads(line) for line in (work / "metrics.jsonl").read_text().splitlines()]
 
 
+def test_the_weight_of_a_loss_changes_over_the_steps(corpus, machine, tmp_path):
+    changing = Stages(multiples=(1.0, 0.5), begins=(0.5,))
+    losses = []
+    for name, curves in (("plain", {}), ("changing", {"replaced_tokens.weight": changing})):
+        schedule = dataclasses.replace(SMOKE.schedule, over_steps=curves)
+        given = dataclasses.replace(SMOKE, objective=(TokenGenerator(), ReplacedTokens()), schedule=schedule)
+        (tmp_path / name).mkdir()
+        pretrain(given, corpus, tmp_path / name, machine, (100,), silent)
+        losses.append([line["replaced_tokens_loss"] for line in lines(tmp_path / name) if "learning_rate" in line])
+    (plain, half), change = losses, SMOKE.schedule.steps // 2
+    assert len(plain) == SMOKE.schedule.steps
+    assert half[:change] == plain[:change]
+    assert half[change] == pytest.approx(plain[change] / 2, rel=1e-4)  # of the same weights
+
+
 @pytest.fixture(scope="module")
 def whole(corpus, machine, tmp_path_factory):
     """A training that was never stopped."""
