@@ -81,9 +81,7 @@ def t5() -> str:
             continue
         (name,) = (name for name, study in by_name.items() if study.source == f"Raffel et al. 2020, Table {number}")
         stores = [
-            f"[{store}](../../reports/{store}/README.md)"
-            for store, card in cards.items()
-            if f"\n## {name}: scale " in card
+            f"[`{store}/`](../../reports/README.md)" for store, card in cards.items() if f"\n## {name}: scale " in card
         ]
         rows.append((number, by_name[name].question, f"`bertlab ablate {name}`", ", ".join(stores) or "none"))
     return table(("table", "what it asks", "command", "committed results"), rows)

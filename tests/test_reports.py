@@ -33,7 +33,7 @@ def gathered(store):
 def test_results_are_kept_in_few_bytes_and_files():
     assert STORES
     paths = [path for store in STORES for path in store.rglob("*") if path.is_file()]
-    assert sum(path.stat().st_size for path in paths) < 27 * 2**20
+    assert sum(path.stat().st_size for path in paths) < 29 * 2**20
     assert len(paths) < 150
     assert {path.parent for path in paths if path.name == FILE} == {*STORES}
 
