@@ -71,7 +71,7 @@ def _without_measurements(study: Study) -> Study:
     """A study of which only the pre-training of its variants is left."""
     from bertlab.lab.study import Measurement
 
-    bare = [dataclasses.replace(variant, adaptation=None) for variant in study.variants]
+    bare = [dataclasses.replace(variant, adaptation=None, ensemble=None) for variant in study.variants]
     loss = [Measurement("loss", metric="perplexity")]
     return dataclasses.replace(study, variants=bare, measurements=loss, averages=[], published={}, claims=[], unlike=[])
 
