@@ -295,7 +295,7 @@ def _joined(parts: Sequence[tuple[TaskData, RawExamples]]) -> RawExamples:
 
 
 def _questions(parts: Sequence[RawExamples], order: Integer) -> Integer | None:
-    """The number of the question of each example of a mixture, an own one where its task has none; None if no task has
+    """The number of the question of each example of a mixture, a new one where its task has none; None if no task has
     questions."""
     if all(raw.questions is None for raw in parts):
         return None
