@@ -20,7 +20,9 @@ if TYPE_CHECKING:
 
 Matrix = Literal["query", "key", "value", "output", "fc1", "fc2"]
 LINEAR = {"query": "qkv_proj", "key": "qkv_proj", "value": "qkv_proj", "output": "out_proj", "fc1": "fc1", "fc2": "fc2"}
-"""The linear layer that has each matrix; queries, keys and values are one below another."""
+"""The linear layer that has each matrix."""
+STACKED: tuple[Matrix, ...] = ("query", "key", "value")
+"""The matrices that are one below another in the weight of `qkv_proj`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,7 +75,7 @@ class LoRA(Adaptation):
     def _part(matrix: Matrix) -> int | None:
         """The number of a matrix in the weight of its linear layer, from above; None if it is the whole weight, as that
         of a gated feed-forward network, whose two matrices read the same."""
-        return ("query", "key", "value").index(matrix) if LINEAR[matrix] == "qkv_proj" else None
+        return STACKED.index(matrix) if matrix in STACKED else None
 
     def _change(self, linear: nn.Linear, part: int | None, seed: int) -> nn.Module:
         """The change of a `part` of the weight of a linear layer, a map from weight to weight."""
@@ -84,7 +86,7 @@ class LoRA(Adaptation):
         from bertlab.model.initial import initialise
 
         scale, columns = self.alpha / self.rank, linear.in_features
-        rows = linear.out_features // (1 if part is None else 3)
+        rows = linear.out_features // (1 if part is None else len(STACKED))
         above = (part or 0) * rows
         below = linear.out_features - above - rows
 
