@@ -178,7 +178,7 @@ def test_an_ensemble_is_measured_where_its_models_are_trained_and_have_a_mean(ma
     assert "leaves out 'pairs' and 'loss' of 'b'" in capsys.readouterr().err
     with pytest.raises(BadInput, match="variant 'b' is an ensemble, which answers where models are trained on a task"):
         cells(tuned, "pairs")
-    with pytest.raises(BadInput, match="outputs of coreference-resolution name words, of which several models have no"):
+    with pytest.raises(BadInput, match="models answer coreference-resolution with positions of words, which"):
         cells(tuned, "coreference")
     with pytest.raises(BadInput, match="features reads vectors of one pre-training, and the ensemble has several"):
         cells(apart, "features")

@@ -25,7 +25,7 @@ def unaveraged_reason(ensemble: Ensemble, adaptation: Adaptation, kind: TaskKind
     """Why models that are adapted so have no mean on a kind of task, and what to do; empty if they have one."""
     leave_out = "choose other measurements with --measure, or other variants with --only"
     if not kind.averages:
-        return f"the outputs of {kind.name} name words, of which several models have no mean: {leave_out}"
+        return f"models answer {kind.name} with positions of words, which an ensemble cannot average: {leave_out}"
     if adaptation.reads_once and ensemble.pretrains:
         return f"{adaptation.kind} reads vectors of one pre-training, and the ensemble has several: {leave_out}"
     return ""
