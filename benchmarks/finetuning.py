@@ -51,6 +51,8 @@ from bertlab.training.finetuning import FinetuningModule
 
 BATCH = 32
 LABELS = 3
+DROPOUT = 0.1
+"""Of both sides; scale tiny has none in pre-training."""
 TOKENS = 128
 PADDED_ROWS = 64
 
@@ -79,9 +81,11 @@ class Shape:
     rows: int = 256
 
 
-SMALL_MODEL = Model(layers=6, hidden=384, heads=12, positions="learned", max_positions=TOKENS, dropout=0.1)
+SMALL_MODEL = Model(layers=6, hidden=384, heads=12, positions="learned", max_positions=TOKENS, dropout=DROPOUT)
 SHAPES = {
-    "tiny": Shape(model=TINY.model, vocabulary=TINY.vocabulary, lengths=SST2, rows=2048),
+    "tiny": Shape(
+        model=dataclasses.replace(TINY.model, dropout=DROPOUT), vocabulary=TINY.vocabulary, lengths=SST2, rows=2048
+    ),
     "small": Shape(model=SMALL_MODEL, vocabulary=VOCABULARY, lengths=SST2),
     "base": Shape(model=BASE.model, vocabulary=VOCABULARY, lengths=MNLI, rows=64),
 }
@@ -122,7 +126,7 @@ def clock_of(here: Machine) -> Callable[[], float]:
 
 def ours(shape: Shape, here: Machine, rows: Examples, clock: Callable[[], float]) -> Block:
     """A block of our fine-tuning, through Lightning."""
-    settings = FineTuning(batch_size=BATCH, epochs=1)
+    settings = FineTuning(batch_size=BATCH, epochs=1, dropout=DROPOUT)
     encoder = BertEncoder(shape.model, shape.vocabulary, TOKENS)
     model = ClassificationModel(encoder, Pooler(shape.model.hidden), LABELS, settings.dropout, 0)
     rows = dataclasses.replace(rows, width_step=width_step(here))

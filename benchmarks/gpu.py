@@ -77,6 +77,11 @@ class Endless:
     recipe: Recipe
     fewest: int = 5
 
+    @property
+    def vocabulary(self) -> int:
+        """Entries of the vocabulary."""
+        return self.recipe.tokenizer.vocabulary
+
 
 class Worker:
     """A process that measures cells, one after the other. It keeps the model of the last one."""

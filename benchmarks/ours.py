@@ -39,9 +39,10 @@ class _Ending(Callback):
 
 
 def through_lightning(shape: Any, machine: Machine, batches: Batches) -> Block:
-    """A block of our training as jobs do it, in tokens a second: of `shape.recipe`, at least `shape.fewest` steps."""
+    """A block of our training as jobs do it, in tokens a second: of `shape.recipe` with `shape.vocabulary` ids, at
+    least `shape.fewest` steps."""
     recipe, tokens = shape.recipe, tokens_a_step(batches)
-    module = PretrainingModule(recipe, recipe.tokenizer.vocabulary)
+    module = PretrainingModule(recipe, shape.vocabulary)
     if machine.compiles(recipe):
         module.model.compile_losses(**machine.compile_options(recipe))
     wait = torch.cuda.synchronize if machine.gpus else nothing

@@ -68,6 +68,10 @@ def _arm(name: str, what: str, peer: str, scale: str = "mini") -> Row:
     return Row(name=name, quantity=quantity, peer=peer, unit="tokens/s", shown_as="share", floor=0.9, aim=1.0)
 
 
+def _t5(name: str, what: str, peer: str, unit: str, floor: float | None = None, aim: float | None = None) -> Row:
+    return Row(name=name, quantity=f"T5, scale tiny, {what}", peer=peer, unit=unit, floor=floor, aim=aim)
+
+
 def _finetuning(name: str, what: str, floor: float, aim: float) -> Row:
     peer = "loop on BertForSequenceClassification, by length, fused"
     return Row(
@@ -76,6 +80,7 @@ def _finetuning(name: str, what: str, floor: float, aim: float) -> Row:
 
 
 TRAINER, LOOP = "transformers Trainer", "loop on BertForPreTraining"
+T5_LOOP = "loop on T5ForConditionalGeneration, fused"
 ATTENTION = "attention", "attention by products", "scaled_dot_product_attention"
 
 ROWS = (
@@ -138,6 +143,10 @@ ROWS = (
         unit="tokens/s",
         shown_as="share",
     ),
+    _t5("t5-compiled", "pre-training, compiled", T5_LOOP, "tokens/s", 2.5, 5.0),
+    _t5("t5-loop", "pre-training", T5_LOOP, "tokens/s"),
+    _t5("greedy", "decoding", "generate of transformers", "tokens/s", 2.0, 4.0),
+    _t5("beams", "decoding with four beams", "generate of transformers", "tokens/s"),
     Row(
         name="corpus",
         quantity="text to tokenised corpus",

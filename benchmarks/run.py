@@ -28,8 +28,8 @@ from table import Results
 
 HERE = Path(__file__).parent
 SCRIPTS = (
-    "pretraining", "kernels", "arms", "finetuning", "predicting", "scoring", "collating", "mixing", "corpus", "memory",
-    "sharing", "startup"
+    "pretraining", "kernels", "arms", "finetuning", "predicting", "scoring", "collating", "mixing", "texts", "corpus",
+    "memory", "sharing", "startup"
 )  # fmt: skip
 FALLEN = 0.9
 """Of what it was, a figure at least has to be."""
