@@ -6,6 +6,7 @@ written as Python writes an integer: `01` is not `1`.
 
 import dataclasses
 import re
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
 from typing import Any
@@ -17,6 +18,10 @@ from bertlab.tasks.task import Table, Task
 MOST_LABELS = 1_000
 """Labels at most that are integers without names: more are the values of a regression."""
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,17}")
+_WHOLE = re.compile(r"(-?[0-9]+)\.0*")
+"""A whole number as tables have it whose column also has empty cells."""
+_TRUTHS = {True: ("true", "yes"), False: ("false", "no")}
+"""Names of labels, in lower case, that booleans stand for."""
 
 Reader = Callable[[Any], int | None]
 """Gives the place of an answer among the labels, None for a value that is no label."""
@@ -24,12 +29,18 @@ Reader = Callable[[Any], int | None]
 
 def labelled(table: Table, columns: Sequence[str], unlabelled: Sequence[str | int]) -> Table:
     """The rows of a table without those whose answer is one of `unlabelled`, as text; an empty text stands for null and
-    not-a-number too. Raises `BadInput` if no row is left."""
-    absent = {*map(str, unlabelled)}
+    not-a-number too, and the cell `-1.0` for the integer -1. Raises `BadInput` if no row is left."""
+    absent, numbers = {*map(str, unlabelled)}, {str(value) for value in unlabelled if isinstance(value, int)}
     if not absent or not columns:
         return table
+
+    def has_label(values: Iterable[Any]) -> bool:
+        texts = [*map(_text, values)]
+        whole_cells = filter(None, map(_WHOLE.fullmatch, texts if table.cells else ()))
+        return absent.isdisjoint(texts) and numbers.isdisjoint(cell[1] for cell in whole_cells)
+
     answers = zip(*(table.columns[name] for name in columns), strict=True)
-    labelled_rows = [row for row, values in enumerate(answers) if absent.isdisjoint(map(_text, values))]
+    labelled_rows = [row for row, values in enumerate(answers) if has_label(values)]
     left = len(table.columns[columns[0]]) - len(labelled_rows)
     if not labelled_rows:
         raise BadInput(f"{table.source} has no row with a label: the task's field unlabelled leaves out all {left:,}")
@@ -98,10 +109,12 @@ def reader(task: Task, table: Table, labels: Sequence[str], named: bool = True) 
     """What reads the answers of a table. Labels that are not `named` have numbers alone, which may be texts.
 
     An integer counts labels from `Task.counted_from`, or from 0. Without that field it is the name of a label if all
-    integers are names, and not counts that begin with 0. Raises `BadInput` where both readings hold and differ, and
-    where integers may count from 1.
+    integers are names, and not counts that begin with 0. A boolean is the label of its name, if there is one, and else
+    counts as 0 or 1. Raises `BadInput` where both readings hold and differ, and where integers may count from 1.
     """
     by_name = {name: index for index, name in enumerate(labels)} if named else {}
+    folded = {name.casefold(): index for name, index in by_name.items()}
+    truths = {truth: folded[name] for truth, names in _TRUTHS.items() for name in names if name in folded}
     start, seen = task.counted_from or 0, table.seen.get(task.label)
 
     def number(value: Any) -> int | None:
@@ -122,6 +135,8 @@ def reader(task: Task, table: Table, labels: Sequence[str], named: bool = True) 
     def index_of(value: Any) -> int | None:
         if isinstance(value, str) and value in by_name:
             return by_name[value]
+        if isinstance(value, bool) and value in truths:
+            return truths[value]
         counted = number(value)
         return None if counted is None else numbers.get(counted)
 
@@ -160,17 +175,33 @@ def _require_one_reading(
 
 
 def _require_clear(labels: set[str], where: str) -> None:
-    """Raises `BadInput` for a label without letters and digits beside others, such as `-`, and for labels that differ
-    in spaces alone."""
+    """Raises `BadInput` for a label without letters and digits beside others, such as `-`, and as `require_apart`
+    does."""
     wordless = sorted(label for label in labels if not any(map(str.isalnum, label)))
     if wordless and len(wordless) < len(labels):
         one = f"{where} has the label {shown(wordless[0])}"
         raise BadInput(f"{one}: name all labels in the task's field labels{_unlabelled(wordless[0])}")
-    stripped: dict[str, str] = {}
+    require_apart(labels, where)
+
+
+def require_shared(tables: Sequence[Table], column: str) -> None:
+    """Raises `BadInput` for a split that has no label of the first one: it may have other names for them."""
+    first = {*tables[0].columns[column]}
+    for table in tables[1:]:
+        if first.isdisjoint(table.columns[column]):
+            theirs, ours = (shown(min(split.columns[column])) for split in (table, tables[0]))
+            wrong = f"{table.where(column)} has no label of {tables[0].source}: it has {theirs}, and that has {ours}"
+            raise BadInput(f"{wrong}: give both the same names, or name all labels in the task's field labels")
+
+
+def require_apart(labels: Iterable[str], where: str) -> None:
+    """Raises `BadInput` for labels that differ in spaces, in case or in the code of an accent alone."""
+    seen: dict[str, str] = {}
     for label in sorted(labels):
-        other = stripped.setdefault(label.strip(), label)
+        other = seen.setdefault(unicodedata.normalize("NFC", label).casefold().strip(), label)
         if other != label:
-            one = f"{where} has the labels {shown(other)} and {shown(label)}, which differ in spaces alone"
+            alike = "which differ in spaces, case or the code of an accent alone"
+            one = f"{where} has the labels {shown(other)} and {shown(label)}, {alike}"
             raise BadInput(f"{one}: correct one, or name all labels in the task's field labels")
 
 

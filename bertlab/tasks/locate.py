@@ -45,13 +45,21 @@ class LocatedTask:
 
 def existing(folder: Path, split: str) -> Path | None:
     """The file of a split in a folder, if there is one."""
+    return next(iter(_files(folder, split)), None)
+
+
+def _files(folder: Path, split: str) -> list[Path]:
     paths = (folder / f"{split}{suffix}" for suffix in rows.SUFFIXES)
-    return next((path for path in paths if kind(path, "task file") == "file"), None)
+    return [path for path in paths if kind(path, "task file") == "file"]
 
 
 def split_file(folder: Path, split: str) -> Path:
-    """The file of a split in a folder; if it is missing, `BadInput` lists the files of the folder."""
-    path = existing(folder, split)
+    """The file of a split in a folder. If it is missing, `BadInput` lists the files of the folder; if there are two,
+    one may be out of date, and `BadInput` names them."""
+    paths = _files(folder, split)
+    if len(paths) > 1:
+        raise BadInput(f"{folder} has {' and '.join(path.name for path in paths)}: keep the one that holds {split}")
+    path = next(iter(paths), None)
     if path is None:
         there = ", ".join(sorted(path.name for path in folder.glob("*")))
         raise BadInput(

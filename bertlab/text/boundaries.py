@@ -7,7 +7,7 @@ lines (`\\n`, `\\r\\n`, `\\r`), not Unicode's other separators.
 import itertools
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from io import TextIOWrapper
+from io import BufferedReader, TextIOWrapper
 from statistics import median
 from typing import IO
 
@@ -25,8 +25,12 @@ _MARK = re.compile(r"= = = .+ = = =")
 def of_text(stream: IO[bytes], unit: str) -> Iterator[str]:
     """The documents of a text file in UTF-8, with or without a byte order mark.
 
-    Files that are a document each are cut at blank lines to at most `LONGEST` characters.
+    Files that are a document each are cut at blank lines to at most `LONGEST` characters. Raises `UnicodeDecodeError`
+    also for English text in UTF-16, which is UTF-8 with NUL characters between its letters.
     """
+    stream = BufferedReader(stream)  # type: ignore[type-var]
+    if 3 * (beginning := stream.peek(1)).count(0) > len(beginning):
+        raise UnicodeDecodeError("utf-8", beginning, 0, 1, "it has as many NUL characters as UTF-16")
     if unit in RULES:
         with TextIOWrapper(stream, encoding="utf-8-sig") as text:
             yield from RULES[unit](iter(lambda: text.readline(LONGEST), ""))

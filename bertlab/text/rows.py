@@ -19,7 +19,7 @@ from bertlab.wording import pluralise
 Rows = Iterator[dict[str, Any]]
 """The value of each column by its name."""
 SUFFIXES = (".jsonl", ".jsonl.gz", ".parquet", ".csv", ".csv.gz", ".tsv", ".tsv.gz")
-"""The ends of the names of such files; of two files, the one whose end is first here is read."""
+"""The ends of the names of such files."""
 WET = (".wet", ".wet.gz")
 """The ends of the names of Common Crawl's files of texts of pages, WARC files with records `conversion`."""
 LONGEST_CELL = 2**31 - 1
@@ -141,12 +141,14 @@ def _cells(path: Path, stream: IO[bytes], header: Sequence[str], quoted: bool | 
 
 def _with_quotes_as_text(path: Path, names: Sequence[str], rows: Iterable[list[str]]) -> Iterator[list[str]]:
     """The rows of a .tsv file, whose quotes are text. Raises `BadInput` if they seem to enclose cells, as programs of
-    tables write them: all names; a cell that goes on in another one; or all cells that begin with a quote, if one of
-    them has doubled quotes in it, which hardly is a text."""
+    tables write them: all names; all cells of a column; a cell that goes on in another one; or all cells that begin
+    with a quote, if one of them has doubled quotes in it, which hardly is a text."""
     if names and all(map(_ENCLOSED.fullmatch, names)):
         raise _unclear_quotes(path, names[0])
-    text, doubled = False, ""
+    text, doubled, row = False, "", list[str]()
+    enclosed = [*range(len(names))]
     for row in rows:
+        enclosed = [column for column in enclosed if column < len(row) and _ENCLOSED.fullmatch(row[column])]
         for cell in row:
             if not cell.startswith('"'):
                 continue
@@ -157,6 +159,8 @@ def _with_quotes_as_text(path: Path, names: Sequence[str], rows: Iterable[list[s
             elif '""' in cell[1:-1]:
                 doubled = doubled or cell
         yield row
+    if enclosed and row:
+        raise _unclear_quotes(path, row[enclosed[0]])
     if doubled and not text:
         raise _unclear_quotes(path, doubled)
 

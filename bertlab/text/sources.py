@@ -7,6 +7,7 @@ folder stands for the files of its training split (`splits`), or of that of its 
 import hashlib
 import itertools
 import re
+import typing
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +31,13 @@ _TEXT = (".txt", ".raw", ".tokens", ".train", ".dev", ".valid", ".test")
 _ENDS = (".txt", ".jsonl", ".parquet", ".raw", ".tokens")
 """Ends of names that name no split."""
 SUFFIXES = (*_TEXT, ".txt.gz", ".jsonl", ".jsonl.gz", ".parquet", *rows.WET)
+_FILE = re.compile(
+    rf"(.*)({'|'.join(map(re.escape, (*_TEXT, '.jsonl', '.parquet', '.wet')))})(\.(?:gz|bz2|xz|zst|lz4|zip|7z))?",
+    re.IGNORECASE,
+)
+"""A path to text by its name, perhaps packed in a way that is not read, or in capitals."""
+_ABOUT = re.compile(r"(.*/)?(readme|licen[cs]e|vocab)\.txt", re.IGNORECASE)
+"""A path to what is said of a text, or made of it."""
 
 _OF_LINES = (WIKITEXT,)
 """Data sets whose records are single lines of articles."""
@@ -47,7 +55,7 @@ class Located:
     origin: Literal["microworld", "files", "hub"]
     files: tuple[Path, ...] = ()
     left: tuple[Path, ...] = ()
-    """Files of the same folder that could be read and are of other splits."""
+    """Files of the same folder that could be read, and are of other splits or about the text."""
     folder: Path = Path()
     """The folder of the files."""
     dataset: Dataset | None = None
@@ -194,21 +202,38 @@ def _files(path: Path, configuration: str = "") -> tuple[tuple[Path, ...], tuple
             raise BadInput(f"corpus {path} is of no supported kind: give {supported}")
         return (path,), ()
     try:
-        usable = {file.relative_to(path).as_posix(): file for file in sorted(_below(path)) if _usable(file)}
+        of_text = _of_text(path)
     except OSError as error:
         raise unusable(error, "corpus") from None
-    if not usable:
+    if not of_text:
         raise BadInput(f"corpus {path} has no file that can be read: add files that end in {supported}")
     try:
         of_card = hub.training_of_card(path, configuration) if hub.has_card(path) else None
-        chosen = set(splits.training([*usable], _ENDS) if of_card is None else of_card)
+        texts = [name for name in of_text if not _ABOUT.fullmatch(name)] or [*of_text]
+        chosen = set(splits.training(texts, _ENDS) if of_card is None else of_card)
     except BadInput as error:
         raise BadInput(f"corpus {path} {error}") from None
-    files = tuple(file for name, file in usable.items() if name in chosen)
+    files = tuple(file for name, file in of_text.items() if name in chosen)
     if not files:
         advice = f"add files that end in {supported}"
         raise BadInput(f"corpus {path} has a card whose training files cannot be read: {advice}")
-    return files, tuple(file for name, file in usable.items() if name not in chosen)
+    for name in chosen & of_text.keys():
+        if not (unread := of_text[name]).name.endswith(SUFFIXES):
+            raise BadInput(f"corpus {path} has {unread.relative_to(path)}, which is not read: give it as {name}")
+    left = (file for name, file in of_text.items() if name not in chosen)
+    return files, tuple(file for file in left if file.name.endswith(SUFFIXES))
+
+
+def _of_text(folder: Path) -> dict[str, Path]:
+    """The files of text below a folder by their relative paths, those that cannot be read as they are by the paths that
+    they should have. A packed file beside the same one unpacked is left out."""
+    below = {file.relative_to(folder).as_posix(): file for file in sorted(_below(folder)) if _holds_text(file)}
+    of_text = {}
+    for name, file in below.items():
+        stem, end, packing = typing.cast(re.Match[str], _FILE.fullmatch(name)).groups()
+        if not packing or stem + end not in below:
+            of_text[name if name.endswith(SUFFIXES) else stem + end.lower()] = file
+    return of_text
 
 
 def _below(folder: Path) -> Iterator[Path]:
@@ -220,8 +245,9 @@ def _below(folder: Path) -> Iterator[Path]:
             yield from _below(entry)
 
 
-def _usable(path: Path) -> bool:
-    return path.name.endswith(SUFFIXES) and not path.name.startswith(".") and kind(path, "corpus file") == "file"
+def _holds_text(path: Path) -> bool:
+    called = not path.name.startswith(".") and _FILE.fullmatch(path.name)
+    return bool(called) and kind(path, "corpus file") == "file"
 
 
 def is_text(path: Path) -> bool:

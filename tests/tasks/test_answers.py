@@ -23,6 +23,8 @@ def load(tmp_path, write):
             rows = [{"text": WORDS[at % 6], "ends": [*"abc"], "class": value} for at, value in enumerate(each)]
             if suffix in (".csv", ".tsv"):
                 rows = [{name: value for name, value in row.items() if name != "ends"} for row in rows]
+            for earlier in (tmp_path / "own").glob(f"{split}.*"):
+                earlier.unlink()
             write(tmp_path / "own" / f"{split}{suffix}", rows)
         task = dataclasses.replace(task, path=str(tmp_path / "own"), **fields)
         return data.load(task, machine=Machine(cache=tmp_path / "cache"), world=False)
@@ -209,10 +211,40 @@ def test_marks_of_opinion_are_labels(load):
     assert load(["+", "-", "+"]).labels == ("+", "-")
 
 
-def test_labels_that_differ_in_spaces_are_refused(load, refused):
-    said = refused(["yes", "no", "yes "], ".csv")
-    assert "has the labels 'yes' and 'yes ', which differ in spaces alone" in said
-    assert load(["yes", "no", "yes "], ".csv", labels=("no", "yes", "yes ")).train.labels == [1, 0, 2]
+@pytest.mark.parametrize("other", ["café ", "Café", "cafe\u0301"])
+def test_labels_that_differ_in_spelling_alone_are_refused(load, refused, other):
+    said = refused(["café", "no", other], ".csv")
+    assert f"{other!r}" in said
+    assert "which differ in spaces, case or the code of an accent alone" in said
+    assert load(["café", "no", other], ".csv", labels=("no", "café", other)).train.labels == [1, 0, 2]
+
+
+def test_a_split_with_other_names_for_the_labels_is_refused(load, refused):
+    said = refused(["pos", "neg"], ".csv", validation=["positive", "negative"])
+    assert "validation.csv column class has no label of" in said
+    assert "train.csv: it has 'negative', and that has 'neg': give both the same names" in said
+    names = ("neg", "pos", "negative", "positive")
+    assert load(["pos", "neg"], ".csv", validation=["positive"], labels=names).evaluation.labels == [3]
+    assert load(["pos", "neg"], ".csv", validation=["pos", "other"]).labels == ("neg", "other", "pos")
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+@pytest.mark.parametrize(
+    ("labels", "places"),
+    [((), [1, 0]), (("a", "b"), [1, 0]), (("no", "yes"), [1, 0]), (("Yes", "No"), [0, 1]), (("True", "False"), [0, 1])],
+)
+def test_a_boolean_is_the_label_of_its_name(load, suffix, labels, places):
+    assert load([True, False], suffix, labels=labels).train.labels == places
+
+
+@TABLES
+def test_an_integer_without_a_label_may_be_written_with_a_point(load, suffix):
+    """As in tables whose column had empty cells."""
+    found = load(["0.0", "1.0", "-1.0"], suffix, unlabelled=(-1,))
+    assert (found.labels, found.unlabelled) == (("0.0", "1.0"), 2)
+    task = dataclasses.replace(OWN, kind="regression")
+    assert load(["0.5", "1.0", "-1.0"], suffix, task, unlabelled=(-1,)).train.labels == [0.5, 1.0]
+    assert load(["0.5", "1.0", "-1.0"], suffix, task, unlabelled=("-1",)).train.labels == [0.5, 1.0, -1.0]
 
 
 def test_rows_without_a_label_are_part_of_the_content(load, tmp_path):

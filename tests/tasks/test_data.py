@@ -278,6 +278,8 @@ def test_bad_tags_are_named(tmp_path, write):
     assert f"tag 3 in {validation} column ner_tags row 1: give tags as texts" in message(task, machine)
     write(validation, [{"tokens": ["a"], "ner_tags": ["O", "O"]}])
     assert f"{validation} column ner_tags row 1 is ['O', 'O']: give a list of 1 tags" in message(task, machine)
+    write(validation, [{"tokens": ["a", "b"], "ner_tags": ["B-PER", "B-Per"]}])
+    assert "has the labels 'B-PER' and 'B-Per', which differ in spaces, case" in message(task, machine)
     write(validation, [{"tokens": [], "ner_tags": []}])
     assert f"{validation} has no words" in message(task, machine)
 

@@ -62,6 +62,7 @@ def quoted(path, lines, **options):
         (['"text"\t"label"', '"plain"\t"0"'], '"text"'),
         (["text\tlabel", '"two\tparts"\t0'], '"two'),
         (["text\tlabel", '"two', 'lines"\t0'], '"two'),
+        (["text\tlabel", '"He left."\t0', '"plain"\t1'], '"plain"'),
     ],
 )
 def test_quotes_that_seem_to_enclose_cells_are_asked_about(tmp_path, lines, cell):
@@ -69,7 +70,9 @@ def test_quotes_that_seem_to_enclose_cells_are_asked_about(tmp_path, lines, cell
     with pytest.raises(BadInput, match="set the task's field quoted to True if quotes enclose cells") as caught:
         quoted(path, lines)
     assert f"{path} has the cell '{cell}'" in str(caught.value)
-    assert quoted(path, lines, quoted=True)[0]["text"] in ('He said "no".', "plain", "two\tparts", "two\nlines")
+    assert quoted(path, lines, quoted=True)[0]["text"] in (
+        *('He said "no".', "plain", "two\tparts", "two\nlines", "He left."),
+    )
 
 
 @pytest.mark.parametrize(
@@ -100,6 +103,14 @@ def test_a_missing_split_names_what_is_there(tmp_path, write):
         locate.split_file(tmp_path, "validation")
     with pytest.raises(BadInput, match=r"it has nothing; add the file \(`bertlab fetch STUDY DIR` writes"):
         locate.split_file(tmp_path / "nowhere", "validation")
+
+
+def test_a_split_in_two_files_is_asked_about(tmp_path, write):
+    paths = [write(tmp_path / f"train{suffix}", ROWS) for suffix in (".csv", ".jsonl")]
+    with pytest.raises(BadInput, match=r"has train\.jsonl and train\.csv: keep the one that holds train"):
+        locate.split_file(tmp_path, "train")
+    paths[0].unlink()
+    assert locate.split_file(tmp_path, "train") == paths[1]
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])

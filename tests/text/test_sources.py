@@ -106,6 +106,42 @@ def test_a_folder_without_splits_is_all_its_files_by_name(tmp_path, machine):
     assert read(folder, machine) == ["1", "2", "3"]
 
 
+@pytest.mark.parametrize(
+    ("name", "wanted"),
+    [("b.txt.xz", "b.txt"), ("B.TXT", "B.txt"), ("sub/b.jsonl.zst", "sub/b.jsonl"), ("b.parquet.gz", "b.parquet")],
+)
+def test_a_text_of_a_folder_that_is_not_read_is_named(tmp_path, machine, name, wanted):
+    write(tmp_path / "folder" / "a.txt", ["1"])
+    path = tmp_path / "folder" / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(b"")
+    assert message(tmp_path / "folder", machine).endswith(f"has {name}, which is not read: give it as {wanted}")
+
+
+def test_a_packed_training_split_is_not_replaced_by_another_split(tmp_path, machine):
+    for name in ("wiki.train.tokens.gz", "wiki.valid.tokens"):
+        write(tmp_path / "folder" / name, ["1"])
+    assert "has wiki.train.tokens.gz, which is not read: give it as wiki.train.tokens" in message(
+        tmp_path / "folder", machine
+    )
+
+
+def test_a_text_that_stands_packed_beside_itself_is_read_once(tmp_path, machine):
+    for name in ("a.txt.gz", "b.txt.gz", "a.txt"):
+        write(tmp_path / "folder" / name, [name[0]])
+    assert read(tmp_path / "folder", machine) == ["a", "b"]
+
+
+def test_what_is_about_a_text_is_left(tmp_path, machine):
+    for name in ("a.txt", "README.txt", "sub/LICENSE.txt", "vocab.txt"):
+        write(tmp_path / "folder" / name, [name])
+    located = resolve(str(tmp_path / "folder"), machine=machine)
+    assert [path.name for path in located.files] == ["a.txt"]
+    assert [path.name for path in located.left] == ["README.txt", "LICENSE.txt", "vocab.txt"]
+    (tmp_path / "folder" / "a.txt").unlink()
+    assert len(read(tmp_path / "folder", machine)) == 3, "nothing else is there"
+
+
 def test_names_are_looked_up_as_paths_first_and_then_in_the_mirror(tmp_path, machine, monkeypatch):
     write(tmp_path / "mirror" / "books" / "train.jsonl", ["mirrored"])
     assert read("books", machine) == ["mirrored"]
@@ -322,13 +358,14 @@ def test_articles_begin_at_titles_behind_blank_rows():
         ("a.jsonl", b'{"text": 3}\n', ("a.jsonl, record 1", "is 3: give a column of texts")),
         ("a.jsonl", b"[" * 100_000, ("a.jsonl line 1", "JSON")),
         ("a.txt", b"x" * 1_048_576 + b"\xc3\xa9\xc3", ("a.txt", "UTF-8")),
+        ("a.txt", "English text.".encode("utf-16-le"), ("a.txt", "UTF-8", "UTF-16")),
         ("a.txt.gz", b"not gzip", ("a.txt.gz", "gzip")),
         ("a.jsonl.gz", gzip.compress(b'{"text": "a"}\n' * 999)[:-20], ("a.jsonl.gz", "gzip")),
         ("a.parquet", b"PAR1 not parquet", ("a.parquet",)),
         ("a.pdf", b"", ("a.pdf", ".jsonl", ".parquet")),
         ("folder/a.pdf", b"", ("folder", "no file")),
     ],
-    ids=range(12),
+    ids=range(13),
 )
 def test_unusable_files(tmp_path, machine, name, data, words):
     path = tmp_path / name

@@ -26,8 +26,12 @@ class Classification(TaskKind):
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
         """Two labels at least: those of the task or of its source, else the sorted texts or the integers in the data.
-        Raises `BadInput` for other values, such as the scores of a regression."""
-        names = task.labels or tables[0].names or answers.names(task, tables)
+        Raises `BadInput` for other values, such as the scores of a regression, and for a split that shares no label
+        with the first."""
+        names = task.labels or tables[0].names
+        if not names:
+            names = answers.names(task, tables)
+            answers.require_shared(tables, task.label)
         if len(names) < 2:
             where = tables[0].where(task.label)
             raise BadInput(f"{where} has the label {shown(names[0])} alone: a task needs at least two")

@@ -14,7 +14,7 @@ from bertlab.arrays import Array, Bool, Float, Integer
 from bertlab.errors import BadInput
 from bertlab.names import shown
 from bertlab.tasks import lexical
-from bertlab.tasks.answers import reader
+from bertlab.tasks.answers import reader, require_apart
 from bertlab.tasks.examples import Examples, TaskBatch, sizes
 from bertlab.tasks.kinds.base import Options, Predicted, TaskKind
 from bertlab.tasks.kinds.scoring import LOG_LIKELIHOOD, Arrays
@@ -49,8 +49,14 @@ class Tagging(TaskKind):
     labelled = cased = per_token = True
 
     def label_names(self, task: Task, tables: Sequence[Table]) -> tuple[str, ...]:
-        """The names of the task or of its source, else the tags in the data."""
-        return task.labels or tables[0].names or label_names([named(task, table, ()) for table in tables])
+        """The names of the task or of its source, else the tags in the data. Raises `BadInput` for entities whose type
+        is spelled in two ways."""
+        names = task.labels or tables[0].names
+        if not names:
+            names = label_names([named(task, table, ()) for table in tables])
+            if is_bio(names):
+                require_apart(names, tables[0].where(task.label))
+        return names
 
     def text(self, task: Task, table: Table) -> tuple[list[list[str]], ...]:
         """Lists of words."""
