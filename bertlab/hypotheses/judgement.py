@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,10 @@ from bertlab.hypotheses import ledger as ledgers
 from bertlab.hypotheses.decision import MORE, Decision, better_than, check_maximum, decision, overall, parsed
 from bertlab.hypotheses.ledger import Ledger, Looked
 from bertlab.hypotheses.values import TableResults, Values, read, results
-from bertlab.names import plain
+from bertlab.names import plain, shown
 from bertlab.report.ablation import Ablation
 from bertlab.report.findings import findings
+from bertlab.report.units import less_is_better
 from bertlab.report.verdicts import endpoints
 from bertlab.sequential.looking import claim_looks
 from bertlab.sequential.power import DEFAULT_MAXIMUM
@@ -115,6 +116,7 @@ def register(
     hypothesis, lower = parsed(claim), [*map(plain, _several(lower_is_better))]
     if lower and lower != [hypothesis.on]:
         raise BadInput(f"--lower-is-better {lower[0]}: the claim is on {hypothesis.on}, so give that or leave it out")
+    _require_direction([hypothesis.on], lower)
     check_maximum(max_seeds)
     if not plain(name):
         raise BadInput("--name is blank: give the hypothesis a name")
@@ -141,6 +143,13 @@ def write(judgement: Judgement, out: Path) -> Path:
     return out / "judgement.html"
 
 
+def _require_direction(measurements: Collection[str], lower: Collection[str]) -> None:
+    """Raises `BadInput` for a measurement whose name says that less is better, and that is not among `lower`."""
+    for name in sorted(set(measurements) - set(lower)):
+        if less_is_better(name):
+            raise BadInput(f"less is better in {shown(name)}, by its name: give --lower-is-better, or another name")
+
+
 def of_table(
     values: Values, baseline: str, claims: Sequence[str], lower: Sequence[str], max_seeds: int | None
 ) -> Judgement:
@@ -163,6 +172,7 @@ def of_table(
     if not hypotheses:
         raise BadInput(f"{values.name} has no variant but {baseline}: give the values of others too")
     baseline = baseline or hypotheses[0].pairs[0][1]
+    _require_direction({hypothesis.on for hypothesis in hypotheses}, lower)
     notes = values.check(hypotheses)
     looks = sorted(set(values.looks.values()))
     if max_seeds is None:

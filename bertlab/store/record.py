@@ -231,7 +231,8 @@ class Record:
     rates: Annotated[Mapping[str, Mapping[str, Figure]] | None, OPTIONAL] = None
     """The learning rates that a search chose, as multiples of those without it, by variant and task."""
     rows: tuple[Row, ...]
-    cells: tuple[Value, ...]
+    cells: Annotated[tuple[Value, ...], lambda cells: len({value.key for value in cells}) == len(cells)]
+    """The values, each once: two of one key would count as two runs."""
     sequential: Annotated[Sequential | None, OPTIONAL] = None
 
     @property

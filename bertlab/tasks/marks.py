@@ -34,20 +34,32 @@ def apply(
     field: str, texts: Sequence[str], table: Mapping[str, Sequence[Any]], where: Callable[[str], str]
 ) -> list[str]:
     """The texts of a field in braces, marked if it says so. Raises `BadInput` for the first row without such a span in
-    its text; `where` names a column."""
+    its text, and if most spans cut words: they are counted in another way; `where` names a column."""
     match = _SPAN.fullmatch(field)
     if match is None:
         return list(texts)
     _, first, between, second = match.groups()
     locate, advice = {":": (_characters, "characters"), "@": (_words, "words")}[between]
-    marks = []
+    marks: list[str] = []
+    cut: list[str] = []
     for row, (text, one, two) in enumerate(zip(texts, table[first], table[second], strict=True), start=1):
         span = locate(text, number(one), two)
         if span is None:
             wrong = f"{where(first)} row {row}: {shown(one)} and {shown(two)} of {second} are no span of the text"
             raise BadInput(f"{wrong}: give its place in {advice}")
         marks.append(marked(text, *span))
+        if between == ":" and _cuts_a_word(text, *span):
+            cut.append(f"{where(first)} row {row}: {shown(one)} and {shown(two)} of {second} are {shown(marks[-1])}")
+    if 2 * len(cut) > len(marks):
+        raise BadInput(f"{cut[0]}: count characters from 0, the end behind the last one")
     return marks
+
+
+def _cuts_a_word(text: str, begin: int, end: int) -> bool:
+    """Whether a span ends at a space or within a word of ASCII letters: other scripts may have no spaces."""
+    ends = [text[max(0, at - 1) : at + 1] for at in (begin, end)]
+    within = any(len(pair) == 2 and pair.isascii() and pair.isalnum() for pair in ends)
+    return within or text[begin:end] != text[begin:end].strip()
 
 
 def number(value: Any) -> int:

@@ -205,6 +205,11 @@ TABLE = numbers(a=1.0)
         (TABLE, {"claims": "a"}, "write 'A > B on M'"),
         (TABLE, {"claims": "a > a"}, "write 'A > B on M'"),
         (TABLE, {"baseline": "base", "lower_is_better": "loss"}, "unknown measurement in --lower-is-better 'loss'"),
+        (
+            TABLE.assign(measurement="held-out loss"),
+            {"baseline": "base"},
+            "less is better in 'held-out loss', by its name",
+        ),
         (TABLE, {"baseline": "base", "max_seeds": 5}, "6 seeds, and 5 were planned"),
         (TABLE, {"baseline": "base", "max_seeds": 3}, "--max-seeds is 3: give a number from 4 to 48"),
     ],

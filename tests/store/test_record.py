@@ -84,6 +84,14 @@ def test_the_first_part_that_does_not_fit_is_named(data, where):
     assert mismatch.value.where == where
 
 
+def test_a_record_has_each_value_once():
+    once = value("1" * 16, "2" * 16)
+    other = value("1" * 16, "2" * 16, finetune_seed=1)
+    assert load(Record, to_json(record(cells=(once, other)))).cells == (once, other)
+    with pytest.raises(Mismatch, match=r"^cells$"):
+        load(Record, to_json(record(cells=(once, other, once))))
+
+
 def test_defaults_are_written_but_for_optional_fields():
     made = load(Outer, {"text": "a", "inner": {"ids": [1], "share": 1}, "else": 2})
     assert made == Outer("a", Inner((1,), 1))

@@ -81,6 +81,19 @@ def test_characters_are_marked_from_the_first_to_the_end(begin, end, expected):
         table.texts("{n}: {t[s:e]}")
 
 
+@pytest.mark.parametrize(("begin", "end", "wrong"), [(0, 1, "[ a ]b"), (1, 3, "a[ b ]cd"), (2, 5, "ab[ cd ]")])
+def test_spans_that_cut_words_in_most_rows_are_asked_about(begin, end, wrong):
+    """Ends are those of the last character, or positions count from 1, or in units of another encoding."""
+    one = {"t": ["ab cd", "ab cd"], "s": [begin, 0], "e": [end, 2]}
+    assert len(Table("file", one).texts("{t[s:e]}")) == 2, "one of two may be a part of a word"
+    most = {name: [values[0], *values] for name, values in one.items()}
+    with pytest.raises(
+        BadInput, match=r"^file column s row 1: .* of e are .*: count characters from 0, the end"
+    ) as raised:
+        Table("file", most).texts("{t[s:e]}")
+    assert wrong in str(raised.value)
+
+
 WSC = {"text": "Ann beat Eve as she ran.", "span1_text": "Ann", "span2_text": "she", "span2_index": 4, "label": 1}
 
 
