@@ -25,6 +25,8 @@ from bertlab.tasks.kinds import KINDS
 from bertlab.tasks.kinds.base import TaskKind
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from torch import Tensor, nn
 
     from bertlab.machine import Machine
@@ -135,8 +137,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     diagnostics: tuple[Diagnostic, ...] = ()
     """What is measured of the fine-tuned model beside its answers."""
     context: bool = False
-    """Tagging only: neighbouring sentences of the same document fill a sequence up to `length` (BERT section 5.3); of
-    the whole split if nothing marks documents, as in the Hub's CoNLL-2003."""
+    """Tagging only: sentences of a document, or of a split without documents, fill up `length` (BERT section 5.3)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -155,15 +156,10 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
-        """Returns its setting at a scale whose settings for the task are these. By default it is fine-tuning's, as far
-        as both have the same fields, with `rate_factor` times the learning rate."""
+        """Its setting where a scale has these: fine-tuning's, as far as it has the fields, at its `rate_factor`."""
         its_fields, others = ({field.name for field in dataclasses.fields(one)} for one in (cls, finetuning))
         shared = {name: getattr(finetuning, name) for name in its_fields & others}
         return cls(**shared | {"peak_lr": cls.rate_factor * finetuning.peak_lr})
-
-    def at_rate(self, factor: float) -> Self:
-        """This setting with a multiple of its learning rate."""
-        return dataclasses.replace(self, lr_factor=factor * self.lr_factor)
 
     def in_model(self, layers: int) -> Self:
         """This setting on an encoder with `layers` layers. Settings that coincide there become equal and share runs."""
@@ -229,6 +225,12 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     def low_rank_changes(self, tensors: Mapping[str, Tensor]) -> Iterator[LowRankChange]:
         """The low-rank changes among the trained tensors of a model. Raises `BadInput` if it trains something else."""
         raise BadInput(f"peft has a format for LoRA, and the adaptation is {self.kind}: export the whole model")
+
+    def write(self, directory: Path, *of_model: Any) -> str:
+        """Writes an adapted model for `transformers`, and returns the name of its class: see `write_task`."""
+        from bertlab.model.interop.huggingface import write_task
+
+        return write_task(directory, self.length, *of_model)
 
     def merge(self, model: nn.Module) -> None:
         """Called after training: gives the model plain weights, with which it computes the same."""

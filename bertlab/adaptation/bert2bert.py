@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from bertlab.tasks.kinds.base import TaskKind
 from bertlab.tasks.kinds.generated import BEAM_SEARCH
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from bertlab.machine import Machine
     from bertlab.model.backbone import Backbone
     from bertlab.model.heads import PretrainingModel
@@ -94,6 +96,14 @@ class Bert2Bert(Adaptation):
     def begins(self, tokenizer: TrainedTokenizer) -> tuple[list[int], int]:
         """[CLS] in front of a text, and `decoder_start`."""
         return [tokenizer.cls], tokenizer.cls if self.decoder_start == "[CLS]" else tokenizer.pad
+
+    def write(self, directory: Path, *of_model: Any) -> str:
+        """Writes an `EncoderDecoderModel`."""
+        from bertlab.model.interop import encoder_decoder
+
+        model, pretrained, described, tokenizer, _, fields = of_model
+        start = self.begins(tokenizer)[1]
+        return encoder_decoder.write(directory, self.length, start, model, pretrained, described, tokenizer, fields)
 
     def inputs(self, model: PretrainingModel, part: Examples, machine: Machine, progress: Progress) -> Inputs:
         """The word pieces between [CLS] and [SEP], and what the decoder begins with."""

@@ -203,7 +203,8 @@ class StudyPlanner:
                     "report the evaluation split, or use data that have one"
                 )
             adaptation = study.adaptation(variant, measurement, self.scale, kind.name, data.name)
-            adaptation = adaptation.at_rate(request.rate(study, variant.name, data.name))
+            factor = request.rate(study, variant.name, data.name) * adaptation.lr_factor
+            adaptation = dataclasses.replace(adaptation, lr_factor=factor)
             check_metrics(data, study, measurement, data.task.labels, adaptation)
             if problem := adaptation.unsupported_reason(kind):
                 raise BadInput(f"variant '{variant.name}': {problem}" if variant.adaptation is not None else problem)

@@ -89,14 +89,14 @@ def _task_model(store: Store, run: Run, directory: Path, study: str, licence: st
     from safetensors.torch import load_file
 
     from bertlab.lab import finetuned
-    from bertlab.model.interop import huggingface, peft
+    from bertlab.model.interop import peft
 
     model = finetuned.opened(store, run.id, study, user_code.OPTION, Machine())
     described, kind, tokenizer = model.description, model.kind, model.pretrained.tokenizer
     pretraining = store.get(described.pretrained)
     assert pretraining is not None  # it has been opened
     recipe = load(Recipe, pretraining.definition()["recipe"])
-    tokenizer.opened &= kind.opened
+    tokenizer.opened &= kind.opened or bool(model.adaptation.begins(tokenizer)[0])
     of_model, head = (model.pretrained.model, recipe.model, tokenizer), kind.published_head
     fields = kind.published_fields(described.labels)
     if adapter:
@@ -104,7 +104,7 @@ def _task_model(store: Store, run: Run, directory: Path, study: str, licence: st
         changes = [*model.adaptation.low_rank_changes(trained)]
         written = peft.write(directory, trained, changes, *of_model, head)
     else:
-        written = huggingface.write_task(directory, model.model, *of_model, head, fields, model.adaptation.length)
+        written = model.adaptation.write(directory, model.model, *of_model, head, fields)
     card = cards.task_model(
         run,
         pretraining,

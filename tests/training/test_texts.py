@@ -51,8 +51,8 @@ def bert(tmp_path_factory):
     return pretraining(BERT, tmp_path_factory.mktemp("bert"))
 
 
-def pretraining(recipe, directory):
-    TrainedWordPiece(PIECES).save(directory / "vocab.txt")
+def pretraining(recipe, directory, pieces=PIECES):
+    TrainedWordPiece(pieces).save(directory / "vocab.txt")
     PretrainingModel(recipe.model, len(PIECES), 16, 0).save(directory / "model.safetensors")
     record = {"kind": "pretrain", "id": "0" * 16, "science": {"recipe": to_canonical(recipe)}}
     (directory / "recipe.json").write_text(json.dumps(record), encoding="utf-8")
@@ -191,7 +191,7 @@ def test_the_class_of_transformers_writes_the_same_texts(t5, tmp_path, machine):
     opened, model = prepare(open_pretrained(t5), setting, kinds.find("text-to-text"), (), 0, 0)
     model.load_state_dict(outcome.changes, strict=False)
     head = kinds.find("text-to-text").published_head
-    written = huggingface.write_task(tmp_path, model, opened.model, RECIPE.model, opened.tokenizer, head, {}, 8)
+    written = huggingface.write_task(tmp_path, 8, model, opened.model, RECIPE.model, opened.tokenizer, head, {})
     assert written == "T5ForConditionalGeneration"
     theirs, tokenizer = T5ForConditionalGeneration.from_pretrained(tmp_path), AutoTokenizer.from_pretrained(tmp_path)
     inputs = [[*ids, opened.tokenizer.sep] for ids in opened.tokenizer.encode(WRITTEN.evaluation.text[0][:20])]
@@ -200,6 +200,47 @@ def test_the_class_of_transformers_writes_the_same_texts(t5, tmp_path, machine):
     statistics = bleu_statistics(answers, WRITTEN.evaluation.labels[:20])
     assert statistics.tolist() == outcome.predictions["bleu"][:20].tolist()
     assert len({*answers}) > 1
+
+
+@pytest.mark.filterwarnings("ignore:.*max_new_tokens")
+@pytest.mark.parametrize(("pad", "segments", "start"), [(0, 2, "shared"), (1, 1, "encoder")])
+def test_an_encoder_decoder_model_of_transformers_writes_the_same_texts(tmp_path, machine, pad, segments, start):
+    """BERT; and RoBERTa, which has one segment and the id 1 for padding."""
+    from transformers import AutoTokenizer, EncoderDecoderModel
+
+    learned = Model(layers=2, hidden=32, heads=2, max_positions=16, positions="learned", segments=segments)
+    directory = tmp_path / "run"
+    directory.mkdir()
+    pieces = [PIECES[pad], PIECES[1 - pad], *PIECES[2:]]
+    pretraining(dataclasses.replace(BERT, model=learned), directory, pieces)
+    setting = Bert2Bert(**SETTING, start=start)
+    outcome = finetune(
+        directory, WRITTEN, setting, seed=0, finetune_seed=0, machine=machine, progress=silent, keep=True
+    )
+    opened, model = prepare(open_pretrained(directory), setting, kinds.find("text-to-text"), (), 0, 0)
+    model.load_state_dict(outcome.changes, strict=False)
+    written = setting.write(tmp_path / "out", model, opened.model, learned, opened.tokenizer, "", {})
+    assert written == "EncoderDecoderModel"
+    config = json.loads((tmp_path / "out" / "config.json").read_text(encoding="utf-8"))
+    assert config["encoder"]["model_type"] == ("bert", "roberta")[pad]
+    theirs, loading = EncoderDecoderModel.from_pretrained(tmp_path / "out", output_loading_info=True)
+    assert not any(loading[problem] for problem in ("missing_keys", "unexpected_keys", "mismatched_keys"))
+    tokenizer, texts = AutoTokenizer.from_pretrained(tmp_path / "out"), WRITTEN.evaluation.text[0][:20]
+    answers = []
+    for text in texts:
+        inputs = tokenizer([text], return_tensors="pt", return_token_type_ids=False)
+        (ids,) = theirs.generate(**inputs, max_new_tokens=8, do_sample=False)
+        answers.append(tokenizer.decode(ids, skip_special_tokens=True))
+    statistics = bleu_statistics(answers, WRITTEN.evaluation.labels[:20])
+    assert statistics.tolist() == outcome.predictions["bleu"][:20].tolist()
+    assert len({*answers}) > 1
+
+
+def test_a_decoder_with_rotary_positions_is_not_exported(bert, tmp_path):
+    setting = Bert2Bert(**SETTING)
+    opened, model = prepare(open_pretrained(bert), setting, kinds.find("text-to-text"), (), 0, 0)
+    with pytest.raises(BadInput, match=r"no decoder like that of this RoFormer: .* model\.positions=learned"):
+        setting.write(tmp_path / "out", model, opened.model, BERT.model, opened.tokenizer, "", {})
 
 
 def test_all_rows_of_embeddings_that_are_the_output_matrix_too_are_trained(t5, machine, monkeypatch):

@@ -87,28 +87,28 @@ def write(
     name = architecture.name(model)
     if not hasattr(model, architecture.lm_head):  # the losses have heads that published models lack
         name = f"{name.partition('For')[0]}Model"
-    config = _config(architecture, written, model.encoder, tokenizer) | {"architectures": [name]}
+    config = config_of(architecture, written, model.encoder, tokenizer) | {"architectures": [name]}
     tensors = architecture.derived(model.encoder)
     state = model.state_dict() if written == described.declared else repeated(model)
     for ours, value in state.items():
         # those of a head that published models lack have no names: SpanBERT's have none for span boundaries
         tensors |= published(architecture, architecture.parameter(ours), value, written.heads)
-    _write(directory, config, tensors, tokenizer, model.encoder.max_length, written.segments)
+    write_files(directory, config, tensors, tokenizer, model.encoder.max_length, written.segments)
 
 
 def write_task(
     directory: Path,
+    length: int,
     model: nn.Module,
     pretrained: PretrainingModel,
     described: recipe.BackboneConfig,
     tokenizer: TrainedTokenizer,
     head: str,
     fields: Mapping[str, Any],
-    length: int,
 ) -> str:
     """Writes the `model` of a task, an adapted `pretrained` one, as the class of its architecture for a `head`, such as
     `TokenClassification`; returns the name of the class. `fields` are those of config.json that the task adds, and
-    `length` is the longest input.
+    `length` is that of the longest input.
 
     Raises `BadInput` if `directory` is not empty, or if no class of `transformers` computes what the model does.
     """
@@ -119,18 +119,22 @@ def write_task(
     inside = {f"encoder.{name}" for name in repeated(plain)}
     names = architecture.heads[head]
     state = model.state_dict() if written == described.declared else repeated(model)
-    config = _config(architecture, written, encoder, tokenizer) | architecture.task_config(head)
+    config = config_of(architecture, written, encoder, tokenizer) | architecture.task_config(head)
     tensors = architecture.derived(encoder) | architecture.task_tensors(encoder)
     for ours, value in state.items():
         theirs = architecture.parameter(ours) if ours in inside else architecture.renamed(ours, names)
         if not theirs or (ours.startswith("encoder.") and ours not in inside):
             raise BadInput(f"transformers has no place for {ours}, which the adaptation adds: use `bertlab predict`")
         tensors |= published(architecture, theirs, value, written.heads)
-    _write(directory, config | dict(fields) | {"architectures": [name]}, tensors, tokenizer, length, written.segments)
+    write_files(
+        directory, config | dict(fields) | {"architectures": [name]}, tensors, tokenizer, length, written.segments
+    )
     return name
 
 
-def _config(architecture: Architecture[Any], written: Any, encoder: Any, tokenizer: TrainedTokenizer) -> dict[str, Any]:
+def config_of(
+    architecture: Architecture[Any], written: Any, encoder: Any, tokenizer: TrainedTokenizer
+) -> dict[str, Any]:
     """The fields of config.json, without the class."""
     config = {
         "model_type": architecture.kind,
@@ -179,7 +183,7 @@ def published(architecture: Architecture[Any], names: list[str], value: Tensor, 
     return {name: architecture.published(name, part, heads) for name, part in zip(names, parts, strict=True)}
 
 
-def _write(
+def write_files(
     directory: Path,
     config: dict[str, Any],
     tensors: dict[str, Tensor],

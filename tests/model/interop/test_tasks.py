@@ -55,7 +55,7 @@ def written(folder, model, kind, task, pretrained, tokenizer=None):
     kind = kinds.find(kind)
     fields = kind.published_fields(LABELS.get(kind.name, ()))
     tokenizer = tokenizer or TrainedWordPiece(WORDS, WordPiece(lowercase=False))
-    huggingface.write_task(folder, task, pretrained, model, tokenizer, kind.published_head, fields, TOKENS)
+    huggingface.write_task(folder, TOKENS, task, pretrained, model, tokenizer, kind.published_head, fields)
 
 
 def assert_same(folder, name, kind, task):

@@ -47,6 +47,8 @@ class Architecture(ABC, Generic[M]):
     """The row of the position table at which positions begin."""
     lm_head: ClassVar[str] = "lm_head"
     """The module of our model without which its class predicts no tokens."""
+    decoder: ClassVar[str] = ""
+    """The class of a model of its kind with cross-attention that predicts tokens, if it computes what ours does."""
     rounding: ClassVar[float] = 0.0
     """How far the tensors of `derived` in a checkpoint may be from ours."""
 

@@ -53,6 +53,7 @@ class Bert(Architecture[recipe.Model]):
         "QuestionAnswering": {"output.": "qa_outputs."},
     }
     usual: ClassVar[Mapping[str, Any]] = {"hidden_act": "gelu", "hidden_dropout_prob": 0.1}
+    decoder = "BertLMHeadModel"
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:
         """Learned positions, and nothing shared or projected."""

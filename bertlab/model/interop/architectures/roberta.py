@@ -43,6 +43,7 @@ class Roberta(Bert):
         "SequenceClassification": {"pooler.dense.": "classifier.dense.", "output.": "classifier.out_proj."},
     }
     unread: ClassVar[tuple[str, ...]] = ("pooler.",)
+    decoder = "RobertaForCausalLM"
 
     def __init__(self, pad: int = _PAD) -> None:
         self.pad, self.first_position = pad, pad + 1

@@ -22,6 +22,7 @@ class RobertaPreLayerNorm(Roberta):
     kind = "roberta-prelayernorm"
     title = "RoBERTa-PreLayerNorm"
     norm_position: ClassVar[recipe.NormPosition] = "pre"
+    decoder = ""
     names: ClassVar[Mapping[str, str]] = {
         **Roberta.names,
         ".attention_norm.": ".attention.LayerNorm.",

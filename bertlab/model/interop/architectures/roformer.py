@@ -28,6 +28,7 @@ class RoFormer(Bert):
     kind = "roformer"
     title = "RoFormer"
     rounding = 0.01  # some have their angles in bf16
+    decoder = ""
     heads: ClassVar[Mapping[str, Mapping[str, str]]] = {
         "MultipleChoice": {"pooler.dense.": "sequence_summary.summary.", "output.": "classifier."},
         **{head: Bert.heads[head] for head in ("TokenClassification", "QuestionAnswering")},
