@@ -74,6 +74,13 @@ class FinetuningModule(DiagnosedModule):
         """The learning-rate multipliers of the adaptation."""
         return self.adaptation.lr_multipliers(self.model)
 
+    def on_fit_start(self) -> None:
+        """Raises `BadInput` for a Trainer that would train something else, and for data of other steps."""
+        data = self.trainer.datamodule  # type: ignore[attr-defined]
+        if isinstance(data, TaskDataModule) and data.steps != self.schedule.steps:
+            raise BadInput(f"the module has {self.schedule.steps:,} steps, its data {data.steps:,}: give it data.steps")
+        super().on_fit_start()
+
     def on_train_batch_start(self, batch: TaskBatch, batch_idx: int) -> None:
         """Lets the adaptation act before each update."""
         self.adaptation.on_step(self.model, self.global_step, self.schedule.steps)

@@ -74,6 +74,10 @@ class TrainingModule(LightningModule):
         """The micro-batches of this process in a step."""
         return 1
 
+    def setup(self, stage: str) -> None:
+        """Raises `BadInput` for a Trainer of another precision."""
+        own_trainer.check_precision(self.trainer.precision)
+
     def on_fit_start(self) -> None:
         """Raises `BadInput` for a Trainer that would train something else."""
         own_trainer.check(self, self.schedule.steps, self.micro_batches)

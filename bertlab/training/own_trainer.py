@@ -7,6 +7,9 @@ from torch.optim import Optimizer
 from bertlab.errors import BadInput
 from bertlab.wording import pluralise
 
+PRECISIONS = ("32-true", "bf16-mixed")
+"""The precisions of a Trainer, as Lightning names them."""
+
 
 def check(module: LightningModule, steps: int, micro_batches: int) -> None:
     """Raises `BadInput` unless the Trainer and the optimiser of a module do `steps` updates as its recipe does them.
@@ -27,6 +30,12 @@ def check(module: LightningModule, steps: int, micro_batches: int) -> None:
             f"{pluralise(micro_batches, 'part')}: give it accumulate_grad_batches={micro_batches}; to divide a batch "
             "of a pre-training, use PretrainingDataModule(micro_batch=...) and data.micro_batches(world_size)"
         )
+    batches = trainer.limit_train_batches
+    if isinstance(batches, int) and batches % micro_batches:
+        raise BadInput(
+            f"the Trainer ends an epoch after {pluralise(batches, 'part')}, within a step of {micro_batches}: "
+            f"give it multiples of {micro_batches} as limit_train_batches, overfit_batches or fast_dev_run"
+        )
     if trainer.world_size > 1 and "gloo" not in torch.distributed.get_backend_config():
         raise BadInput(
             "the processes of the Trainer add up losses on the CPU, which needs gloo: give it "
@@ -35,6 +44,13 @@ def check(module: LightningModule, steps: int, micro_batches: int) -> None:
     for optimizer in trainer.optimizers:
         if problem := unfused(optimizer):
             raise BadInput(f"{type(module).__name__}.configure_optimizers returns {problem}")
+
+
+def check_precision(precision: str) -> None:
+    """Raises `BadInput` for a precision of the Trainer that changes the weights or scales the gradients, which are
+    clipped as they are."""
+    if precision not in PRECISIONS:
+        raise BadInput(f"the Trainer has precision='{precision}': give it '{PRECISIONS[0]}' or '{PRECISIONS[1]}'")
 
 
 def unfused(optimizer: Optimizer) -> str:

@@ -90,7 +90,8 @@ class PretrainingModule(TrainingModule):
         return self._data.micro_batches(self.trainer.world_size)
 
     def setup(self, stage: str) -> None:
-        """Gives the model the tokenizer of the text."""
+        """Gives the model the tokenizer of the text. Raises `BadInput` for a Trainer of another precision."""
+        super().setup(stage)
         self.model.tokenizer = self._data.corpus.tokenizer
 
     def on_fit_start(self) -> None:

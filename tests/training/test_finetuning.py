@@ -597,6 +597,9 @@ def test_a_plain_trainer_trains_validates_and_predicts_as_the_command_does(run, 
         accelerator="cpu", max_epochs=1, logger=False, enable_checkpointing=False, enable_progress_bar=False,
         enable_model_summary=False, default_root_dir=tmp_path,
     )  # fmt: skip
+    longer = FinetuningModule(module.model, kind, SHORT, data.steps + 1, key)
+    with pytest.raises(BadInput, match="has 5 steps, its data 4: give it data.steps"):
+        trainer.fit(longer, data)
     with quiet():
         trainer.fit(module, data)
         [found] = trainer.validate(module, data, verbose=False)

@@ -11,6 +11,7 @@ import torch
 from lightning.pytorch import Callback, Trainer
 from lightning.pytorch.callbacks import ModelCheckpoint
 from lightning.pytorch.loggers import CSVLogger
+from lightning.pytorch.plugins import MixedPrecision
 
 from bertlab.errors import BadInput
 from bertlab.lab import scales
@@ -20,6 +21,7 @@ from bertlab.training.pretraining import PretrainingModule
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Lightning's advice
 SMOKE = scales.find("smoke").recipe
+SCALED = MixedPrecision("16-mixed", "cpu", torch.amp.GradScaler("cpu"))
 SHORT = dataclasses.replace(SMOKE, schedule=dataclasses.replace(SMOKE.schedule, steps=6))
 
 
@@ -75,9 +77,11 @@ class PlainSGD(PretrainingModule):
     [
         (PretrainingModule, {"max_steps": 9}, "max_steps=9, .* scheduled over 6: give it max_steps=6"),
         (PretrainingModule, {"accumulate_grad_batches": 2}, "accumulate_grad_batches=2, .* give it .*=1; "),
+        (PretrainingModule, {"precision": "bf16-true"}, "precision='bf16-true': give it '32-true' or 'bf16-mixed'"),
+        (PretrainingModule, {"plugins": [SCALED]}, "precision='16-mixed': give it '32-true' or 'bf16-mixed'"),
         (PlainSGD, {"max_steps": 6}, "PlainSGD.configure_optimizers returns a torch.optim.SGD without fused=True"),
     ],
-    ids=["steps", "accumulation", "optimiser"],
+    ids=["steps", "accumulation", "precision of weights", "scaled gradients", "optimiser"],
 )
 def test_what_would_train_something_else_is_one_line(corpus, tmp_path, kind, options, message):
     data, module = PretrainingDataModule(SHORT, corpus), kind(SHORT, corpus.tokenizer.size)
@@ -92,6 +96,8 @@ def test_micro_batches_need_their_accumulation(corpus, tmp_path):
     assert data.micro_batches() == 3
     with pytest.raises(BadInput, match="give it accumulate_grad_batches=3"):
         own(tmp_path, max_steps=6).fit(module, data)
+    with pytest.raises(BadInput, match="after 4 parts, within a step of 3: give it multiples of 3"):
+        own(tmp_path, max_steps=6, accumulate_grad_batches=3, limit_train_batches=4).fit(module, data)
 
 
 def test_data_of_another_recipe_and_a_bare_loader_are_one_line(corpus, tmp_path):
