@@ -22,14 +22,14 @@ STANDARD_INPUT = "-"
 @contextmanager
 def opened(name: str) -> Iterator[Iterator[Line]]:
     """The lines of a file, decompressed if its name ends with `.gz`, or of standard input, `-`, which is a table with
-    commas unless it begins with `{`. Raises `BadInput` for a file that cannot be read."""
+    commas unless it begins with `{` or `[`. Raises `BadInput` for a file that cannot be read."""
     if name == STANDARD_INPUT:
         if sys.stdin is None:
             raise BadInput("standard input is closed: give a file, or rows on standard input")
         with rows.reading("standard input"):
             stream: Any = sys.stdin.buffer
             first = stream.peek(1).lstrip(b"\xef\xbb\xbf \t\r\n")[:1]
-            yield of_json(stream) if first in (b"{", b"") else of_table(stream, ",")
+            yield of_json(stream) if first in (b"{", b"[", b"") else of_table(stream, ",")
         return
     path = Path(name)
     delimiter = next((TABLES[suffix] for suffix in path.suffixes if suffix in TABLES), "")

@@ -135,6 +135,12 @@ def test_bytes_of_no_text_are_one_line(predicted, tmp_path, monkeypatch, text):
         assert errors == [f"bertlab: {called} is not UTF-8 (invalid start byte): save it as UTF-8"]
 
 
+def test_a_list_on_standard_input_is_no_header(predicted, monkeypatch):
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BufferedReader(io.BytesIO(b'[{"sentence": "fine"}]\n'))))
+    _, errors = predicted("-", code=2)
+    assert errors == ["bertlab: standard input line 1 is not a JSON object: give one object per line"]
+
+
 def test_memory_is_that_of_some_rows(run, monkeypatch):
     monkeypatch.setattr(finetuned, "ROWS", 8)
     model = predictor(run.root, run.id, threads=1)

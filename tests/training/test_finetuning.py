@@ -598,7 +598,7 @@ def test_a_plain_trainer_trains_validates_and_predicts_as_the_command_does(run, 
         enable_model_summary=False, default_root_dir=tmp_path,
     )  # fmt: skip
     longer = FinetuningModule(module.model, kind, SHORT, data.steps + 1, key)
-    with pytest.raises(BadInput, match="has 5 steps, its data 4: give it data.steps"):
+    with pytest.raises(BadInput, match="has 5 steps, its data 4: give it data"):
         trainer.fit(longer, data)
     with quiet():
         trainer.fit(module, data)
