@@ -61,8 +61,8 @@ def _lines() -> Iterator[str]:
     if sys.stdin is None:
         raise BadInput("standard input is closed: give a TEXT, or lines on standard input")
     with rows.reading("standard input"):
-        lines = sys.stdin.buffer.read().decode().splitlines()
-    return filter(str.strip, lines)
+        text = sys.stdin.buffer.read().decode("utf-8-sig").replace("\r\n", "\n")
+    return filter(str.strip, text.split("\n"))  # other ends of lines are in a text
 
 
 @dataclass(frozen=True)

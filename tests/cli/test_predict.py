@@ -13,6 +13,7 @@ import torch
 from safetensors.torch import load_file, save_file
 
 from bertlab import open_run, predictor, synthetic
+from bertlab.cli import generate
 from bertlab.errors import BadInput
 from bertlab.store import predictions
 from bertlab.store.runs import Store
@@ -269,6 +270,12 @@ def generated(translator, call, capsys):
         return json.loads(capsys.readouterr().out)
 
     return generate
+
+
+def test_a_line_of_standard_input_ends_at_its_end_alone(monkeypatch):
+    text = "\ufeffthe old\u2028fox\r\n \nsat\x0cdown"
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(text.encode())))
+    assert [*generate._lines()] == ["the old\u2028fox", "sat\x0cdown"]
 
 
 @pytest.mark.filterwarnings("ignore:.*max_new_tokens")
