@@ -191,9 +191,11 @@ def of_table(
 def of_ledger(values: Values, path: Path, name: str) -> Judgement:
     """Judges a registered hypothesis at its level, and writes the look into the ledger if there are new seeds.
 
-    Raises `BadInput` for more seeds than were registered, for other values at seeds that an earlier look saw, and for
-    new seeds of a hypothesis that is decided.
+    Raises `BadInput` for more seeds than were registered, for other values at seeds that an earlier look saw, for new
+    seeds of a hypothesis that is decided, and for looks that the table has, which the ledger did not see.
     """
+    if len(set(values.looks.values())) > 1:
+        raise BadInput(f"{values.name} has several looks: a ledger counts its own, so leave out the column look")
     with ledgers.opened(path) as ledger:
         entry = ledger.find(name)
         notes = [*values.check([entry.claim]), f"One-sided level {entry.level:.2g}, {entry.max_seeds} seeds at most."]

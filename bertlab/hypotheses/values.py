@@ -91,6 +91,9 @@ def read(source: Any) -> Values:
     from bertlab.text import rows
 
     if not isinstance(source, str | Path):
+        if not source.columns.is_unique:
+            twice = shown(source.columns[source.columns.duplicated()][0])
+            raise BadInput(f"table has the column {twice} twice: leave one")
         return _values("table", source.astype(object).where(source.notna(), None).to_dict("records"))
     path = Path(source)
     if not path.name.endswith(rows.SUFFIXES):

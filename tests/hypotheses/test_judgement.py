@@ -192,6 +192,7 @@ TABLE = numbers(a=1.0)
         (TABLE.assign(variant=" "), {"baseline": "base"}, "row 1 has no variant: fill it in"),
         (TABLE.assign(measurement=None), {"baseline": "base"}, "row 1 has no measurement: fill it in"),
         (TABLE.assign(seed=0.5), {"baseline": "base"}, "row 1: seed is 0.5: give a whole number"),
+        (pandas.concat([TABLE, -TABLE.value], axis=1), {"baseline": "base"}, "table has the column 'value' twice"),
         (pandas.concat([TABLE, TABLE[:1]]), {"baseline": "base"}, "row 13: value of base, seed 0, is there twice"),
         (TABLE.assign(seed=range(12)), {"baseline": "base"}, "a and base have no seed in common on value"),
         (TABLE.assign(example=TABLE.seed), {"baseline": "base"}, "seed 1, has other examples than base"),

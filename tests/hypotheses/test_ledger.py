@@ -78,6 +78,8 @@ def test_what_was_registered_cannot_be_changed_by_results(ledger):
     for option in ({"claims": "base > a"}, {"lower_is_better": "value"}, {"max_seeds": 13}, {"baseline": "a"}):
         with pytest.raises(BadInput, match="the ledger has the claim"):
             judge(table, ledger=ledger, name="first", **option)
+    with pytest.raises(BadInput, match="has several looks: a ledger counts its own, so leave out the column look"):
+        judge(table.assign(look=table.seed // 4), ledger=ledger, name="first")
     with pytest.raises(BadInput, match="first is registered in"):
         register(ledger, "first", "base > a")
     assert len(entries(ledger)) == 1
