@@ -70,8 +70,10 @@ def test_more_seeds_says_how_many_would_decide():
 
 
 @pytest.mark.parametrize("max_seeds", [None, 12])
-def test_what_has_no_p_value_is_never_kept(max_seeds):
-    equal = numbers(a=0.0).assign(value=lambda table: 1.0 * (table.variant == "a"))
+@pytest.mark.parametrize(("by", "size"), [(1.0, 0.0), (0.1, 12345.6)])
+def test_what_has_no_p_value_is_never_kept(max_seeds, by, size):
+    """Differences are equal up to the rounding of the values, too."""
+    equal = numbers(a=0.0).assign(value=lambda table: size * (1 + table.seed) + by * (table.variant == "a"))
     (found,) = judge(equal, baseline="base", max_seeds=max_seeds).judged
     assert (found.what, found.more) == ("more seeds", 1)
     assert found.why == "all differences are equal, which gives no p-value"

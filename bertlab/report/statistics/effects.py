@@ -60,6 +60,8 @@ class Effect:
     """The difference at each of these seeds."""
     spread: VarianceComponents | None
     """None with one seed and where nothing varies, which is no evidence of certainty: there is no interval then."""
+    largest: float = field(default=0.0, compare=False, repr=False)
+    """The size of the largest value that it is a difference of."""
 
     def moderated(self, typical: Typical | None, same_pair: Iterable[Effect | None] = ()) -> Effect:
         """The effect with a spread that borrows from the other comparisons of the study.
@@ -73,7 +75,7 @@ class Effect:
     def seeds_alone(self) -> Effect:
         """The effect by a paired t over its seeds: nothing borrowed, and only these examples."""
         values = np.array([*self.by_seed.values()])
-        return replace(self, spread=measured(values[:, None]) if len(values) else None)
+        return replace(self, spread=measured(values[:, None], self.largest) if len(values) else None)
 
     @cached_property
     def confidence(self) -> BehrensFisher | None:
@@ -126,14 +128,16 @@ def effect(variant: Runs, other: Runs, *than: Runs) -> Effect | None:
         raise ValueError(f"runs on {' and '.join(map(str, sorted(sizes)))} examples cannot be paired")
     # the contribution of each example at each seed, (S, E), by side
     means = ([np.mean([run.contributions() for run in side[seed]], axis=0) for seed in seeds] for side in sides)
-    one, two, *rest = map(np.stack, means)
+    one, two, *rest = values = [*map(np.stack, means)]
+    largest = float(np.abs(values).max())
     differences = one - two - (rest[0] - rest[1]) if rest else one - two
     return Effect(
         mean=float(differences.mean()),
         n=len(seeds),
         examples=sizes.pop(),
         by_seed=dict(zip(seeds, differences.mean(1).tolist(), strict=True)),
-        spread=measured(differences),
+        spread=measured(differences, largest),
+        largest=largest,
     )
 
 

@@ -169,8 +169,9 @@ def _within(variants: Iterable[Sequence[VarianceComponents]]) -> float:
     return min(1.0, max(SHARED, float(np.mean(squares)))) if squares else SHARED
 
 
-def measured(differences: Float) -> VarianceComponents | None:
-    """The spread of differences (S, E); None for one seed, and for equal differences."""
+def measured(differences: Float, largest: float = 0.0) -> VarianceComponents | None:
+    """The spread of differences (S, E); None for one seed, and for equal differences, where equality is up to rounding
+    of the values that were subtracted, the `largest` of which has this size."""
     n, examples = differences.shape
     if n < 2:
         return None
@@ -186,7 +187,7 @@ def measured(differences: Float) -> VarianceComponents | None:
         sampling = max(0.0, residual - rest) / examples
     spread = VarianceComponents(n, examples, between, sampling, rest * n / examples, 0.0, tuple(deviations.tolist()))
     # rounding errors of equal differences are no spread
-    return spread if spread.variance(n) > (1e-12 * float(np.abs(differences).max())) ** 2 else None
+    return spread if spread.variance(n) > (1e-12 * max(largest, float(np.abs(differences).max()))) ** 2 else None
 
 
 @dataclass(frozen=True)
