@@ -176,6 +176,11 @@ def test_one_pair_has_no_interval(call: Any, folders: Any, tmp_path: Any, capsys
         ("mine.csv", "good;bad\nthe dog .;dog the .\n", "has no column 'good'"),
         ("mine.jsonl", '{"good": "\\u200b", "bad": "the dog ."}', "mine.jsonl column good row 1 is empty"),
         ("mine.jsonl", '{"good": "the dog .", "bad": "dog the .", "group": " "}', "name the paradigm of each pair"),
+        (
+            "mine.jsonl",
+            '{"good": "a", "bad": "b"}\n{"good": "a", "bad": "c", "group": "x"}',
+            "row 1 has no column 'group'",
+        ),
         ("mine.jsonl", "", "has no rows"),
         ("mine.csv", "good,bad\nthe dog .,dog the .\n", "stands beside mine.jsonl"),
         ("pairs.txt", "", "unknown task"),
@@ -192,15 +197,15 @@ def test_a_file_that_cannot_be_scored_is_refused_in_a_line(
     assert problem in line
 
 
-def test_pairs_that_are_cut_to_the_same_beginning_are_said_to_be_ties(
+def test_pairs_that_are_cut_are_counted_and_those_with_the_same_beginning_are_said_to_be_ties(
     call: Any, folders: Any, tmp_path: Any, capsys: Any
 ) -> None:
     same = "the dog " * 20
-    rows = [("the dog barks .", "dog the barks ."), (f"{same} is", f"{same} are"), (f"dog {same}", f"dogs {same}")]
+    rows = [("the dog barks .", "dog the barks ."), (f"{same} is", f"{same} are"), (f"dog {same}", "the dog .")]
     (tmp_path / "mine.tsv").write_text("good\tbad\n" + "".join("\t".join(row) + "\n" for row in rows))
     assert call("score", folders / "bert", tmp_path / "mine.tsv", "--runs", tmp_path / "runs", "--json") == 0
     captured = capsys.readouterr()
-    assert "1 of 3 pairs differ only behind 24 tokens, and are ties" in captured.err
+    assert "2 of 3 pairs are longer than 24 tokens, and only the first ones are compared; 1 of these" in captured.err
     assert json.loads(captured.out)["parts"][0]["ties"]["value"] == pytest.approx(100 / 3)
 
 

@@ -97,13 +97,17 @@ class MinimalPairs(TaskKind):
         self, raw: RawExamples, tokenizer: TrainedTokenizer, length: int, training: bool = False, options: Options = ()
     ) -> Examples:
         """[CLS] sentence [SEP] for the good and then the bad sentence of each pair: two sequences, one example. Warns
-        of pairs whose difference lies behind the `length`."""
+        of pairs that are cut to the `length`."""
         sentences = [sentence for pair in zip(*raw.text, strict=True) for sentence in pair]
         alone = RawExamples(text=(sentences,), labels=[0] * len(sentences))
-        encoded = super().encode(alone, tokenizer, length)
-        pairs = zip(encoded.sequences[::2], encoded.sequences[1::2], strict=True)
-        if cut := sum(len(good) == length and np.array_equal(good, bad) for good, bad in pairs):
-            warn(f"{cut:,} of {pluralise(len(raw), 'pair')} differ only behind {length} tokens, and are ties")
+        encoded = super().encode(alone, tokenizer, length + 1)  # one token more shows which are longer
+        if cut := {row // 2 for row, sequence in enumerate(encoded.sequences) if len(sequence) > length}:
+            encoded = super().encode(alone, tokenizer, length)
+            good, bad = encoded.sequences[::2], encoded.sequences[1::2]
+            ties = sum(np.array_equal(good[pair], bad[pair]) for pair in cut)
+            of_these = f"; {ties:,} of these differ only behind them, and are ties" if ties else ""
+            of_all = f"{len(cut):,} of {pluralise(len(raw), 'pair')}"
+            warn(f"{of_all} are longer than {length} tokens, and only the first ones are compared{of_these}")
         return dataclasses.replace(
             encoded,
             positions=[np.zeros(1, np.int32)] * len(raw),
@@ -287,7 +291,7 @@ def of_file(path: Path) -> Task:
     """
     from bertlab.text import rows
 
-    names = next(rows.read(path), {}).keys()
+    names = {name for row in rows.read(path) for name in row}
     text = next((pair for pair in TEXT_COLUMNS if names & {*pair}), TEXT_COLUMNS[0])
     label = next((label for label in LABEL_COLUMNS if names >= {*columns_of(label)}), "")
     split = path.name.removesuffix(next(filter(path.name.endswith, rows.SUFFIXES)))
