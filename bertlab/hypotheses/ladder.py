@@ -66,7 +66,7 @@ def climbs(table: pandas.DataFrame) -> pandas.DataFrame:
 
     `smaller` and `larger` name the two, `step` says whether they are two settings or two milestones of the same runs.
     `cost_share` is the cost of the smaller one in that of the largest, and `right` whether the signs are equal: a
-    difference of zero has no sign.
+    difference of zero has no sign. What several settings have of the same runs is there once.
     """
     import numpy as np
 
@@ -74,7 +74,8 @@ def climbs(table: pandas.DataFrame) -> pandas.DataFrame:
     whole = table[table["milestone"] == 100]
     largest = whole[whole["cost"] == whole.groupby(same)["cost"].transform("max")]
     both = table.merge(largest, on=same, suffixes=("", "_largest"))
-    both = both[both["cost"] < both["cost_largest"]].reset_index(drop=True)
+    both = both[both["cost"] < both["cost_largest"]]
+    both = both.drop_duplicates([*same, "milestone", "cost", "runs", "runs_largest"]).reset_index(drop=True)
     part = both["milestone"].map(lambda percent: "" if percent == 100 else f", {percent} % of the steps")
     sizes = both[["effect", "effect_largest"]].abs().min(axis=1)
     return both.assign(

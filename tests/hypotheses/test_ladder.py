@@ -53,6 +53,13 @@ def test_milestones_of_the_same_runs_are_no_other_scale():
     assert step == FEWER_STEPS
 
 
+@pytest.mark.parametrize(("runs", "lines"), [("r1", 1), ("r2", 2)])
+def test_what_two_settings_have_of_the_same_runs_counts_once(runs, lines):
+    settings = table(line("micro", 1.0), line("tiny", 2.0), line("tiny", 2.0))
+    settings["key"], settings["runs"] = ["0", "1", "2"], [frozenset({run}) for run in ("r0", "r1", runs)]
+    assert len(ladder.climbs(settings)) == lines
+
+
 def test_variants_count_and_not_their_pairs():
     pairs = [line("tiny", 1.0, *sides) for sides in (("b", "a"), ("c", "a"), ("c", "b"))]
     assert ladder.independent(table(*pairs)) == 2
