@@ -20,6 +20,7 @@ from bertlab import __version__
 from bertlab.errors import BadInput
 from bertlab.hypotheses.ladder import SMALLER, climbs, differences, independent, named
 from bertlab.lab.scales import SCALES, find
+from bertlab.names import plain
 from bertlab.report.pairs import PAIR, ROUNDING
 from bertlab.report.study_results import StudyResults
 from bertlab.store.forecasts import Forecast, ForecastSign
@@ -117,10 +118,14 @@ def left_out(climbed: pandas.DataFrame) -> pandas.DataFrame:
 def make(studies: Sequence[StudyResults], study: str, scale: str) -> Forecast:
     """The forecast of a study of the store at a larger scale, from the largest smaller one of each of its pairs.
 
-    Raises `BadInput` for an unknown scale, one with results, and without a smaller one where variances are known.
+    Raises `BadInput` for an unknown scale, for what no setting is named, for one with results, and without a smaller
+    one where variances are known.
     """
-    ranks = [*SCALES]
-    rank = ranks.index(find(scale.partition(" ")[0]).name)
+    ranks, scale = [*SCALES], plain(scale)
+    name, _, setting = scale.partition(" ")
+    rank = ranks.index(find(name).name)
+    if setting and not setting.startswith("on "):
+        raise BadInput(f"no setting is named '{scale}': give --forecast {name}, or '{name} on' and the text")
     for section in studies:
         if section.name == study and section.started and named(section.heading, scale):
             raise BadInput(f"study '{study}' has results at scale {section.heading}: a forecast is made before them")

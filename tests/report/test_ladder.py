@@ -83,6 +83,7 @@ def test_a_forecast_is_frozen_then_scored(builder: Any, asked: Callable[..., Any
     ("options", "message"),
     [
         (("masking", "--forecast", "tinny"), "unknown scale 'tinny': did you mean 'tiny'?"),
+        (("masking", "--forecast", "tiny novels"), "give --forecast tiny, or 'tiny on' and the text"),
         (("masking", "--forecast", "smoke"), "has no difference at a scale up to smoke"),
         (("--forecast", "tiny"), "--forecast is of one study in one store"),
         (("masking", "--scales", "base"), "no differences at scale 'base': they are measured at micro"),
