@@ -137,7 +137,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
     diagnostics: tuple[Diagnostic, ...] = ()
     """What is measured of the fine-tuned model beside its answers."""
     context: bool = False
-    """Tagging only: sentences of a document, or of a split without documents, fill up `length` (BERT section 5.3)."""
+    """Tagging only: neighbouring sentences of a document, or of a split that marks none, fill `length` (BERT 5.3)."""
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -156,7 +156,7 @@ class Adaptation(Arm, ABC, home="bertlab.adaptation"):
 
     @classmethod
     def at_scale(cls, finetuning: Adaptation, features: Adaptation) -> Self:
-        """Its setting where a scale has these: fine-tuning's, as far as it has the fields, at its `rate_factor`."""
+        """Its setting at a scale: fields that it shares with `finetuning` there, at `rate_factor` times the rate."""
         its_fields, others = ({field.name for field in dataclasses.fields(one)} for one in (cls, finetuning))
         shared = {name: getattr(finetuning, name) for name in its_fields & others}
         return cls(**shared | {"peak_lr": cls.rate_factor * finetuning.peak_lr})
