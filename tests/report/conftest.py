@@ -8,6 +8,7 @@ import statistics
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from operator import itemgetter
 from pathlib import Path
 from typing import Any
 
@@ -186,7 +187,8 @@ class Builder:
             self.run("finetune", run_id, {**result, "rows": {"train": 1000, "evaluation": 500}}, {}, **files)
 
     def record(self, name: str = "", /, **changes: Any) -> Record:
-        """The record of the study, written into the store."""
+        """The record of the study, written into the store; of several cells of one value, it has the last."""
+        key = itemgetter("variant", "measurement", "milestone", "pretrain_seed", "finetune_seed")
         request = {"study": self.study, "options": "", "seeds": [0], "finetune_seeds": 0}
         request |= {"only": [], "random_init": False}
         record = {
@@ -194,7 +196,7 @@ class Builder:
             "scale": self.scale,
             "command": f"bertlab ablate {self.study}",
             "rows": self.rows,
-            "cells": self.cells,
+            "cells": [*{key(cell): cell for cell in self.cells}.values()],
             "question": "Does mixing [MASK] with random tokens matter?",
             "source": "Devlin et al. 2019, Table 8",
             "baseline": "80/10/10",

@@ -27,8 +27,8 @@ def encode(text, labels, tokenizer, length):
 
 
 def test_labels_are_found_in_the_data():
-    assert label_names(["b", "a"], ["c"]) == ("a", "b", "c")
-    assert label_names([0, 2], [1]) == ("0", "1", "2")
+    assert label_names(["b", "a"], ["c", "a"]) == ("a", "b", "c")
+    assert label_names([0, 2], [1, 2]) == ("0", "1", "2")
     with pytest.raises(BadInput, match=r"label 'a' in file column label row 1: give texts alone, or"):
         label_names([0, 2], ["a"])
     with pytest.raises(BadInput, match=r"label 3\.8 in file column label row 1"):
