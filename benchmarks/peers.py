@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import tempfile
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -89,8 +90,19 @@ def by_hand(shape: Shape, batches: Batches, *, bf16: bool = False) -> Block:
     model = transformers.BertForPreTraining(configuration(shape)).train()
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=bf16 or None)
     steps = [examples(batches, step) for step in range(MADE)]
-    made = itertools.cycle([{name: torch.stack([row[name] for row in rows]) for name in rows[0]} for rows in steps])
-    tokens = tokens_a_step(batches)
+    made = [{name: torch.stack([row[name] for row in rows]) for name in rows[0]} for rows in steps]
+    return repeated(updates(model, optimizer, made, tokens_a_step(batches), bf16), shape.fewest)
+
+
+def updates(
+    model: torch.nn.Module,
+    optimizer: torch.optim.Optimizer,
+    batches: Sequence[dict[str, torch.Tensor]],
+    tokens: float,
+    bf16: bool,
+) -> Callable[[], float]:
+    """Makes one more update at each call, by these batches again and again, and gives its `tokens`."""
+    made = itertools.cycle(batches)
 
     def update() -> float:
         with torch.autocast("cpu", torch.bfloat16, enabled=bf16):
@@ -101,7 +113,7 @@ def by_hand(shape: Shape, batches: Batches, *, bf16: bool = False) -> Block:
         optimizer.zero_grad()
         return tokens
 
-    return repeated(update, shape.fewest)
+    return update
 
 
 def examples(batches: Batches, step: int) -> list[dict[str, torch.Tensor]]:

@@ -11,7 +11,6 @@ padding does not count. Decoding is in fp32: 32 inputs of 32 tokens, of which ea
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -26,7 +25,7 @@ import script
 import torch
 import transformers
 from blocks import Block, Found, Settings, compare, repeated
-from peers import MADE
+from peers import MADE, updates
 
 import bertlab
 from bertlab.inputs.batches import Batches
@@ -83,18 +82,8 @@ def by_hand(machine: Machine, batches: Batches) -> Block:
     torch.set_num_threads(machine.num_threads)
     model, tokens = peer(VOCABULARY).train(), ours.tokens_a_step(batches)
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    made = itertools.cycle([its_batch(batches.batch(step)) for step in range(MADE)])
-
-    def update() -> float:
-        with torch.autocast("cpu", torch.bfloat16, enabled=machine.precision_used == "bf16"):
-            loss = model(**next(made)).loss
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
-        optimizer.step()
-        optimizer.zero_grad()
-        return tokens
-
-    return repeated(update, SHAPE.fewest)
+    made = [its_batch(batches.batch(step)) for step in range(MADE)]
+    return repeated(updates(model, optimizer, made, tokens, machine.precision_used == "bf16"), SHAPE.fewest)
 
 
 @contextmanager
