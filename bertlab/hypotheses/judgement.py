@@ -147,7 +147,7 @@ def _require_direction(measurements: Collection[str], lower: Collection[str]) ->
     """Raises `BadInput` for a measurement whose name says that less is better, and that is not among `lower`."""
     for name in sorted(set(measurements) - set(lower)):
         if less_is_better(name):
-            raise BadInput(f"less is better in {shown(name)}, by its name: give --lower-is-better, or another name")
+            raise BadInput(f"{shown(name)} sounds as if less were better: give --lower-is-better, or rename it")
 
 
 def of_table(

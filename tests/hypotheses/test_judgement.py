@@ -211,7 +211,7 @@ TABLE = numbers(a=1.0)
         (
             TABLE.assign(measurement="held-out loss"),
             {"baseline": "base"},
-            "less is better in 'held-out loss', by its name",
+            "'held-out loss' sounds as if less were better",
         ),
         (TABLE, {"baseline": "base", "max_seeds": 5}, "6 seeds, and 5 were planned"),
         (TABLE, {"baseline": "base", "max_seeds": 3}, "--max-seeds is 3: give a number from 4 to 48"),

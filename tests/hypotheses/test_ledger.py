@@ -108,7 +108,7 @@ def test_a_direction_is_registered(tmp_path):
     ("claim", "options", "message"),
     [
         ("a", {}, "write 'A > B on M'"),
-        ("a > b on loss", {}, "less is better in 'loss', by its name: give --lower-is-better"),
+        ("a > b on loss", {}, "'loss' sounds as if less were better: give --lower-is-better"),
         ("a > b on f1", {"lower_is_better": "loss"}, "the claim is on f1"),
         ("a > b", {"max_seeds": 3}, "--max-seeds is 3"),
         ("a > b", {"max_seeds": 49}, "--max-seeds is 49"),

@@ -61,7 +61,7 @@ class Effect:
     spread: VarianceComponents | None
     """None with one seed and where nothing varies, which is no evidence of certainty: there is no interval then."""
     largest: float = field(default=0.0, compare=False, repr=False)
-    """The size of the largest value that it is a difference of."""
+    """The largest absolute value that was subtracted, whose rounding the differences have."""
 
     def moderated(self, typical: Typical | None, same_pair: Iterable[Effect | None] = ()) -> Effect:
         """The effect with a spread that borrows from the other comparisons of the study.

@@ -171,7 +171,7 @@ def _within(variants: Iterable[Sequence[VarianceComponents]]) -> float:
 
 def measured(differences: Float, largest: float = 0.0) -> VarianceComponents | None:
     """The spread of differences (S, E); None for one seed, and for equal differences, where equality is up to rounding
-    of the values that were subtracted, the `largest` of which has this size."""
+    of the values that were subtracted: `largest` is the largest absolute one."""
     n, examples = differences.shape
     if n < 2:
         return None
