@@ -58,6 +58,8 @@ def _setting(plan: Plan, study: Study) -> str:
     grouped = _only(scale.given, {*names, *first.values(), *SETTINGS})
     revised = _only(scale.tasks, names.intersection(scale.revised))
     rates = {"rates": request.rates[study.name]} if study.name in request.rates else {}
+    recipes = [cell.pretraining.recipe for cell in plan.cells_of[study.name]] if request.bad_words else []
+    words = {recipe.corpus.bad_words for recipe in recipes if recipe} - {""}  # filters of variants alone may read them
     left_out: dict[str, Any] = {"revised": (), "counterparts": {}, "own_tasks": {}, "grid": {}, "assigned": ()}
     return identity(
         "record",
@@ -67,6 +69,7 @@ def _setting(plan: Plan, study: Study) -> str:
         intermediate_task=first,
         pretrained=request.pretrained.id if request.pretrained else "",
         **rates,
+        **({"bad_words": sorted(words)} if words else {}),
     )
 
 

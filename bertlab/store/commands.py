@@ -8,8 +8,9 @@ from typing import Any
 from bertlab.store.record import AblateRequest
 
 SETTING: dict[str, type] = {
-    **{"scale": str, "corpus": list, "words": str, "vocab": str, "data": str, "substitute": list},
+    **{"scale": str, "corpus": list, "words": str, "bad-words": str, "vocab": str, "data": str},
     **{
+        "substitute": list,
         "intermediate-task": list,
         "from": str,
         "set": list,

@@ -5,6 +5,7 @@ import re
 import shlex
 import shutil
 import tomllib
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
@@ -12,9 +13,12 @@ import typer
 
 from bertlab import errors
 from bertlab.cli import config
+from bertlab.cli.ablate import AblateOptions
 from bertlab.cli.main import app
 from bertlab.cli.options import StudyOptions, group
+from bertlab.store import commands
 from bertlab.store.files import read_sealed
+from bertlab.store.record import AblateRequest
 from bertlab.store.runs import Store
 
 
@@ -161,7 +165,8 @@ def test_a_study_file_that_is_there_goes_before_the_copy_and_the_difference_is_s
 
 def test_the_options_of_a_record_are_those_that_define_its_setting():
     given = {
-        "scale": "tiny", "corpus": ["a b", "c"], "vocab": Path("vocab.txt"), "data": Path("mirror"),
+        "scale": "tiny", "corpus": ["a b", "c"], "words": "1M", "bad_words": Path("words.txt"),
+        "vocab": Path("vocab.txt"), "data": Path("mirror"),
         "substitute": ["mnli=snli"], "intermediate_task": ["rte=mnli"], "from_": "a run", "set_": ["schedule.steps=5"],
     }  # fmt: skip
     words = shlex.split(group(StudyOptions, {"study": ["masking"], **given}).spelled())
@@ -171,6 +176,8 @@ def test_the_options_of_a_record_are_those_that_define_its_setting():
         "tiny",
         "a b",
         "c",
+        "1M",
+        "words.txt",
         "vocab.txt",
         "mirror",
         "mnli=snli",
@@ -178,6 +185,23 @@ def test_the_options_of_a_record_are_those_that_define_its_setting():
         "a run",
         "schedule.steps=5",
     ]
+
+
+def test_a_record_has_every_option_of_its_command_on_which_a_value_depends():
+    asked = AblateRequest(
+        study="own",
+        options="",
+        seeds=(1,),
+        claim_seeds=(2,),
+        finetune_seeds=2,
+        only=("a",),
+        measure=("b",),
+        curves=True,
+        random_init=True,
+    )
+    options = {config.long_name(field.name) for field in fields(AblateOptions)}
+    of_record = {*commands.SETTING, *commands.options(asked, name="a name")}
+    assert options - of_record == {"runs", "keep", "logger", "retry", "dry-run"}
 
 
 def test_the_file_of_a_study_repeats_it(call, finished, capsys):

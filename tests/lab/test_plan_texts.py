@@ -7,7 +7,7 @@ from contextlib import nullcontext
 import pytest
 
 from bertlab.errors import BadInput
-from bertlab.lab import plan, scales, studies
+from bertlab.lab import plan, record, scales, studies
 from bertlab.lab.study import RANDOM_INIT, Measurement, Study, Variant
 from bertlab.recipe import Inputs, Schedule
 from bertlab.store.runs import Store
@@ -170,5 +170,7 @@ def test_bad_words_are_read_by_the_variants_whose_filter_has_them_and_change_no_
     assert raw.id == without.cells[1].pretraining.id
     assert filtered.id != without.cells[0].pretraining.id
     assert made.text == without.text
+    one, other = (next(iter(record.records(each).values())).setting for each in (made, without))
+    assert one != other
     with pytest.raises(BadInput, match=r"^--bad-words has no effect: set corpus\.filter to bad-words, c4 or both"):
         plan.make(request(studies=(own(Variant("a"), Variant("b", inputs=Inputs(length=16))),), **texts), machine)
