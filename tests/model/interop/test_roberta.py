@@ -80,12 +80,17 @@ def test_theirs_is_read_with_its_logits_and_its_tokens(checkpoint, tokenizer):
 
 
 @pytest.mark.parametrize(
-    ("norm_position", "name"), [("post", "RobertaForMaskedLM"), ("pre", "RobertaPreLayerNormForMaskedLM")]
+    ("fields", "name"),
+    [
+        ({}, "RobertaForMaskedLM"),
+        ({"norm_position": "pre"}, "RobertaPreLayerNormForMaskedLM"),
+        ({"activation": "gelu_new"}, "BertForMaskedLM"),  # RoBERTa's LM head has gelu
+    ],
 )
-def test_ours_is_written_with_its_logits_and_read_back_whole(norm_position, name, tokenizer, tmp_path):
+def test_ours_is_written_with_its_logits_and_read_back_whole(fields, name, tokenizer, tmp_path):
     import transformers
 
-    model = dataclasses.replace(MODEL, norm_position=norm_position)
+    model = dataclasses.replace(MODEL, **fields)
     ours = perturbed(PretrainingModel(model, tokenizer.size, TOKENS, 0, (MaskedLM(),)))
     huggingface.write(tmp_path / "out", ours, model, tokenizer)
     theirs, report = getattr(transformers, name).from_pretrained(tmp_path / "out", output_loading_info=True)
@@ -124,9 +129,13 @@ def test_padding_of_bert_is_written_as_a_bert_or_in_pre_norm(fields, name, tmp_p
 
 @pytest.mark.parametrize(
     ("change", "message"),
-    [({"pad_token_id": 0}, r"pad_token_id 0|pads with the id 1, config\.json says 0"), ({"is_decoder": True}, "is_de")],
+    [
+        ({"pad_token_id": 0}, r"pad_token_id 0|pads with the id 1, config\.json says 0"),
+        ({"is_decoder": True}, "is_de"),
+        ({"hidden_act": "gelu_new"}, "hidden_act 'gelu_new': only models with gelu can be read"),
+    ],
 )
-def test_what_would_have_other_positions_or_see_one_side_is_refused(change, message, checkpoint, tmp_path):
+def test_what_is_no_roberta_or_computes_something_else_is_refused(change, message, checkpoint, tmp_path):
     shutil.copytree(checkpoint, tmp_path, dirs_exist_ok=True)
     config = json.loads((checkpoint / "config.json").read_text()) | change
     (tmp_path / "config.json").write_text(json.dumps(config))

@@ -34,6 +34,6 @@ def architecture_of(model: recipe.BackboneConfig, causal: bool, pad: int) -> tup
     raise BadInput(
         f"transformers has no architecture for {shape}: of narrower embeddings only those of ALBERT (learned "
         "positions, not left to right) and RoFormer, of normalisations only LayerNorm, of pre-norm only RoBERTa's "
-        "(learned positions, not left to right); ModernBERT is not left to right; a T5 has an encoder and a "
+        "(learned positions, gelu, not left to right); ModernBERT is not left to right; a T5 has an encoder and a "
         "decoder that share nothing"
     )

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from bertlab.model.heads import PretrainingModel
 
 _PAD = 1
+ACTIVATION = "gelu"
+"""That of its LM head, whatever the layers have."""
 _POSITIONS = ".position_embeddings.weight"
 
 
@@ -53,8 +55,9 @@ class Roberta(Bert):
         return type(self)(pad)
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:
-        """Such models are BERT's with one segment and RoBERTa's <pad>, not left to right."""
-        return super().holds(model, causal) and model.segments == 1 and not causal and self.pad == _PAD
+        """Such models are BERT's with one segment, RoBERTa's <pad> and its activation, not left to right."""
+        alike = model.activation == ACTIVATION and self.pad == _PAD
+        return super().holds(model, causal) and model.segments == 1 and not causal and alike
 
     def name(self, model: PretrainingModel) -> str:
         """The class of a masked LM."""
@@ -62,7 +65,7 @@ class Roberta(Bert):
 
     def fixed(self, config: Mapping[str, Any]) -> dict[str, Any]:
         """Models are as BERT's, not left to right, with positions behind <pad>."""
-        return {**super().fixed(config), "is_decoder": False, "pad_token_id": _PAD}
+        return {**super().fixed(config), "is_decoder": False, "pad_token_id": _PAD, "hidden_act": ACTIVATION}
 
     def objective(self, causal: bool) -> tuple[recipe.Loss, ...]:
         """The masked LM."""

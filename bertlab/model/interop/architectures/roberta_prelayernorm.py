@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from bertlab import recipe
 from bertlab.model.interop.architectures.bert import Bert
-from bertlab.model.interop.architectures.roberta import Roberta
+from bertlab.model.interop.architectures.roberta import ACTIVATION, Roberta
 
 if TYPE_CHECKING:
     from bertlab.model.heads import PretrainingModel
@@ -31,8 +31,8 @@ class RobertaPreLayerNorm(Roberta):
     }
 
     def holds(self, model: recipe.Model, causal: bool) -> bool:
-        """Such models are BERT's in pre-norm, not left to right."""
-        return Bert.holds(self, model, causal) and not causal
+        """Such models are BERT's in pre-norm with RoBERTa's activation, not left to right."""
+        return Bert.holds(self, model, causal) and model.activation == ACTIVATION and not causal
 
     def name(self, model: PretrainingModel) -> str:
         """The class of a masked LM."""
