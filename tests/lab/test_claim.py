@@ -212,7 +212,7 @@ def test_without_claims_to_decide_all_cells_have_the_same_seeds(machine):
 @pytest.mark.parametrize(
     ("given", "seeds", "of_claims"),
     [
-        ({}, (0,), (0, 1, 2, 3)),
+        ({}, (0,), (0, 1, 2, 3, 4)),
         ({"scale": "smoke"}, (0,), ()),
         ({"seeds": "1"}, (0,), ()),
         ({"seeds": "2"}, (0, 1), ()),
