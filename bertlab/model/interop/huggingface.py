@@ -44,6 +44,10 @@ def read(directory: Path, fresh: bool = False) -> tuple[recipe.Recipe, Pretraini
             f"the tokenizer of {directory} pads with the id {tokenizer.pad}, config.json says {architecture.pad}: they "
             "are not of one model"
         )
+    for name, token in architecture.token_config(tokenizer).items():
+        if config.get(name) not in (None, token, [token]):
+            theirs = f"{directory / 'config.json'} has {name} {shown(config[name])}"
+            raise BadInput(f"{theirs}: with this tokenizer, only models with {token} can be read")
     if type(vocabulary) is not int or not tokenizer.size <= vocabulary <= 10_000_000:
         raise BadInput(
             f"the tokenizer of {directory} has {tokenizer.size} entries, config.json says {shown(vocabulary)}: "

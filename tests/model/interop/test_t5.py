@@ -125,6 +125,8 @@ def test_a_stack_alone_is_not_written(tokenizer, tmp_path):
         ({"num_heads": 0}, r"model\.heads is 0"),
         ({"relative_attention_num_buckets": 30}, "buckets must be a multiple of 4"),
         ({"num_decoder_layers": 1}, "no place for decoder.block.1"),
+        ({"decoder_start_token_id": 2}, "decoder_start_token_id 2: with this tokenizer, only models with 0"),
+        ({"eos_token_id": [3, 5]}, r"eos_token_id \[3, 5\]: with this tokenizer, only models with 3"),
     ],
 )
 def test_what_cannot_be_read_is_one_line(change, message, checkpoint, tmp_path):
