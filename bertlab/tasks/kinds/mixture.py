@@ -247,9 +247,14 @@ class Mixture(Generated, TaskKind):
         )
 
     def lexical_floor(self, data: TaskData, max_train_examples: int = 0) -> list[dict[str, float]]:
-        """The floor of each task; none if one has none."""
+        """The floor of each task, by its share of the examples that a model reads; none if one has none."""
         parts = [Part.of(label) for label in data.labels]
-        floors = [part.kind.lexical_floor(part.data(data), max_train_examples) for part in parts]
+        share = (max_train_examples or len(data.train)) / len(data.train)
+        tasks = [part.data(data) for part in parts]
+        floors = [
+            part.kind.lexical_floor(task, max(1, round(share * len(task.train))))
+            for part, task in zip(parts, tasks, strict=True)
+        ]
         return [_averaged(parts, values) for values in zip(*floors, strict=False)]
 
 

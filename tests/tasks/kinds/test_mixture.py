@@ -169,6 +169,26 @@ def test_a_task_of_few_examples_is_in_every_sample_of_a_mixture(tmp_path, write)
     assert len(held_back(data).train) + len(held_back(data).evaluation) == 402
 
 
+def test_the_lexical_baseline_reads_the_examples_of_a_task_that_a_model_reads(tmp_path, write, monkeypatch):
+    for name, count in (("cola", 60), ("sst2", 20), ("wic", 4)):
+        texts = {"sentence": "a", "sentence1": "a", "sentence2": "b", "word": "c"}
+        for split in ("train", "validation"):
+            write(tmp_path / name / f"{split}.jsonl", [{**texts, "label": row % 2} for row in range(count)])
+    labels = ("cola-text:accuracy", "sst2-text:accuracy", "wic-text:accuracy")
+    data = load(
+        Task(kind="mixture", name="own", text=("text",), labels=labels), machine=Machine(data=tmp_path), world=False
+    )
+    fitted = []
+    plain = KINDS["text-to-label"].lexical
+    monkeypatch.setattr(
+        type(KINDS["text-to-label"]), "lexical", lambda kind, train: fitted.append(len(train)) or plain(train)
+    )
+    for most, counts in ((42, [30, 10, 2]), (5, [4, 1, 1]), (0, [60, 20, 4]), (1000, [60, 20, 4])):
+        fitted.clear()
+        KIND.lexical_floor(data, most)
+        assert fitted in (counts, [])  # the floors of all examples are computed once
+
+
 def test_a_sample_of_a_mixture_has_whole_questions(tmp_path, write):
     answers = [
         {"paragraph": f"p {row // 8}", "question": f"q {row // 4}", "answer": f"a {row}", "label": row % 2}
