@@ -468,7 +468,7 @@ def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     """The first 1,000 examples, one text of each another example's: a floor that a model reaches on the other.
 
     It is the second of two texts, the question about a context, the context of several endings, the only text whose
-    answer is written. None for other single texts, and for kinds without this floor.
+    answer is written, in a mixture that of another example of its task. None for other single texts, and for kinds without this floor.
     """
     column = kinds.find(data.kind).exchanged_column
     if column is None or column >= len(rows.text) or len(rows) < 2:
@@ -477,6 +477,11 @@ def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     order = keyed.permutation(keyed.key("exchanged"), len(rows))
     other = np.empty_like(order)
     other[order] = np.roll(order, 1)  # each has another's, none its own
+    parts = np.zeros(len(rows), np.int32) if rows.parts is None else rows.parts
+    for part in np.unique(parts):
+        of_part = order[parts[order] == part]
+        if len(of_part) > 1:
+            other[of_part] = np.roll(of_part, 1)
     text = [texts if at != column else [texts[row] for row in other] for at, texts in enumerate(rows.text)]
     return dataclasses.replace(rows, text=tuple(text))
 

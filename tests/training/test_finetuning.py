@@ -203,6 +203,11 @@ def test_a_floor_where_the_second_text_is_anothers(run, pairs, entities):
     numbered = dataclasses.replace(pairs.evaluation, text=(pairs.evaluation.text[0], [*map(str, range(120))]))
     assert not any(each == str(row) for row, each in enumerate(exchanged(pairs, numbered).text[1])), "its own"
     assert exchanged(entities, entities.evaluation) is None
+    rows = RawExamples(text=([*"abcdefg"],), labels=[*"abcdefg"], parts=np.array([0, 1, 0, 1, 2, 1, 0]))
+    (others,) = exchanged(dataclasses.replace(pairs, kind="mixture"), rows).text
+    assert sorted(others[row] for row in (0, 2, 6)) == [*"acg"], "each reads another text of its task"
+    assert sorted(others[row] for row in (1, 3, 5)) == [*"bdf"]
+    assert not any(map(str.__eq__, others, rows.text[0])), "not its own, also where it is alone"
 
 
 def test_tagging_is_learnt_on_every_word(run, entities):
