@@ -468,7 +468,8 @@ def exchanged(data: TaskData, rows: RawExamples) -> RawExamples | None:
     """The first 1,000 examples, one text of each another example's: a floor that a model reaches on the other.
 
     It is the second of two texts, the question about a context, the context of several endings, the only text whose
-    answer is written, in a mixture that of another example of its task. None for other single texts, and for kinds without this floor.
+    answer is written, in a mixture that of another example of its task. None for other single texts, and for kinds
+    without this floor.
     """
     column = kinds.find(data.kind).exchanged_column
     if column is None or column >= len(rows.text) or len(rows) < 2:

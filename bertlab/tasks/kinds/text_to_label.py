@@ -1,6 +1,7 @@
 """Classification in words: the answer is the text of a label, as T5 has GLUE and SuperGLUE (Raffel et al. 2020, 2.4).
 
-An output that is no label is wrong. For Matthews correlation it is a class of its own, as in T5's code.
+An output that is no label is wrong. For Matthews correlation it is a class of its own, as in T5's code; for F1 it is
+not the second label (T5's code takes it for the label that is not right).
 """
 
 from __future__ import annotations
