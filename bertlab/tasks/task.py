@@ -136,16 +136,21 @@ class Table:
         """A column, as errors name it."""
         return f"{self.source} column {column}"
 
+    def values(self, column: str) -> list[Any]:
+        """The values of a column; cells are texts, also those that count labels as integers."""
+        values = self.columns[column]
+        return [*map(str, values)] if self.cells else values
+
     def texts(self, text: str) -> list[str]:
         """The texts of a column, or of columns in braces. Raises `BadInput` that names the first row without text."""
         if text in self.columns:
-            return checked_texts(self.columns[text], self.where(text))
+            return checked_texts(self.values(text), self.where(text))
         parts = _BRACES.split(text)  # between, column, between, column, ..., between
         columns = []
         for part in parts[1::2]:
             name = marks.columns(part)[0]
             between = marks.COMMAS if part.endswith(marks.COMMAS) else " "
-            values = checked_texts(_joined(self.columns[name], between), self.where(name))
+            values = checked_texts(_joined(self.values(name), between), self.where(name))
             columns.append(marks.apply(part, values, self.columns, self.where))
         rows = zip(*columns, strict=True)
         return ["".join(chain(*zip(parts[::2], (*row, ""), strict=True))) for row in rows]

@@ -80,6 +80,16 @@ def test_a_column_of_integers_counts_labels(load, suffix):
 
 
 @TABLES
+def test_texts_to_write_may_be_integers(load, suffix):
+    """As those of sums."""
+    cells = ["12", "7", "12"]
+    assert load(cells, suffix, kind="text-to-text").train.labels == cells
+    assert load(cells, suffix, kind="text-to-text", label="{class} of {class}").train.labels[1] == "7 of 7"
+    assert load(cells, suffix, kind="text-to-answer").train.labels == [(cell,) for cell in cells]
+    assert load(cells, suffix, kind="text-to-label").train.labels == cells
+
+
+@TABLES
 def test_the_type_of_a_column_is_that_of_all_splits(load, suffix):
     found = load(["0", "1"], suffix, validation=["0", "01"])
     assert found.labels == ("0", "01", "1")

@@ -32,7 +32,7 @@ class TextToAnswer(Generated, TaskKind):
     def answers(self, task: Task, table: Table, names: tuple[str, ...]) -> list[tuple[str, ...]]:
         """The texts that are right. `BadInput` names the row of another value."""
         answers = []
-        for row, value in enumerate(table.columns[task.label], start=1):
+        for row, value in enumerate(table.values(task.label), start=1):
             texts = value.get("text") if isinstance(value, dict) else [value] if isinstance(value, str) else value
             if not isinstance(texts, list) or not all(isinstance(text, str) and text.strip() for text in texts):
                 wrong = f"{table.where(task.label)} row {row} is {shown(value)}"
