@@ -82,6 +82,7 @@ def _record(plan: Plan, study: Study, options: str) -> Record:
     cells = plan.cells_of[study.name]
     twice = [cell.job.tasks for cell in cells if len(cell.job.tasks) > 1]
     pretrained = {(cell.variant, cell.pretraining.id): cell for cell in cells}
+    models = {need.id for cell in cells for need in cell.job.needs if need.pretraining is not None}
     asked = _asked(plan, study, options)
     printed = {variant: speed for variant, speed in study.speeds.items() if speed is not None}
     speeds = Speeds(published=printed, measured=dict(request.speeds.get(study.name, {})))
@@ -104,6 +105,7 @@ def _record(plan: Plan, study: Study, options: str) -> Record:
         substitutes=dict(request.substitutes),
         intermediate_task={task.name: first.name for task, first in twice},
         tries=tuple(request.tries),
+        members=tuple(sorted(models - {cell.pretraining.id for cell in cells})),
         timed=request.timed.get(study.name),
         speeds=speeds if study.speeds else None,
         searched={task: dict(changes) for task, changes in request.searched.items()},

@@ -53,7 +53,7 @@ def slug(text: str) -> str:
 
 def run_ids(record: Record) -> set[str]:
     """The ids of all runs that a record needs."""
-    ids = {*record.tries, *(value.run_id for value in record.cells)}
+    ids = {*record.tries, *record.members, *(value.run_id for value in record.cells)}
     return ids.union(*({row.pretrain_id, row.corpus_id} for row in record.rows)) - {""}
 
 

@@ -223,6 +223,8 @@ class Record:
     intermediate_task: Mapping[str, str]
     tries: tuple[Id, ...]
     """The runs of a search for settings."""
+    members: Annotated[tuple[Id, ...], OPTIONAL] = ()
+    """The pre-trainings of ensembles that are in no row: all but the first of each."""
     timed: Annotated[Mapping[str, Count] | None, OPTIONAL] = None
     """The steps of each variant that take as long as the baseline's."""
     speeds: Annotated[Speeds | None, OPTIONAL] = None

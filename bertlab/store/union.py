@@ -137,6 +137,7 @@ def _merge(old: Record, new: Record) -> Record:
         command=line(requests, name),
         intermediate_task={**old.intermediate_task, **new.intermediate_task},
         tries=tuple(sorted({*old.tries, *new.tries})),
+        members=tuple(sorted({*old.members, *new.members})),
         speeds=next((record.speeds for record in (new, old) if record.speeds and record.speeds.measured), new.speeds),
         rows=tuple(sorted(rows.values(), key=by_row)),
         cells=tuple(

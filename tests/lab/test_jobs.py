@@ -10,10 +10,13 @@ from bertlab.errors import BadInput, RunFailed
 from bertlab.lab import plan, scales, studies
 from bertlab.lab.jobs import CorpusPreparation, Evaluation, Pretraining
 from bertlab.lab.jobs.lists import devices_per_run
+from bertlab.lab.record import records
 from bertlab.lab.study import Ensemble, Measurement, Study, Variant
 from bertlab.machine import Machine
 from bertlab.progress import silent
 from bertlab.recipe import cost
+from bertlab.store import union
+from bertlab.store.addresses import run_ids
 from bertlab.store.runs import Store
 from bertlab.store.writes import write_json
 from bertlab.tasks import kinds
@@ -74,6 +77,17 @@ def test_an_ensemble_needs_the_models_of_all_members_and_its_first_is_that_of_on
     assert len({cell.id for cell in cells.values()}) == len(cells)
     assert apart.work().flops == tuned.work().flops == 4 * alone.work().flops
     assert len({model.with_seed(0).id for model in apart.needs}) == 1
+
+
+def test_the_records_of_an_ensemble_name_the_models_of_all_members(machine):
+    request = plan.Request(
+        studies=(studies.find("scaling"),), scale=scales.find("smoke"), seeds=(0, 1), measure=("EnRo",)
+    )
+    joined, needed = {}, {job.id for job in plan.make(request, machine).jobs if not job.passing}
+    for seed in request.seeds:
+        of_seed = plan.make(dataclasses.replace(request, seeds=(seed,)), machine)
+        (name,) = (union.merge_into(joined, record, "") for record in records(of_seed).values())
+    assert run_ids(joined[name]) == needed
 
 
 def outcome(**changes):
