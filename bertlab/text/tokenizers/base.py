@@ -7,11 +7,12 @@ from __future__ import annotations
 
 import dataclasses
 import hashlib
+import itertools
 import json
 import re
+import unicodedata
 from collections.abc import Sequence
 from functools import cached_property
-from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
@@ -155,13 +156,14 @@ class TrainedTokenizer:
         for sentence in sentences:
             pieces = [next(words) or [self.unk] for _ in sentence]
             owners = [index for index, ids in enumerate(pieces) for _ in ids]
-            encoded.append((list(chain.from_iterable(pieces)), owners))
+            encoded.append((list(itertools.chain.from_iterable(pieces)), owners))
         return encoded
 
     def offsets(self, texts: Sequence[str]) -> list[tuple[list[int], list[tuple[int, int]]]]:
-        """The ids of each text, and the first character and the end of each id in the text."""
+        """The ids of each text, and the first character and the end of each id in the text, behind the accents of its
+        last letter also where the tokenizer drops them."""
         encodings = self.backend.encode_batch([valid(text) for text in texts], add_special_tokens=False)
-        return [(encoding.ids, encoding.offsets) for encoding in encodings]
+        return [(encoding.ids, _accented(text, encoding.offsets)) for text, encoding in zip(texts, encodings, strict=True)]
 
     @property
     def data(self) -> bytes:
@@ -274,6 +276,18 @@ def _sentinels(added: Sequence[Token], vocabulary: int) -> int:
     count = len(names)
     following = [token["content"] for token in added[len(added) - count :]]
     return count if following == [f"<extra_id_{number}>" for number in range(count)] else 0
+
+
+def _accented(text: str, places: list[tuple[int, int]]) -> list[tuple[int, int]]:
+    """The places of ids in a text, with the marks behind their ends that are in none of them."""
+    if text.isascii():
+        return places
+    whole = []
+    for (begin, end), (following, _) in itertools.pairwise([*places, (len(text), 0)]):
+        while end < following and unicodedata.category(text[end]).startswith("M"):
+            end += 1
+        whole.append((begin, end))
+    return whole
 
 
 def wrapped(text: str) -> str:

@@ -202,6 +202,12 @@ def test_offsets_point_into_the_original_text():
     assert [ids] == wordpiece.encode([text])
 
 
+def test_offsets_do_not_part_a_letter_from_its_accents():
+    text = "Cafe\u0301, old cafe\u0301"
+    ((_, spans),) = fixed("cafe", "old", ",").offsets([text])
+    assert [text[start:end] for start, end in spans] == ["Cafe\u0301", ",", "old", "cafe\u0301"]
+
+
 def test_saved_and_loaded_is_the_same(wordpiece, tmp_path):
     path = tmp_path / "vocab.txt"
     wordpiece.save(path)
