@@ -12,6 +12,7 @@ import pytest
 
 from bertlab import keyed
 from bertlab.audit import Audited, audit, same_batches
+from bertlab.audit.sequences import batches
 from bertlab.inputs.batches import Batches
 from bertlab.inputs.checks import always
 from bertlab.inputs.formats import DocSentences, FullSentences, Layout, full_sentences, segment_pair
@@ -151,6 +152,16 @@ def test_figures_are_those_of_the_batches(corpus: Any) -> None:
     assert checks["tokens chosen"].found == f"{chosen / len(corpus.train.tokens):.2%} of {len(corpus.train.tokens):,}"
     assert checks[MASK].test.endswith(f", {chosen:,} tokens")
     assert checks[COVERAGE].found == "0 lost, 0 twice"
+
+
+def test_batches_of_as_many_tokens_begin_and_end_within_sequences() -> None:
+    matched, lengths = recipe(format="doc-sentences"), [100 - 31, 100 + 31, *[101] * 5, *[99] * 5, 101, 101, 98, 98, 98]
+    filled = [SimpleNamespace(lengths=np.array([tokens])) for tokens in lengths]
+    sample: Any = SimpleNamespace(batches=filled, recipe=matched, length=32, start=0)
+    assert np.median(lengths) == 99
+    assert batches(sample).holds
+    filled[0].lengths[0] -= 5
+    assert batches(sample).holds is False
 
 
 # What is predicted

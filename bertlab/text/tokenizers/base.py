@@ -163,7 +163,9 @@ class TrainedTokenizer:
         """The ids of each text, and the first character and the end of each id in the text, behind the accents of its
         last letter also where the tokenizer drops them."""
         encodings = self.backend.encode_batch([valid(text) for text in texts], add_special_tokens=False)
-        return [(encoding.ids, _accented(text, encoding.offsets)) for text, encoding in zip(texts, encodings, strict=True)]
+        return [
+            (encoding.ids, _accented(text, encoding.offsets)) for text, encoding in zip(texts, encodings, strict=True)
+        ]
 
     @property
     def data(self) -> bytes:
