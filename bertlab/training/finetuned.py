@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from bertlab.adaptation import Adaptation
 from bertlab.errors import BadInput
 from bertlab.machine import Machine
+from bertlab.names import shown
 from bertlab.progress import silent, stop_if_asked
 from bertlab.recipe import Recipe
 from bertlab.recipe.identity import load
@@ -109,7 +110,7 @@ class Finetuned:
     def __call__(self, rows: Iterable[Row]) -> list[Output]:
         """What the model answers to rows of the columns that its task reads, see `columns`. Raises `BadInput` that
         names a row without them, from 1."""
-        lines = ((number, dict(row)) for number, row in enumerate(rows, start=1))
+        lines = ((number, _columns(number, row)) for number, row in enumerate(rows, start=1))
         return [output for _, output in self.outputs(lines, "row")]
 
     @property
@@ -196,6 +197,14 @@ class Finetuned:
         text = self.kind.text(task, table)
         groups = group_numbers(table, described.group) if described.group in table.columns else None
         return RawExamples(text=text, labels=self.kind.blank(task, table, text), groups=groups)
+
+
+def _columns(number: int, row: object) -> dict[str, Any]:
+    """A row as a dictionary. Raises `BadInput` for what is none, such as the names that a DataFrame gives."""
+    if not isinstance(row, Mapping):
+        advice = 'such as [{"sentence": "fine"}], or table.to_dict("records") of a DataFrame'
+        raise BadInput(f"row {number} is {shown(row)}: give rows that map columns to values, {advice}")
+    return dict(row)
 
 
 def _windows(rows: Iterable[T], size: int, reach: int) -> Iterator[tuple[list[T], range]]:

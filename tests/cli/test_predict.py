@@ -165,6 +165,8 @@ def test_python_answers_rows_and_names_one_without_the_columns(run, predicted, f
     assert model([]) == []
     with pytest.raises(BadInput, match="row 2 has no column 'sentence', which the task reads"):
         model([{"sentence": "fine"}, {"label": 1}])
+    with pytest.raises(BadInput, match="row 1 is 'sentence': give rows that map columns to values"):
+        model({"sentence": "fine"})
 
 
 def test_a_run_without_a_model_or_its_pre_training_is_refused(run, call, finished, tmp_path, capsys, file):
