@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal, NamedTuple
@@ -79,7 +80,7 @@ class SpanCorruption(SequenceToSequence):
 
     def text_length(self, length: int) -> int:
         """With sentinels, as much text as fills inputs of `length` tokens; else `length`, as in T5."""
-        if self.shown != "sentinels" or self.selection.fewer:
+        if self.shown != "sentinels":
             return length
         text = length
         while max(map(self._inputs, (text, text + 1))) <= length:
@@ -95,9 +96,10 @@ class SpanCorruption(SequenceToSequence):
     def _runs(self, ordinary: int) -> int:
         return self.selection.most_runs(chosen(self.mask_prob, ordinary), ordinary)
 
-    def _inputs(self, text: int) -> int:
-        """The most inputs of a text of `text` tokens, if each span has a sentinel."""
-        return text - chosen(self.mask_prob, text - 2) + self._runs(text - 2)
+    def _inputs(self, text: int, separators: int = 0) -> int:
+        """The most inputs of a text of `text` tokens with so many inner [SEP], if each span has a sentinel."""
+        ordinary = text - 2 - separators
+        return text if self.selection.fewer else text - chosen(self.mask_prob, ordinary) + self._runs(ordinary)
 
     def outputs(self, length: int) -> float:
         """The hidden tokens with their sentinels, or the text, and [SEP]."""
@@ -118,10 +120,13 @@ class SpanCorruption(SequenceToSequence):
         replace = Corruption(mask=1 - self.random, keep=0.0, random=self.random).replacer(tokenizer)
         base, pad, marks = keyed.key(seed, "spans", length), tokenizer.pad, tokenizer.sentinels
         width = chosen(self.mask_prob, length - 2) + self.sentinels(length) + 1
-        read = max(self._inputs(text) for text in range(3, length + 1)) if not self.selection.fewer else length
+        sizes = range(3, length + 1)
+        read = functools.cache(
+            lambda most: max(self._inputs(text, inner) for text in sizes for inner in range(min(most, text - 3) + 1))
+        )
 
         def split(sequences: Sequences) -> Split:
-            text, lengths = sequences.tokens, sequences.lengths
+            text, lengths, separators = sequences.tokens, sequences.lengths, sequences.separator_offsets.shape[1]
             keys = keyed.bits(keyed.key(base, sequences.epoch), sequences.sequence_ids)
             choice = choose(sequences, keys)
             spans = _Spans.of(sequences, choice)
@@ -133,12 +138,11 @@ class SpanCorruption(SequenceToSequence):
                 begins = np.flatnonzero(spans.begins & spans.hidden)
                 marked = text.copy()
                 marked.reshape(-1)[spans.flat.take(begins)] = marks.take(spans.number.take(begins))
-                inputs = packed(marked, spans.rest(spans.hidden & ~spans.begins), read, pad)
+                inputs = packed(marked, spans.rest(spans.hidden & ~spans.begins), read(separators), pad)
             if self.target == "text":
                 hidden = ~spans.rest(spans.hidden)[:, 1:] & (np.arange(1, text.shape[1]) < lengths[:, None])
                 return Split(inputs, Stream(text[:, 1:], lengths - 1), hidden)
-            columns = width + sequences.separator_offsets.shape[1]
-            return spans.targets(inputs, columns, None if self.shown == "dropped" else marks, self.placed)
+            return spans.targets(inputs, width + separators, None if self.shown == "dropped" else marks, self.placed)
 
         return split
 

@@ -145,6 +145,18 @@ def test_a_separator_between_two_hidden_tokens_is_hidden_with_them():
     assert tokens_of(added[INPUTS]) == [[2, 20, X, 3, 23, 24, 25, 3]]
 
 
+@pytest.mark.parametrize("target", ["spans", "text"])
+def test_inputs_with_inner_separators_have_their_end(target):
+    """With one ordinary token less, 2 in place of 3 of them are hidden, again in two runs: one input more."""
+    texts = [[30 + row, 31, 3, *range(100, 114)] for row in range(40)]
+    loss = SpanCorruption(selection=RandomSpans(), target=target)
+    added = made(loss, sequences_of(*texts, separators=(2,)), length=len(texts[0]) + 2)
+    inputs = tokens_of(added[INPUTS])
+    assert max(map(len, inputs)) == 19
+    assert all(row[-1] == 3 for row in inputs)
+    assert tokens_of(loss.restored(added, added)[INPUTS]) == [[2, *text, 3] for text in texts]
+
+
 def test_the_inputs_are_predicted_too_in_one_sequence():
     loss = SpanCorruption(selection=Chosen(numbers=(1, 2)), over_inputs=True)
     added = made(loss, sequences_of([20, 21, 22, 23, 24], [30, 31, 32]))
