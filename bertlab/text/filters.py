@@ -116,9 +116,13 @@ class Filter:
         if self._lines:
             lines = map(str.strip, page.splitlines())
             page = "\n".join(line for line in lines if not (line and self._any(self._lines, line))).strip()
+        spans = set[bytes]()
         if SPANS in self.removed:
-            page = self._once(page)
-        return "" if self._any(self._short, page) else page
+            page = self._once(page, spans)
+        if self._any(self._short, page):
+            return ""
+        self._seen |= spans
+        return page
 
     def _any(self, removing: dict[str, Removes], text: str) -> bool:
         """Whether a rule removes a text, which counts for that rule."""
@@ -128,17 +132,18 @@ class Filter:
                 return True
         return False
 
-    def _once(self, page: str) -> str:
-        """A page without the spans that this page or one before it has."""
+    def _once(self, page: str, spans: set[bytes]) -> str:
+        """A page without the spans that this page or one before it, of which something is left, has; adds its own to
+        `spans`."""
         ends = [match.end() for match in _SENTENCE_END.finditer(page)]
         sentences = [page[begin:end] for begin, end in pairwise([0, *ends])]
         words, repeated = [" ".join(sentence.split()) for sentence in sentences], set[int]()
         for first in range(len(sentences) - SPAN + 1):
             span = "\n".join(words[first : first + SPAN]).encode("utf-8", "replace")
             hashed = hashlib.blake2b(span, digest_size=8).digest()
-            if hashed in self._seen:
+            if hashed in self._seen or hashed in spans:
                 repeated.update(range(first, first + SPAN))
-            self._seen.add(hashed)
+            spans.add(hashed)
         self.removed[SPANS] += len(repeated)
         if not repeated:
             return page

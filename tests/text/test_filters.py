@@ -51,6 +51,11 @@ def test_a_span_that_two_pages_have_stays_in_the_first_one():
     assert cleaning.removed == {"repeated-spans": 3}
 
 
+def test_a_span_of_a_page_that_is_removed_stays_in_a_later_one():
+    cleaning, longer = Filter(Corpus(filter="repeated-spans,five-sentences")), f"{PAGE} Five birds sing."
+    assert [cleaning(PAGE), cleaning(longer), cleaning(longer)] == ["", longer, ""]
+
+
 def test_all_rules_together_leave_the_sentences_of_a_page():
     page = f"Home\nLog in\n{FIRST}[1]\nThis page uses cookies all the time.\nToo short.\nRead more ..."
     cleaning = Filter(Corpus(filter="c4"))
