@@ -29,6 +29,8 @@ _TOGETHER = 1 << 18
 """Tokens of consecutive batches that are made at once: they share the cost of each call of NumPy."""
 FEWEST = 8
 """Documents that are used at least, so that a random next sentence has others to come from."""
+ENOUGH = 0.9
+"""The share of the passes of `inputs.epochs` that are as many: documents are read whole."""
 EVALUATION_SEQUENCES = 1024
 """Held-out sequences that a final evaluation reads; those during a training read a quarter of them."""
 _FIXED = "evaluation"
@@ -102,6 +104,14 @@ def training_text(recipe: Recipe, text: Part) -> Part:
             )
         share = min(1.0, share)
     return share_of(text, share, FEWEST, order)
+
+
+def fewer_passes(recipe: Recipe, text: Part) -> tuple[int, int] | None:
+    """`inputs.epochs` of a recipe, and its passes over its part of a text where these are fewer by a tenth or more: the
+    documents that are used at least are then longer than all its passes take."""
+    epochs = recipe.inputs.epochs
+    passes = sum(steps * share for steps, share in paces(recipe, training_text(recipe, text))) if epochs else 0
+    return (epochs, round(passes)) if passes < ENOUGH * epochs else None
 
 
 def paces(recipe: Recipe, text: Part) -> list[tuple[int, float]]:

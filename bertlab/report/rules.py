@@ -22,7 +22,8 @@ PREMISE = Rule("2026-11-29", "a model has to have learned the loss that a claim 
 FLOOR = Rule("2026-11-29", "a variant of the claim has to be above every floor of the task")
 SIZES = Rule("2026-11-29", "a claim on absolute sizes is tested at these sizes only")
 SHORT_RUNS = Rule("2026-11-29", "masked spans have to be nearly as long as in sequences of 512 tokens")
-RULES = (WORSE, LENDERS, PREMISE, FLOOR, SIZES, SHORT_RUNS)
+PASSES = Rule("2026-12-01", "a variant has to pass over its text about as often as it says")
+RULES = (WORSE, LENDERS, PREMISE, FLOOR, SIZES, SHORT_RUNS, PASSES)
 """A verdict rests on a rule if it is another without it."""
 LATER = "this claim, though the paper's, was added to the study after these runs had been seen"
 ENDPOINT = Rule("2026-11-27", "the second endpoint is the probability of the right answer, not its logarithm")

@@ -18,7 +18,7 @@ from bertlab.lab.scales import SCALES
 from bertlab.recipe.objective import Premise
 from bertlab.report.cells import EXCHANGED, FLOORS, LEXICAL, PLATEAU
 from bertlab.report.comparisons import Comparison
-from bertlab.report.rules import FLOOR, PREMISE, SHORT_RUNS, SIZES, WORSE, Rule
+from bertlab.report.rules import FLOOR, PASSES, PREMISE, SHORT_RUNS, SIZES, WORSE, Rule
 from bertlab.report.statistics.effects import LEVEL
 from bertlab.report.study_results import StudyResults
 from bertlab.wording import join_words
@@ -80,15 +80,17 @@ def issues(study: StudyResults, claim: Claim, metric: str = "") -> tuple[Issue, 
     """Why the measured values cannot support a verdict, the first one first, with the rules by which each counts.
 
     Another measurement has the same runs, a better and a worse variant have the same runs, the setting is not the
-    margin's, a planned seed has no value (the others are not a fair sample of all), a model has learned nothing, or not
-    the loss that the claim compares, no model is above a floor, or pre-training does not help on the task. In a claim
-    on the pre-training itself, the worse model may have learned nothing: that is a result of its variant.
+    margin's, a planned seed has no value (the others are not a fair sample of all), a model has read its text less
+    often than its variant says, has learned nothing, or not the loss that the claim compares, no model is above a
+    floor, or pre-training does not help on the task. In a claim on the pre-training itself, the worse model may have
+    learned nothing: that is a result of its variant.
     """
     untrained = filter(study.untrained, study.variants)
     every = itertools.chain(
         _of_setting(study, claim),
         map(Issue, _same_runs(study, claim)),
         [Issue(_absent(study, claim))],
+        _fewer_passes(study, claim),
         _unlearned(study, claim),
         _premises(study, claim),
         _floors(study, claim),
@@ -125,6 +127,15 @@ def _absent(study: StudyResults, claim: Claim) -> str:
         counts = Counter(status for status, _ in sorted(lost))
         absent += [f"{n} of {len(planned)} {study.seeds} of {variant} {status}" for status, n in counts.items()]
     return "; ".join(absent)
+
+
+def _fewer_passes(study: StudyResults, claim: Claim) -> Iterator[Issue]:
+    """Variants with fewer passes over their text than they name: its fewest documents were too long."""
+    variants = dict(claim.sides)
+    texts = {run.variant: run.result.text for run in study.pretrainings if run.variant in variants}
+    for variant, text in texts.items():
+        if passes := text.get("passes"):
+            yield Issue(f"{variant} passes over its text {passes[1]:,} times, not {passes[0]:,}", PASSES)
 
 
 def _unlearned(study: StudyResults, claim: Claim) -> Iterator[Issue]:

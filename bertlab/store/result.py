@@ -98,6 +98,7 @@ class TextFacts:
     sentences: Number = 0
     single: Number = 0
     unknown: Number = 0
+    passes: tuple[Count, ...] = ()
     targets: Mapping[str, Number] = field(default_factory=dict)
 
 

@@ -2,8 +2,9 @@
 
 They are JSON: `files` (those read, and all that could be), `filter` (see `text.filters`), `documents`, `words` (to
 train on, where their number is limited), `sentences` of a document (their median), `single` (the share of documents of
-one sentence), `unknown` (the share of the tokens that are [UNK]), and `targets` (of each loss, the share of a sample of
-sequences that have something to predict, by words). What is not known is left out.
+one sentence), `unknown` (the share of the tokens that are [UNK]), `passes` (those of `inputs.epochs` and those that a
+training makes, if they are fewer), and `targets` (of each loss, the share of a sample of sequences that have something
+to predict, by words). What is not known is left out.
 """
 
 import itertools
@@ -102,6 +103,9 @@ def sentence(facts: Mapping[str, Any], files_read: str = "") -> str:
         parts.append(f"{facts['sentences']:.1f} sentences each (median)")
     if "unknown" in facts:
         parts.append(f"{100 * facts['unknown']:.1f} % unknown tokens")
+    if facts.get("passes"):
+        asked, passes = facts["passes"]
+        parts.append(f"{passes:,} of {asked:,} passes")
     parts += [f"{100 * share:.0f} % {words}" for words, share in facts.get("targets", {}).items()]
     return ", ".join(parts)
 
@@ -131,6 +135,12 @@ def doubts(facts: Mapping[str, Any]) -> list[str]:
         warnings.append(
             f"{facts['single']:.0%} of the documents have one sentence: if they are sentences or lines of longer "
             "ones, say where these end, as with --set corpus.documents=blank-line (or article)"
+        )
+    if facts.get("passes"):
+        asked, passes = facts["passes"]
+        warnings.append(
+            f"inputs.epochs asks for {asked:,} passes, of which {passes:,} are made: the fewest documents that are "
+            "used are longer than that; say what a shorter document is (--set corpus.documents=), or take more steps"
         )
     return warnings
 

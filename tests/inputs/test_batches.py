@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from bertlab.errors import BadInput
 from bertlab.inputs import batches
-from bertlab.inputs.batches import Batches, heldout, heldout_pairs, training_text
+from bertlab.inputs.batches import FEWEST, Batches, fewer_passes, heldout, heldout_pairs, training_text
 from bertlab.inputs.streams import Batch, joined
 from bertlab.inputs.windows import Windows
 from bertlab.objectives import CausalLM, Corruption, MaskedLM, NextSentence
@@ -516,6 +516,15 @@ def test_documents_are_in_the_order_of_their_hashes_and_hashed_once(monkeypatch:
         monkeypatch.setattr(module, "by_hash", lambda text: calls.append(text) or by_hash(text))
     training_text(recipe(batch=16, steps=60, epochs=20), every)
     assert len(calls) == 1
+
+
+def test_passes_over_the_fewest_documents_are_fewer_than_those_that_are_asked_for() -> None:
+    assert fewer_passes(recipe(batch=16, steps=60), CORPUS.train) is None
+    assert fewer_passes(recipe(batch=16, steps=60, epochs=20), CORPUS.train) is None
+    many = recipe(batch=16, steps=60, epochs=4096, dupe_factor=1)
+    assert len(training_text(many, CORPUS.train).documents) - 1 == FEWEST
+    asked, made = fewer_passes(many, CORPUS.train)
+    assert (asked, made) == (4096, pytest.approx(Batches(many, CORPUS).batch(59).epochs.max() + 1, abs=1))
 
 
 def test_a_text_too_short_for_a_few_epochs_is_refused() -> None:

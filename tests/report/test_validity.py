@@ -13,6 +13,7 @@ from bertlab.lab.claim import GUESS, Claim
 from bertlab.lab.needs import Needs
 from bertlab.report import findings, rules, validity
 from bertlab.report.cells import LEXICAL
+from bertlab.report.facts import facts
 from bertlab.report.gather import gather
 from bertlab.report.pages import notes
 from bertlab.report.study_results import StudyResults
@@ -80,6 +81,18 @@ def test_a_loss_at_chance_on_its_own_pairs_is_not_compared(builder: Any, accurac
     found = judged(compared(builder, PAIRS, LONE, *own(accuracies)))
     issue = f"{NSP} did not learn next sentence: 50.4 % of its own held-out pairs, a majority guess 52.8 %"
     assert (found.outcome, found.validity_issue) == (("undecided", issue) if accuracies == DEAD else ("reproduced", ""))
+
+
+def test_a_text_that_is_read_less_often_than_a_variant_says_decides_nothing(builder: Any) -> None:
+    compared(builder, LONE, LONE)
+    for path in (builder.root / "pretrain").glob("*/result.json"):
+        result = json.loads(path.read_text())
+        path.write_text(json.dumps({**result, "text": {"documents": 1701, "passes": [1024, 47]}}))
+        builder.seal(path.parent)
+    study = gather(Store(builder.root), [builder.record()])[0]
+    issue = f"{NSP} passes over its text 47 times, not 1,024"
+    assert (judged(study).outcome, judged(study).validity_issue) == ("undecided", issue)
+    assert "47 of 1,024 passes" in dict(facts(study))["Text"]
 
 
 def test_the_same_dead_loss_on_both_sides_leaves_masks_comparable(builder: Any) -> None:

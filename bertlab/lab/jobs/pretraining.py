@@ -16,6 +16,7 @@ from bertlab.adaptation import Adaptation
 from bertlab.audit.components import check_recipe
 from bertlab.errors import BadInput
 from bertlab.inputs import targets, words
+from bertlab.inputs.batches import fewer_passes
 from bertlab.lab.jobs.base import Job, Pretrained, Storage, Trunk, Work, copied, without_none
 from bertlab.lab.jobs.corpus import CorpusPreparation
 from bertlab.lab.study_file import Code
@@ -319,4 +320,6 @@ def _facts_of(recipe: Recipe, corpus: tokens.TokenisedCorpus) -> dict[str, Any] 
     text = corpus.facts.get("text")  # which corpora of earlier versions lack
     text = text or facts.of_text([p.tokens for p in parts], [p.documents for p in parts], corpus.tokenizer.unk)
     lowest = sorted(sampled, key=lambda target: -target.share)  # where several losses say the same
+    if passes := fewer_passes(recipe, corpus.train):
+        text = {**text, "passes": passes}
     return {**text, "targets": {target.words: round(target.share, 4) for target in lowest}}
