@@ -30,7 +30,7 @@ _TOGETHER = 1 << 18
 FEWEST = 8
 """Documents that are used at least, so that a random next sentence has others to come from."""
 ENOUGH = 0.9
-"""The share of the passes of `inputs.epochs` that are as many: documents are read whole."""
+"""The share of `inputs.epochs` that counts as all of its passes: documents are read whole."""
 EVALUATION_SEQUENCES = 1024
 """Held-out sequences that a final evaluation reads; those during a training read a quarter of them."""
 _FIXED = "evaluation"
@@ -107,8 +107,10 @@ def training_text(recipe: Recipe, text: Part) -> Part:
 
 
 def fewer_passes(recipe: Recipe, text: Part) -> tuple[int, int] | None:
-    """`inputs.epochs` of a recipe, and its passes over its part of a text where these are fewer by a tenth or more: the
-    documents that are used at least are then longer than all its passes take."""
+    """`inputs.epochs` of a recipe and the passes that its steps make over its documents, if these are a tenth fewer.
+
+    That is so where the `FEWEST` documents are long. None for enough passes, and without `inputs.epochs`.
+    """
     epochs = recipe.inputs.epochs
     passes = sum(steps * share for steps, share in paces(recipe, training_text(recipe, text))) if epochs else 0
     return (epochs, round(passes)) if passes < ENOUGH * epochs else None

@@ -135,7 +135,7 @@ def _fewer_passes(study: StudyResults, claim: Claim) -> Iterator[Issue]:
     texts = {run.variant: run.result.text for run in study.pretrainings if run.variant in variants}
     for variant, text in texts.items():
         if passes := text.get("passes"):
-            yield Issue(f"{variant} passes over its text {passes[1]:,} times, not {passes[0]:,}", PASSES)
+            yield Issue(f"{variant} passes over its text {passes[-1]:,} times, not {passes[0]:,}", PASSES)
 
 
 def _unlearned(study: StudyResults, claim: Claim) -> Iterator[Issue]:

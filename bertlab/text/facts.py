@@ -104,7 +104,7 @@ def sentence(facts: Mapping[str, Any], files_read: str = "") -> str:
     if "unknown" in facts:
         parts.append(f"{100 * facts['unknown']:.1f} % unknown tokens")
     if facts.get("passes"):
-        asked, passes = facts["passes"]
+        asked, passes = facts["passes"][0], facts["passes"][-1]
         parts.append(f"{passes:,} of {asked:,} passes")
     parts += [f"{100 * share:.0f} % {words}" for words, share in facts.get("targets", {}).items()]
     return ", ".join(parts)
@@ -137,10 +137,10 @@ def doubts(facts: Mapping[str, Any]) -> list[str]:
             "ones, say where these end, as with --set corpus.documents=blank-line (or article)"
         )
     if facts.get("passes"):
-        asked, passes = facts["passes"]
+        asked, passes = facts["passes"][0], facts["passes"][-1]
         warnings.append(
-            f"inputs.epochs asks for {asked:,} passes, of which {passes:,} are made: the fewest documents that are "
-            "used are longer than that; say what a shorter document is (--set corpus.documents=), or take more steps"
+            f"inputs.epochs is {asked:,}, but a training passes over its text {passes:,} times only: the fewest "
+            "documents that it uses are too long; split them (--set corpus.documents=), or take more steps"
         )
     return warnings
 

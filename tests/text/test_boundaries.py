@@ -141,7 +141,8 @@ def test_doubts():
     (unknown,) = facts.doubts({"unknown": 0.3})
     assert "30.0% of the tokens are unknown" in unknown
     (passes,) = facts.doubts({"passes": [1024, 93]})
-    assert "asks for 1,024 passes, of which 93 are made" in passes
+    assert "inputs.epochs is 1,024, but a training passes over its text 93 times only" in passes
+    assert facts.sentence({"passes": [7]}) == "7 of 7 passes", "a result from elsewhere"
     assert facts.sentence({"documents": 9, "passes": [1024, 93]}) == "9 documents, 93 of 1,024 passes"
     (single,) = facts.doubts({"single": 0.95})
     assert "corpus.documents=blank-line" in single
